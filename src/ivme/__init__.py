@@ -1,0 +1,1 @@
+"""ivme keeps the answers of queries fresh while the data changes."""

@@ -1,0 +1,73 @@
+"""Every error that ivme raises, in one small hierarchy.
+
+An error is part of the interface: its message says what was wrong, where in the user's text, and what to do
+instead. Catch `IvmeError` to catch them all.
+"""
+
+from __future__ import annotations
+
+
+class IvmeError(Exception):
+    """The base of every error that ivme raises on purpose."""
+
+
+class QueryError(IvmeError):
+    """A query that cannot be accepted, with the place in its text that is to blame.
+
+    `text` is the query as the user wrote it and `position` the offset of the offending character (or None when
+    no single place is to blame); `instead` says what to write.
+    """
+
+    def __init__(self, message: str, *, text: str = "", position: int | None = None, instead: str = "") -> None:
+        self.message = message
+        self.text = text
+        self.position = position
+        self.instead = instead
+        super().__init__(self._render())
+
+    @property
+    def line(self) -> int | None:
+        """The line of the offending character, counted from 1."""
+        return None if self.position is None else self.text.count("\n", 0, self.position) + 1
+
+    @property
+    def column(self) -> int | None:
+        """The column of the offending character, counted from 1."""
+        return None if self.position is None else self.position - self.text.rfind("\n", 0, self.position)
+
+    def _render(self) -> str:
+        parts = [self.message]
+        if self.position is not None and self.text:
+            lines = self.text.split("\n")
+            line, column = self.line, self.column
+            assert line is not None
+            assert column is not None
+            parts[0] += f" (line {line}, column {column})"
+            parts.append(f"  {lines[line - 1]}\n  {' ' * (column - 1)}^")
+        if self.instead:
+            parts.append(f"Instead: {self.instead}")
+        return "\n".join(parts)
+
+
+class ParseError(QueryError):
+    """The text is not a query: it breaks the grammar of rule notation or of SQL."""
+
+
+class UnsupportedError(QueryError):
+    """The text is a query, but not one that ivme maintains; `instead` says what to write."""
+
+
+class UnknownNameError(QueryError):
+    """A table, column, view or parameter that does not exist, or whose name is ambiguous."""
+
+
+class SchemaError(IvmeError):
+    """A table definition, or a query's use of a table, that contradicts itself."""
+
+
+class PlanError(IvmeError):
+    """No plan of the strategy that was asked for exists for the query."""
+
+
+class DataError(IvmeError):
+    """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""

@@ -1,0 +1,305 @@
+"""What a query is, once its text has been read: tables, atoms, a head, an access pattern.
+
+A `Query` is a conjunctive query with free access patterns, `Q(O | I) = R1(X1), ..., Rn(Xn)` (source 003,
+section 2.2), whose head may also carry aggregates. Both parsers, `rule` and `sql`, make one; every later stage
+reads nothing else. All of it is frozen, and validated when made.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from ivme.errors import SchemaError
+from ivme.query.expression import ColumnRef, Expression, columns_of
+from ivme.query.types import Type, parse_type
+
+Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime | bytes | None
+"""A value of any column type; None is SQL's NULL."""
+
+RING_AGGREGATES = ("count", "sum", "avg")
+"""Aggregates that are sums in a ring: they are maintained in payloads."""
+
+ORDER_AGGREGATES = ("min", "max", "count_distinct")
+"""Aggregates that are no rings: their column counts as free when widths are computed (DESIGN section 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant in an atom, as in `R(A, 3, 'x')`."""
+
+    value: Value
+
+    def __str__(self) -> str:
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        return (
+            {None: "NULL", True: "TRUE", False: "FALSE"}.get(self.value, str(self.value))
+            if isinstance(self.value, bool | None)
+            else str(self.value)
+        )
+
+
+Term = str | Constant
+"""A variable, by its name, or a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A table's column; `type` is None where only the query's text is known."""
+
+    name: str
+    type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is known about a table: its columns, what it promises, and statistics.
+
+    `inferred` marks a table that nobody declared: its columns are those that the query mentions.
+    `rows` and `distinct` (distinct values by column) are statistics; they only break ties between plans.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] | None = None
+    append_only: bool = False
+    static: bool = False
+    rows: int | None = None
+    distinct: tuple[tuple[str, int], ...] = ()
+    inferred: bool = False
+
+    def __post_init__(self) -> None:
+        names = [column.name.lower() for column in self.columns]
+        if not self.name:
+            raise SchemaError("a table needs a name")
+        for name in names:
+            if names.count(name) > 1:
+                raise SchemaError(f"table {self.name} has two columns named {name!r}")
+        for name in self.primary_key or ():
+            if name.lower() not in names:
+                raise SchemaError(f"table {self.name} has no column {name!r} to be its primary key")
+        if self.append_only and self.static:
+            raise SchemaError(f"table {self.name} cannot be both static and append-only: a static table never changes")
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, whatever its case, or None."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+def table(
+    name: str,
+    schema: Mapping[str, str | Type] | Iterable[str],
+    *,
+    primary_key: str | Iterable[str] | None = None,
+    append_only: bool = False,
+    static: bool = False,
+    rows: int | None = None,
+    distinct: Mapping[str, int] | None = None,
+) -> Table:
+    """A declared table from plain Python values, as `Database.create_table` takes them."""
+    if isinstance(schema, Mapping):
+        columns = tuple(
+            Column(column, kind if isinstance(kind, Type) else parse_type(kind)) for column, kind in schema.items()
+        )
+    else:
+        columns = tuple(Column(column) for column in schema)
+    key = (primary_key,) if isinstance(primary_key, str) else primary_key
+    return Table(
+        name,
+        columns,
+        primary_key=None if key is None else tuple(key),
+        append_only=append_only,
+        static=static,
+        rows=rows,
+        distinct=tuple((distinct or {}).items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One occurrence of a relation in the body.
+
+    `terms[i]` is the variable or constant that stands for `columns[i]`, an expression over the columns of the
+    relation's table (a plain `ColumnRef`, or a computed column); `where` keeps only the rows for which it is true.
+    Columns that the query does not mention have no term: they are summed away when rows are read.
+    With `closure` set the atom ranges over the transitive closure of the relation, a table of edges.
+    """
+
+    relation: str
+    terms: tuple[Term, ...]
+    columns: tuple[Expression, ...]
+    where: Expression | None = None
+    alias: str | None = None
+    closure: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.terms) != len(self.columns):
+            raise SchemaError(f"atom {self.relation} has {len(self.terms)} terms for {len(self.columns)} columns")
+        if self.closure and len(self.terms) != 2:
+            raise SchemaError(f"closure({self.relation}) has two columns, not {len(self.terms)}")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The atom's distinct variables, in the order of first occurrence."""
+        return tuple(dict.fromkeys(term for term in self.terms if isinstance(term, str)))
+
+    def __str__(self) -> str:
+        name = f"closure({self.relation})" if self.closure else self.relation
+        return f"{name}({', '.join(map(str, self.terms))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate on the head; `variable` is None for COUNT(*)."""
+
+    function: str
+    variable: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.function not in RING_AGGREGATES + ORDER_AGGREGATES:
+            raise SchemaError(f"unknown aggregate {self.function!r}")
+        if self.variable is None and self.function != "count":
+            raise SchemaError(f"{self.function.upper()} needs an argument")
+
+    def __str__(self) -> str:
+        if self.function == "count_distinct":
+            return f"COUNT(DISTINCT {self.variable})"
+        argument = "" if self.variable is None else f"({self.variable})"
+        return f"{self.function.upper()}{argument}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadColumn:
+    """A column of the view's rows: a free variable, or an aggregate over the bound ones."""
+
+    name: str
+    source: str | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A conjunctive query with free access patterns, and aggregates.
+
+    `output` and `input` partition the free variables. `head` lists the columns of a row in the order asked for;
+    by default the output variables. With aggregates, rows are grouped by the output variables.
+    `parameters[i]` is the user's name for `input[i]` (the `:name` in SQL; the variable itself in rule notation).
+    `tables` describes every relation of the body.
+    """
+
+    name: str
+    output: tuple[str, ...]
+    input: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    tables: tuple[Table, ...]
+    head: tuple[HeadColumn, ...]
+    distinct: bool = False
+    parameters: tuple[str, ...] = ()
+    text: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.parameters:
+            object.__setattr__(self, "parameters", self.input)
+        self._check_variables()
+        self._check_head()
+        self._check_atoms()
+
+    def _check_variables(self) -> None:
+        if not self.atoms:
+            raise SchemaError(f"query {self.name} has no atoms; its body needs at least one relation")
+        free = self.output + self.input
+        for variable in free:
+            if free.count(variable) > 1:
+                raise SchemaError(f"variable {variable} occurs twice in the head of {self.name}")
+            if variable not in self.variables:
+                raise SchemaError(f"variable {variable} is in the head of {self.name} but in no atom of its body")
+        if len(self.parameters) != len(self.input):
+            raise SchemaError(f"query {self.name} has {len(self.input)} inputs but {len(self.parameters)} parameters")
+
+    def _check_head(self) -> None:
+        names = [column.name for column in self.head]
+        for column in self.head:
+            if names.count(column.name) > 1:
+                raise SchemaError(f"two columns of {self.name} are named {column.name!r}; rename one with AS")
+            if isinstance(column.source, str):
+                if column.source not in self.free:
+                    raise SchemaError(f"column {column.name} of {self.name} is not a free variable")
+            elif column.source.variable is not None and column.source.variable not in self.variables:
+                raise SchemaError(f"{column.source} in {self.name} is over a variable that no atom has")
+        if self.distinct and self.aggregates:
+            raise SchemaError(f"query {self.name} has both DISTINCT and aggregates; its groups are distinct anyway")
+
+    def _check_atoms(self) -> None:
+        by_name = {table.name: table for table in self.tables}
+        if len(by_name) != len(self.tables):
+            raise SchemaError(f"query {self.name} describes a table twice")
+        for atom in self.atoms:
+            table = by_name.get(atom.relation)
+            if table is None:
+                raise SchemaError(f"query {self.name} does not describe the table {atom.relation}")
+            expressions = atom.columns if atom.where is None else (*atom.columns, atom.where)
+            for expression in expressions:
+                for column in columns_of(expression):
+                    if table.column(column) is None:
+                        raise SchemaError(f"table {table.name} has no column {column!r}")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All variables, in the order of first occurrence in the body."""
+        return tuple(dict.fromkeys(variable for atom in self.atoms for variable in atom.variables))
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        return self.input + self.output
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        free = set(self.free)
+        return tuple(variable for variable in self.variables if variable not in free)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The distinct aggregates of the head, in order."""
+        return tuple(dict.fromkeys(c.source for c in self.head if isinstance(c.source, Aggregate)))
+
+    @property
+    def has_self_joins(self) -> bool:
+        """Whether a relation symbol repeats; lower bounds need that none does (erratum 15)."""
+        relations = [(atom.relation, atom.closure) for atom in self.atoms]
+        return len(set(relations)) < len(relations)
+
+    def table(self, name: str) -> Table:
+        """The table of that exact name."""
+        return next(table for table in self.tables if table.name == name)
+
+    def with_tables(self, tables: Iterable[Table]) -> Query:
+        """The same query over tables that promise more (keys, append-only, static, statistics)."""
+        known = {table.name: table for table in tables}
+        return replace(self, tables=tuple(known.get(table.name, table) for table in self.tables))
+
+    def __str__(self) -> str:
+        def listed(names: Iterable[object]) -> str:
+            return ", ".join(map(str, names)) or "."
+
+        plain = [c.source for c in self.head if isinstance(c.source, str) and c.source not in self.input]
+        hidden = [variable for variable in self.output if variable not in plain]
+        head = f"{self.name}({listed([*plain, *hidden, *self.aggregates])} | {listed(self.input)})"
+        return f"{head} = {', '.join(map(str, self.atoms))}"
+
+
+def plain_head(output: Iterable[str], aggregates: Iterable[Aggregate] = ()) -> tuple[HeadColumn, ...]:
+    """The default head: the output variables, then the aggregates under their own text as names."""
+    return tuple(HeadColumn(variable, variable) for variable in output) + tuple(
+        HeadColumn(str(aggregate), aggregate) for aggregate in aggregates
+    )
+
+
+def column_refs(names: Iterable[str]) -> tuple[Expression, ...]:
+    """Plain references to columns, as an atom without computed columns has them."""
+    return tuple(ColumnRef(name) for name in names)

@@ -1,0 +1,69 @@
+"""Column types (DESIGN section 5): each column knows its type, and results come back in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ivme.errors import SchemaError
+
+KINDS = ("int", "float", "decimal", "string", "bool", "date", "timestamp", "binary")
+"""The eight kinds of values."""
+
+_SYNONYMS = {
+    "integer": "int",
+    "bigint": "int",
+    "long": "int",
+    "smallint": "int",
+    "tinyint": "int",
+    "double": "float",
+    "real": "float",
+    "numeric": "decimal",
+    "text": "string",
+    "varchar": "string",
+    "char": "string",
+    "str": "string",
+    "boolean": "bool",
+    "datetime": "timestamp",
+    "bytes": "binary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A column's type; `precision` and `scale` are set for decimals only."""
+
+    kind: str
+    precision: int | None = None
+    scale: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SchemaError(f"unknown type {self.kind!r}; use one of {', '.join(KINDS)}")
+        if self.kind == "decimal":
+            precision, scale = self.precision, self.scale
+            if precision is None or scale is None or not (1 <= precision <= 38 and 0 <= scale <= precision):
+                raise SchemaError("a decimal needs a precision from 1 to 38 and a scale up to it: decimal(10, 2)")
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind in ("int", "float", "decimal")
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})" if self.kind == "decimal" else self.kind
+
+
+def parse_type(text: str) -> Type:
+    """The type that `text` names, with SQL's usual synonyms.
+
+    >>> str(parse_type("BIGINT")), str(parse_type("decimal(12, 2)")), str(parse_type("varchar(10)"))
+    ('int', 'decimal(12,2)', 'string')
+    """
+    match = re.fullmatch(r"\s*([A-Za-z]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", text)
+    if match is None:
+        raise SchemaError(f"cannot read the type {text!r}; use one of {', '.join(KINDS)}")
+    name, precision, scale = match.group(1).lower(), match.group(2), match.group(3)
+    kind = _SYNONYMS.get(name, name)
+    if kind == "decimal":
+        return Type("decimal", int(precision or 38), int(scale or 0))
+    return Type(kind)
