@@ -1,0 +1,47 @@
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test test-long demo lint format typecheck bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again only when pyproject.toml changes
+
+$(STAMP): pyproject.toml scripts/find-python
+	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	@touch $@
+
+test: $(STAMP) ## run the tests, except the long ones
+	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
+
+test-long: $(STAMP) ## run the long tests
+	$(BIN)/python -m pytest -n $(JOBS) -m long
+
+demo: $(STAMP) ## explain a gallery of views
+	$(BIN)/ivme demo
+
+lint: $(STAMP) ## check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(STAMP) ## format the code, and mend what ruff can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+typecheck: $(STAMP) ## check the types
+	$(BIN)/mypy
+
+bench: $(STAMP) ## measure how update times grow with the data
+	$(BIN)/python -m benchmarks.exponents
+
+docs: $(STAMP) ## build the documentation into site/; needs no network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+clean: ## remove what the other targets made, except .venv
+	rm -rf site build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,166 @@
+"""What a strategy decides, before it is turned into steps: which views exist and how changes reach them.
+
+Every strategy is a `Blueprint`. Its nodes are leaves (an atom, possibly summed to fewer variables), indicators
+and views; a `Rule` says how the delta of one node becomes the delta of a view; a `Propagation` lists the rules
+that a change of one leaf or indicator sets off, in order; a `Definition` says how a view is built from nothing.
+`assemble` turns it into a `Program`: it shares equal leaves, chooses indexes, orders the joins, and leaves out
+whatever nobody reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ivme.plan.leaves import Leaves
+from ivme.plan.program import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The atom `label`, its payloads summed to the variables of `schema`."""
+
+    label: str
+    schema: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndicatorLeaf:
+    """The indicator projection of the atom `label` to the variables of `schema` (Definition 4.5)."""
+
+    label: str
+    schema: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view: the join of the atoms below, filtered by the indicators below, summed to `schema`."""
+
+    name: str
+    schema: tuple[str, ...]
+    role: str
+    atoms: tuple[str, ...]
+    indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+Node = Leaf | IndicatorLeaf | View
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """δview := δorigin ⋈ siblings, summed to the view's schema.
+
+    `stages` groups the siblings: after each stage the variables that nobody needs any more are summed away.
+    """
+
+    view: View
+    origin: Node
+    stages: tuple[tuple[Node, ...], ...]
+
+    @property
+    def siblings(self) -> tuple[Node, ...]:
+        return tuple(sibling for stage in self.stages for sibling in stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """The rules that a change of `use` sets off."""
+
+    use: Leaf | IndicatorLeaf
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """view := the join of the children, summed to the view's schema."""
+
+    view: View
+    children: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """Where an iterator gets the `new` variables from, or checks the known ones."""
+
+    node: Node
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows are read off the nodes: iterators, factors of the payload, ordered groups."""
+
+    iterations: tuple[Iteration, ...]
+    factors: tuple[Node, ...]
+    extremes: tuple[tuple[str, str, Node], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A strategy's decisions for one view; `definitions` come bottom-up, `propagations` in the order of the atoms."""
+
+    leaves: Leaves
+    propagations: tuple[Propagation, ...]
+    definitions: tuple[Definition, ...]
+    reading: Reading
+    lazy: bool = False
+
+    def source(self, label: str) -> Source:
+        return self.leaves.source(label)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of all atoms, in the order of the query."""
+        return tuple(label for label, _ in self.leaves.sources)
+
+
+def combine(first: Blueprint, second: Blueprint) -> Blueprint:
+    """Both blueprints as one; only the ordered groups of the second are read."""
+    merged = [
+        Propagation(propagation.use, propagation.rules + _rules(second, propagation.use))
+        for propagation in first.propagations
+    ]
+    uses = {propagation.use for propagation in first.propagations}
+    merged += [propagation for propagation in second.propagations if propagation.use not in uses]
+    merged.sort(key=lambda use: (first.labels.index(use.use.label), isinstance(use.use, IndicatorLeaf)))
+    extremes = first.reading.extremes + second.reading.extremes
+    return replace(
+        first,
+        propagations=tuple(merged),
+        definitions=first.definitions + second.definitions,
+        reading=replace(first.reading, extremes=extremes),
+    )
+
+
+def _rules(blueprint: Blueprint, use: Leaf | IndicatorLeaf) -> tuple[Rule, ...]:
+    return next((propagation.rules for propagation in blueprint.propagations if propagation.use == use), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Which views must be computed when something changes, and which nodes must be stored to be read."""
+
+    views: frozenset[View]
+    stored: frozenset[Node]
+
+
+def liveness(blueprint: Blueprint) -> Liveness:
+    """Starts from what readers need and follows the rules and definitions back; everything else is left out."""
+    reading = blueprint.reading
+    stored: set[Node] = {iteration.node for iteration in reading.iterations} | set(reading.factors)
+    stored |= {node for _, _, node in reading.extremes}
+    live: set[View] = set()
+    rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
+    size = -1
+    while size != len(live) + len(stored):
+        size = len(live) + len(stored)
+        live |= {node for node in stored if isinstance(node, View)}
+        for rule in rules:
+            if rule.view in live:
+                stored.update(rule.siblings)
+                live.update([rule.origin] if isinstance(rule.origin, View) else [])
+        for definition in blueprint.definitions:
+            if definition.view in live and len(definition.children) > 1:
+                stored.update(definition.children)
+            elif definition.view in live:
+                live.update(child for child in definition.children if isinstance(child, View))
+    return Liveness(frozenset(live), frozenset(stored))

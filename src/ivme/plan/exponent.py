@@ -1,0 +1,103 @@
+"""Exponents of N as exact functions of ε: `N^max(ε, 1-ε)` and its value.
+
+An exponent is a linear function of ε, or the maximum or minimum of some. Coefficients are rationals, so that what is
+printed is what was proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """constant + slope·ε"""
+
+    constant: Fraction
+    slope: Fraction = Fraction(0)
+
+    def at(self, epsilon: Fraction) -> Fraction:
+        return self.constant + self.slope * epsilon
+
+    def __str__(self) -> str:
+        if self.slope == 0:
+            return str(self.constant)
+        step = "ε" if abs(self.slope) == 1 else f"{abs(self.slope)}ε"
+        if self.constant == 0:
+            return step if self.slope > 0 else f"-{step}"
+        return f"{self.constant}{'+' if self.slope > 0 else '-'}{step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extremum:
+    """The greatest or least of several linear functions."""
+
+    function: str
+    parts: tuple[Linear, ...]
+
+    def at(self, epsilon: Fraction) -> Fraction:
+        values = [part.at(epsilon) for part in self.parts]
+        return max(values) if self.function == "max" else min(values)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.parts))})"
+
+
+Exponent = Linear | Extremum
+
+
+def constant(value: Fraction | int) -> Linear:
+    """An exponent that does not depend on ε."""
+    return Linear(Fraction(value))
+
+
+def linear(value: Fraction | int, slope: Fraction | int) -> Linear:
+    """value + slope·ε"""
+    return Linear(Fraction(value), Fraction(slope))
+
+
+def maximum(parts: Iterable[Linear]) -> Exponent:
+    """The maximum of linear exponents.
+
+    >>> str(maximum([linear(0, 1), linear(1, -1)])), maximum([linear(0, 1), linear(1, -1)]).at(Fraction(1, 2))
+    ('max(ε, 1-ε)', Fraction(1, 2))
+    """
+    return _extremum("max", parts)
+
+
+def minimum(parts: Iterable[Linear]) -> Exponent:
+    """The minimum of linear exponents."""
+    return _extremum("min", parts)
+
+
+def _extremum(function: str, parts: Iterable[Linear]) -> Exponent:
+    distinct = tuple(dict.fromkeys(parts))
+    return distinct[0] if len(distinct) == 1 else Extremum(function, distinct)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """O(N^exponent), amortised over a sequence of updates or for each one."""
+
+    exponent: Exponent
+    amortised: bool = False
+
+    @property
+    def depends_on_epsilon(self) -> bool:
+        parts = (self.exponent,) if isinstance(self.exponent, Linear) else self.exponent.parts
+        return any(part.slope != 0 for part in parts)
+
+    def __str__(self) -> str:
+        text = {"0": "O(1)", "1": "O(N)"}.get(str(self.exponent))
+        if text is None:
+            bare = str(self.exponent)
+            simple = bare.isalnum() or bare.startswith(("max", "min"))
+            text = f"O(N^{bare})" if simple else f"O(N^({bare}))"
+        return f"{text} amortised" if self.amortised else text
+
+
+def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False) -> Bound:
+    """A bound from a number or an exponent."""
+    return Bound(exponent if isinstance(exponent, Linear | Extremum) else constant(exponent), amortised)

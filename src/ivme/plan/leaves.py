@@ -1,0 +1,72 @@
+"""The leaves of a plan: how each atom's rows are read, and what their payloads carry.
+
+NULL never joins, so rows with NULL in a variable that occurs twice in the body, or that is an input, are dropped
+as they are read. Aggregates that are sums in a ring get slots in the payload (algebra.ring), each lifted by the
+first atom that has the variable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ivme.plan.program import Lift, Source
+from ivme.query.model import RING_AGGREGATES, Atom, Query
+from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """The sources of all atoms by label, the inputs and outputs of the head, and the slots of the payload."""
+
+    sources: tuple[tuple[str, Source], ...]
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...]
+    slots: tuple[tuple[str, str], ...]
+
+    def source(self, label: str) -> Source:
+        return next(source for name, source in self.sources if name == label)
+
+    @property
+    def schemas(self) -> dict[str, tuple[str, ...]]:
+        """The variables of each atom in their written order, as the fracture names them."""
+        return {label: source.schema for label, source in self.sources}
+
+
+def leaves_of(query: Query, fracture: Fracture) -> Leaves:
+    """The leaves of a query under the names of its fracture."""
+    slots = payload_slots(query)
+    uses = Counter(term for atom in query.atoms for term in atom.terms if isinstance(term, str))
+    joined = frozenset(v for v in query.variables if uses[v] > 1 or v in query.input)
+    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v in slots}
+    sources = []
+    for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
+        names = {fracture.original(name): name for name in edge.variables}
+        mine = [slot if lifted_by[slot[1]] == i else None for slot in slots]
+        lifts = tuple(None if slot is None else Lift(slot[0], atom.variables.index(slot[1])) for slot in mine)
+        source = Source(
+            atom,
+            query.table(atom.relation).column_names,
+            tuple(names[variable] for variable in atom.variables),
+            _positions(atom, joined),
+            lifts if any(lifts) else (),
+        )
+        sources.append((edge.label, source))
+    inputs = tuple((name, fracture.original(name)) for name in sorted(fracture.whole.input))
+    return Leaves(tuple(sources), inputs, query.output, slots)
+
+
+def payload_slots(query: Query) -> tuple[tuple[str, str], ...]:
+    """What payloads carry beside the count: for each argument of a ring aggregate how many of its values are not
+    NULL, and their sum if it is asked for."""
+    slots: dict[tuple[str, str], None] = {}
+    for aggregate in query.aggregates:
+        if aggregate.function in RING_AGGREGATES and aggregate.variable is not None:
+            slots.setdefault(("count", aggregate.variable))
+            if aggregate.function != "count":
+                slots.setdefault(("sum", aggregate.variable))
+    return tuple(slots)
+
+
+def _positions(atom: Atom, variables: frozenset[str]) -> tuple[int, ...]:
+    return tuple(i for i, variable in enumerate(atom.variables) if variable in variables)

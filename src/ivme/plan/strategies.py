@@ -1,0 +1,177 @@
+"""The strategies that exist today, each a function from a query to a `Plan`.
+
+- `view-tree`: view trees over the access-top order of the fracture with least (δ, w) (source 003, chapter 4).
+- `factorised`: one view tree of the query as it stands, without fracture or indicators (F-IVM).
+- `classical`: first-order deltas; only the result is stored beside the tables.
+- `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
+  on down (DBToaster); for the triangle count, all three pairwise views.
+- `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from ivme.errors import PlanError
+from ivme.plan.assemble import assemble
+from ivme.plan.blueprint import Blueprint, combine
+from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint
+from ivme.plan.leaves import Leaves, leaves_of
+from ivme.plan.order_search import OrderChoice, best_order
+from ivme.plan.plan import Plan, costs
+from ivme.plan.tree_blueprint import tree_blueprint
+from ivme.plan.variable_order import order_of
+from ivme.plan.view_tree import ViewNode, view_trees
+from ivme.plan.widths import widths
+from ivme.query.expression import ColumnRef
+from ivme.query.model import ORDER_AGGREGATES, Atom, Query
+from ivme.structure.fracture import Fracture, fracture
+from ivme.structure.hypergraph import Cqap, cqap_of
+
+
+def view_tree(query: Query) -> Plan:
+    """View trees over the best access-top orders."""
+    return _tree_plan("view-tree", query, [_fractured(query, variable) for variable in _ordered(query)])
+
+
+def recompute(query: Query) -> Plan:
+    """The same trees, built from the tables when a row is asked for."""
+    return _tree_plan("recompute", query, [_fractured(query, variable) for variable in _ordered(query)], lazy=True)
+
+
+def factorised(query: Query) -> Plan:
+    """A view tree without fracture and indicators: inputs are free variables like others, on top."""
+    return _tree_plan("factorised", query, [_unfractured(query, variable) for variable in _ordered(query)])
+
+
+def classical(query: Query) -> Plan:
+    """First-order deltas, each evaluated by a worst-case optimal join over the tables."""
+    return _delta_plan("classical", query, classical_blueprint)
+
+
+def recursive(query: Query) -> Plan:
+    """Higher-order deltas over materialised parts."""
+    return _delta_plan("recursive", query, recursive_blueprint)
+
+
+STRATEGIES: Mapping[str, Callable[[Query], Plan]] = {
+    "view-tree": view_tree,
+    "factorised": factorised,
+    "classical": classical,
+    "recursive": recursive,
+    "recompute": recompute,
+}
+"""Every strategy whose programs run, by its name; later issues register theirs here."""
+
+
+def plan_with(strategy: str, query: Query) -> Plan:
+    """The plan of a strategy by its name."""
+    if strategy not in STRATEGIES:
+        raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+    if any(atom.closure for atom in query.atoms):
+        raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
+    return STRATEGIES[strategy](query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """The order chosen for a query with one variable of MIN, MAX or COUNT DISTINCT, or none."""
+
+    variable: str | None
+    fracture: Fracture
+    choice: OrderChoice
+
+
+def _ordered(query: Query) -> list[str | None]:
+    """Variables of ordered aggregates that are not free anyway: each needs a tree of its own."""
+    variables = [a.variable for a in query.aggregates if a.function in ORDER_AGGREGATES]
+    needed = [v for v in dict.fromkeys(variables) if v is not None and v not in query.free]
+    return list(needed) or [None]
+
+
+def _extremes(query: Query, variable: str | None) -> tuple[str, ...]:
+    return tuple(a.function for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable)
+
+
+def _structure(query: Query, variable: str | None) -> Cqap:
+    return cqap_of(query, frozenset() if variable is None else frozenset({variable}))
+
+
+def _fractured(query: Query, variable: str | None) -> _Ordered:
+    broken = fracture(_structure(query, variable))
+    return _Ordered(variable, broken, _search(query, broken))
+
+
+def _unfractured(query: Query, variable: str | None) -> _Ordered:
+    whole = _structure(query, variable)
+    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
+    choice = _search(query, broken)
+    order = order_of(whole, choice.order.parents())
+    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole)))
+
+
+def _search(query: Query, broken: Fracture) -> OrderChoice:
+    """The best order; ties are broken by primary keys and table sizes."""
+    leaves = leaves_of(query, broken)
+    keys: dict[str, frozenset[str]] = {}
+    sizes: dict[str, int] = {}
+    for label, source in leaves.sources:
+        table = query.table(source.atom.relation)
+        key = _key_variables(query, source.atom)
+        if key is not None:
+            named = dict(zip(source.atom.variables, source.schema, strict=True))
+            keys[label] = frozenset(named[variable] for variable in key)
+        if table.rows is not None:
+            sizes[label] = table.rows
+    return best_order(broken.whole, keys, sizes)
+
+
+def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
+    """The variables that determine all others of the atom, by its table's primary key; None if there is none."""
+    key = query.table(atom.relation).primary_key
+    if key is None:
+        return None
+    terms = {c.name.lower(): t for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
+    if any(column.lower() not in terms for column in key):
+        return None
+    found = (terms[column.lower()] for column in key)
+    return frozenset(term for term in found if isinstance(term, str))
+
+
+def _tree_plan(strategy: str, query: Query, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
+    blueprints: list[Blueprint] = []
+    trees: list[ViewNode] = []
+    for i, each in enumerate(ordered):
+        leaves = leaves_of(query, each.fracture)
+        roots = view_trees(each.choice.order, each.fracture.whole, leaves.schemas)
+        suffix = f".{i + 1}" if i else ""
+        extremes = _extremes(query, each.variable)
+        blueprints.append(tree_blueprint(roots, each.fracture.whole, leaves, extremes, suffix))
+        trees += roots
+    program = assemble(replace(reduce(combine, blueprints), lazy=lazy))
+    preprocessing, update, delay, space = costs(program)
+    return Plan(
+        strategy,
+        program,
+        ordered[0].fracture,
+        preprocessing,
+        update,
+        delay,
+        space,
+        max(each.choice.widths for each in ordered),
+        tuple(each.choice.order for each in ordered),
+        tuple(trees),
+        tuple(dict.fromkeys(each.choice.note for each in ordered if not each.choice.exact)),
+    )
+
+
+def _delta_plan(strategy: str, query: Query, draw: Callable[[Query, Leaves, str | None], Blueprint]) -> Plan:
+    whole = cqap_of(query)
+    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
+    leaves = leaves_of(query, broken)
+    variables: list[str | None] = [None, *(v for v in _ordered(query) if v is not None)]
+    program = assemble(reduce(combine, [draw(query, leaves, variable) for variable in variables]))
+    preprocessing, update, delay, space = costs(program)
+    return Plan(strategy, program, broken, preprocessing, update, delay, space)

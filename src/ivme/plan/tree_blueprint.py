@@ -1,0 +1,145 @@
+"""The blueprint of view trees: how changes climb them and how rows are read off them.
+
+A change climbs from its leaf to the root, joining the siblings on its way (Figure 4.11). Rows are read by nested
+iterators over the views of the free variables (Figure 4.9), and a row's payload is the product of the views that
+hold it (Figure 4.10). A view whose only child is the view of another free variable needs no iterator of its own:
+the child's iterates over both variables at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ivme.plan.blueprint import (
+    Blueprint,
+    Definition,
+    IndicatorLeaf,
+    Iteration,
+    Leaf,
+    Node,
+    Propagation,
+    Reading,
+    Rule,
+    View,
+)
+from ivme.plan.leaves import Leaves
+from ivme.plan.program import Source
+from ivme.plan.view_tree import ViewNode
+from ivme.structure.hypergraph import Cqap
+
+
+@dataclass(frozen=True, slots=True)
+class _Trees:
+    """View trees together with what is needed to read them."""
+
+    roots: tuple[ViewNode, ...]
+    cqap: Cqap
+    sources: Mapping[str, Source]
+    suffix: str
+
+    def node(self, tree: ViewNode) -> Node:
+        """The blueprint's node: a tree over a single atom is just that atom, summed."""
+        if tree.kind == "indicator" and tree.label is not None:
+            return IndicatorLeaf(tree.label, tree.schema)
+        if len(tree.atoms) == 1 and not tree.indicators:
+            return self.leaf(tree.atoms[0], frozenset(tree.schema))
+        return View(tree.name + self.suffix, tree.schema, tree.kind, tree.atoms, tree.indicators)
+
+    def leaf(self, label: str, variables: frozenset[str]) -> Leaf:
+        return Leaf(label, tuple(variable for variable in self.sources[label].schema if variable in variables))
+
+    def is_free(self, variable: str) -> bool:
+        return variable in self.cqap.output or variable in self.cqap.input
+
+
+def tree_blueprint(
+    roots: tuple[ViewNode, ...],
+    cqap: Cqap,
+    leaves: Leaves,
+    extremes: tuple[str, ...] = (),
+    suffix: str = "",
+) -> Blueprint:
+    """The blueprint of the trees of one fracture; `extremes` are aggregates over its ordered variable."""
+    trees = _Trees(roots, cqap, dict(leaves.sources), suffix)
+    return Blueprint(
+        leaves,
+        tuple(_propagations(trees)),
+        tuple(definition for root in roots for definition in _definitions(trees, root)),
+        _reading(trees, extremes),
+    )
+
+
+def _propagations(trees: _Trees) -> Iterator[Propagation]:
+    """One propagation for each atom, followed by those of its indicators."""
+    for label in trees.sources:
+        uses = [(path, node) for root in trees.roots for path, node in _paths(root) if node.label == label]
+        uses.sort(key=lambda use: use[1].kind == "indicator")
+        merged: dict[Leaf | IndicatorLeaf, tuple[Rule, ...]] = {}
+        for path, node in uses:
+            whole = trees.leaf(label, frozenset(trees.sources[label].schema))
+            use = whole if node.kind == "atom" else IndicatorLeaf(label, node.schema)
+            merged[use] = merged.get(use, ()) + tuple(_climb(trees, (*path, node)))
+        for use, rules in merged.items():
+            yield Propagation(use, rules)
+
+
+def _paths(tree: ViewNode, above: tuple[ViewNode, ...] = ()) -> Iterator[tuple[tuple[ViewNode, ...], ViewNode]]:
+    """The atoms and indicators of a tree, each with the path from the root down to it."""
+    if tree.label is not None:
+        yield above, tree
+    for child in tree.children:
+        yield from _paths(child, (*above, tree))
+
+
+def _climb(trees: _Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
+    """The rules from the last node of the path up to its first."""
+    for parent, child in zip(reversed(path[:-1]), reversed(path), strict=False):
+        view = trees.node(parent)
+        if isinstance(view, View):
+            siblings = tuple(trees.node(other) for other in parent.children if other is not child)
+            yield Rule(view, trees.node(child), (siblings,) if siblings else ())
+
+
+def _definitions(trees: _Trees, tree: ViewNode) -> Iterator[Definition]:
+    view = trees.node(tree)
+    if isinstance(view, View):
+        for child in tree.children:
+            yield from _definitions(trees, child)
+        yield Definition(view, tuple(trees.node(child) for child in tree.children))
+
+
+def _reading(trees: _Trees, extremes: tuple[str, ...]) -> Reading:
+    factors = tuple(factor for root in trees.roots for factor in _factors(trees, root))
+    iterations = [iteration for root in trees.roots for iteration in _iterations(trees, root, ())]
+    needed = tuple(iteration for iteration in iterations if iteration.new or iteration.node not in factors)
+    groups = [n for root in trees.roots for n in root.walk() if n.kind == "view" and n.variable in trees.cqap.ordered]
+    ordered = tuple((f, n.variable, trees.node(n)) for f in extremes for n in groups if n.variable is not None)
+    return Reading(needed, factors, ordered)
+
+
+def _iterations(trees: _Trees, tree: ViewNode, carried: tuple[str, ...]) -> Iterator[Iteration]:
+    """BUILDITERATORS of Figure 4.9; `carried` are the variables of parents that need no iterator of their own."""
+    if tree.kind == "auxiliary":
+        yield from _iterations(trees, tree.children[0], carried)
+    elif tree.kind == "view" and tree.variable is not None and trees.is_free(tree.variable):
+        new = (*carried, tree.variable) if tree.variable in trees.cqap.output else carried
+        only = tree.children[0] if len(tree.children) == 1 else None
+        if only is not None and only.kind == "view" and only.variable is not None and trees.is_free(only.variable):
+            yield from _iterations(trees, only, new)
+            return
+        yield Iteration(trees.node(tree), new)
+        for child in tree.children:
+            yield from _iterations(trees, child, ())
+
+
+def _factors(trees: _Trees, tree: ViewNode) -> Iterator[Node]:
+    """COMPUTEM of Figure 4.10: the highest views that hold all free variables below them, and no others."""
+    if tree.kind == "indicator":
+        return
+    below = {variable for node in tree.walk() for variable in node.schema if trees.is_free(variable)}
+    if below.issubset(tree.schema) and all(trees.is_free(variable) for variable in tree.schema):
+        yield trees.node(tree)
+    else:
+        for child in tree.children:
+            yield from _factors(trees, child)

@@ -1,0 +1,102 @@
+"""CREATE TABLE statements, in Spark's dialect, to tables.
+
+Read are columns with their types, PRIMARY KEY, NOT NULL and COMMENT (which say nothing here), IF NOT EXISTS, and
+TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'). Everything else is refused by name.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ivme.errors import SchemaError
+from ivme.query.model import Column, Table
+from ivme.query.sql_expression import read_type
+from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
+
+_CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
+_OPTIONS = ("append_only", "static")
+_IGNORED = (exp.NotNullColumnConstraint, exp.CommentColumnConstraint)
+
+
+def parse_create_tables(text: str) -> tuple[Table, ...]:
+    """The tables that the statements of a text declare, in order.
+
+    >>> print(parse_create_tables("CREATE TABLE edge (src BIGINT, dst BIGINT, PRIMARY KEY (src, dst))")[0].primary_key)
+    ('src', 'dst')
+    """
+    source, statements = read_statements(text, ("CREATE",), _CREATE)
+    try:
+        tables = tuple(_table(source, statement) for statement in statements)
+    except RecursionError:
+        raise source.broken("the SQL is nested too deeply", None, _CREATE) from None
+    for table, statement in zip(tables, statements, strict=True):
+        if sum(table.name.lower() == other.name.lower() for other in tables) > 1:
+            raise source.unsupported(f"the table {table.name} is created twice", statement.this, "rename one")
+    return tables
+
+
+def _table(source: SqlText, statement: exp.Expr) -> Table:
+    if not isinstance(statement, exp.Create) or statement.args.get("kind") != "TABLE":
+        raise source.unsupported("the statement does not create a table", statement, _CREATE)
+    refuse_other_arguments(source, statement, ("this", "kind", "exists", "properties"), _CREATE)
+    schema = statement.this
+    if not isinstance(schema, exp.Schema) or not isinstance(schema.this, exp.Table):
+        raise source.unsupported("the table has no columns", statement, _CREATE)
+    refuse_other_arguments(source, schema.this, ("this", "db", "catalog"), _CREATE)
+    columns = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    options = _options(source, statement.args.get("properties"))
+    try:
+        return Table(
+            name=".".join(part.name for part in schema.this.parts),
+            columns=tuple(_column(source, column) for column in columns),
+            primary_key=_primary_key(source, schema),
+            append_only=options.get("append_only", False),
+            static=options.get("static", False),
+        )
+    except SchemaError as error:
+        raise source.unsupported(str(error), schema.this, "correct the definition") from error
+
+
+def _column(source: SqlText, node: exp.ColumnDef) -> Column:
+    refuse_other_arguments(source, node, ("this", "kind", "constraints"), _CREATE)
+    kind = node.args.get("kind")
+    if not isinstance(kind, exp.DataType):
+        raise source.unsupported(f"the column {node.name} has no type", node, _CREATE)
+    return Column(node.name, read_type(source, kind))
+
+
+def _primary_key(source: SqlText, schema: exp.Schema) -> tuple[str, ...] | None:
+    keys = []
+    for part in schema.expressions:
+        if isinstance(part, exp.ColumnDef):
+            keys += [(part.name,)] if _is_key(source, part) else []
+            continue
+        constraints = part.expressions if isinstance(part, exp.Constraint) else [part]
+        for constraint in constraints:
+            if not isinstance(constraint, exp.PrimaryKey):
+                raise source.unsupported(f"{constraint.sql(dialect=DIALECT)} is not supported", part, _CREATE)
+            refuse_other_arguments(source, constraint, ("expressions", "include"), _CREATE)
+            keys.append(tuple(column.name for column in constraint.expressions))
+    if len(keys) > 1:
+        raise source.unsupported("the table has two primary keys", schema, "write PRIMARY KEY (a, b) once")
+    return keys[0] if keys else None
+
+
+def _is_key(source: SqlText, node: exp.ColumnDef) -> bool:
+    kinds = [constraint.args.get("kind") for constraint in node.args.get("constraints") or ()]
+    for kind in kinds:
+        nullable = isinstance(kind, exp.NotNullColumnConstraint) and kind.args.get("allow_null")
+        if nullable or not isinstance(kind, (exp.PrimaryKeyColumnConstraint, *_IGNORED)):
+            raise source.unsupported(f"a constraint of the column {node.name} is not supported", node, _CREATE)
+    return any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds)
+
+
+def _options(source: SqlText, properties: exp.Expr | None) -> dict[str, bool]:
+    options: dict[str, bool] = {}
+    for part in [] if properties is None else properties.expressions:
+        name = part.name.lower() if type(part) is exp.Property else ""
+        value = part.args["value"].name.lower() if name in _OPTIONS else ""
+        if value not in ("true", "false"):
+            raise source.unsupported(f"{part.sql(dialect=DIALECT)} is not supported", part, _CREATE)
+        options[name] = value == "true"
+    return options

@@ -1,0 +1,182 @@
+"""Rule notation, the source's own: `Q(B, C | A) = R(A, B), S(B, C), T(C, A)` (source 003, section 2.2).
+
+`rule_syntax` holds the grammar. A dot or a middle dot stands for an empty list, `:-` for `=`. Names are letters,
+digits and underscores, or anything in double quotes or backquotes; a quoted name is never a keyword. Relations
+match tables whatever their case; variables are told apart by case. `_` is a new variable each time. A number with
+an exponent is a float, one with only a decimal point an exact `Decimal`; both become the type of their column
+where that is known. The short form `Q(X, Y) = closure(edge)` stands for `Q(X, Y) = closure(edge)(X, Y)`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from ivme.errors import QueryError, UnknownNameError, UnsupportedError
+from ivme.query.model import Aggregate, Atom, Column, Constant, HeadColumn, Query, Table, Term, Value, column_refs
+from ivme.query.rule_syntax import AtomSyntax, RuleSyntax, read_rule
+from ivme.query.rule_tokens import Token
+
+
+def parse_rule(text: str, tables: Mapping[str, Table] | Iterable[Table] = ()) -> Query:
+    """The query that `text` writes in rule notation, over the given tables.
+
+    The variables of an atom stand for its table's columns by position. Without any tables, each relation is taken
+    to have as many columns as its atoms have terms, named `_1`, `_2`, ... The query's tables are those of its body,
+    in the order of first occurrence.
+
+    >>> query = parse_rule("Q(B, C | A) = R(A, B), S(B, C), T(C, A)")
+    >>> query.output, query.input, str(query.atoms[2])
+    (('B', 'C'), ('A',), 'T(C, A)')
+    >>> print(parse_rule("Q(x, count, SUM(y)) :- R(x, y, 3)."))
+    Q(x, COUNT, SUM(y) | .) = R(x, y, 3)
+    """
+    known = tuple(tables.values() if isinstance(tables, Mapping) else tables)
+    return _Resolver(text, known).query(_with_closure_variables(read_rule(text), text))
+
+
+def _with_closure_variables(rule: RuleSyntax, text: str) -> RuleSyntax:
+    """The rule with `closure(edge)` short for `closure(edge)(X, Y)`, X and Y being all that the head lists."""
+    missing = next((atom for atom in rule.atoms if atom.terms is None), None)
+    if missing is None:
+        return rule
+    variables = [output.token for output in rule.outputs if isinstance(output.source, str)]
+    if len(rule.atoms) > 1 or rule.inputs or len(variables) != 2 or len(rule.outputs) != 2:
+        message = f"closure({missing.relation}) without variables stands alone, under a head that lists just two"
+        instead = f"name its source and its target: closure({missing.relation})(X, Y)"
+        raise QueryError(message, text=text, position=missing.token.position, instead=instead)
+    return replace(rule, atoms=(replace(missing, terms=tuple((token, token.value) for token in variables)),))
+
+
+class _Resolver:
+    """Looks up the names of one rule; `tables` collects what its relations turned out to be."""
+
+    def __init__(self, text: str, known: tuple[Table, ...]) -> None:
+        self.text = text
+        self.known = known
+        self.tables: dict[str, Table] = {}
+
+    def error(self, message: str, at: Token, instead: str = "") -> QueryError:
+        return QueryError(message, text=self.text, position=at.position, instead=instead)
+
+    def query(self, rule: RuleSyntax) -> Query:
+        atoms = tuple(self.atom(atom, rule.name) for atom in rule.atoms)
+        self.check_head(rule, {variable for atom in atoms for variable in atom.variables})
+        return Query(
+            name=rule.name.value,
+            output=tuple(output.source for output in rule.outputs if isinstance(output.source, str)),
+            input=tuple(token.value for token in rule.inputs),
+            atoms=atoms,
+            tables=tuple(self.tables.values()),
+            head=tuple(HeadColumn(str(output.source), output.source) for output in rule.outputs),
+            distinct=rule.distinct is not None,
+            text=self.text,
+        )
+
+    def check_head(self, rule: RuleSyntax, variables: set[str]) -> None:
+        named = [output.variable for output in rule.outputs if output.variable] + list(rule.inputs)
+        for token in named:
+            if token.value not in variables:
+                message = f"variable {token.value} of the head is in no atom of the body"
+                raise self.unknown(message, token.value, sorted(variables), token)
+        seen: set[str] = set()
+        listed = [(str(output.source), output.token) for output in rule.outputs]
+        for name, token in listed + [(token.value, token) for token in rule.inputs]:
+            if name in seen:
+                raise self.error(f"{name} is twice in the head", token, "list it once")
+            seen.add(name)
+        if rule.distinct and any(isinstance(output.source, Aggregate) for output in rule.outputs):
+            instead = "leave DISTINCT out: each group is one row anyway"
+            message, position = "DISTINCT together with aggregates", rule.distinct.position
+            raise UnsupportedError(message, text=self.text, position=position, instead=instead)
+
+    def unknown(self, message: str, name: str, names: list[str], at: Token) -> UnknownNameError:
+        """The error for a name that is not among `names`; it proposes the nearest of them."""
+        by_lower = {name.lower(): name for name in names}
+        near = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower)]
+        instead = f"did you mean {' or '.join(near)}?" if near else f"choose from: {', '.join(names) or 'none'}"
+        return UnknownNameError(message, text=self.text, position=at.position, instead=instead)
+
+    def atom(self, atom: AtomSyntax, head: Token) -> Atom:
+        terms = atom.terms or ()
+        if atom.closure and len(terms) != 2:
+            message = f"closure({atom.relation}) has two columns, source and target, not {len(terms)}"
+            raise self.error(message, atom.token, f"closure({atom.relation})(X, Y)")
+        table = self.table(atom, len(terms), head)
+        if len(terms) != len(table.columns):
+            raise self.wrong_arity(atom, table, len(terms))
+        self.tables[table.name] = table
+        typed = tuple(self.term(*term, column) for term, column in zip(terms, table.columns, strict=True))
+        return Atom(table.name, typed, column_refs(table.column_names), closure=atom.closure)
+
+    def table(self, atom: AtomSyntax, arity: int, head: Token) -> Table:
+        """The table of the atom's relation: the one known by that name, else one inferred from its first atom."""
+        name = atom.relation
+        table = _find(name, self.known or self.tables.values())
+        if table is not None:
+            return table
+        if name.lower() == head.value.lower():
+            message, instead = f"{name} is defined by itself", "closure(edge)(X, Y) is the one recursion there is"
+            raise UnsupportedError(message, text=self.text, position=atom.token.position, instead=instead)
+        if self.known:
+            names = [table.name for table in self.known]
+            raise self.unknown(f"there is no table {name}", name, names, atom.token)
+        return Table(name, tuple(Column(f"_{i}") for i in range(1, arity + 1)), inferred=True)
+
+    def wrong_arity(self, atom: AtomSyntax, table: Table, arity: int) -> QueryError:
+        name, columns = table.name, len(table.columns)
+        if atom.closure:
+            message, instead = (
+                f"{name} is no table of edges",
+                f"take the closure of a table with two columns; {name} has {columns}",
+            )
+        elif table.inferred:
+            message = f"{name} has {_counted(columns, 'term')} in an earlier atom, and {arity} here"
+            instead = "give every atom of a relation the same terms, `_` where any value will do"
+        else:
+            message = f"{name} has {_counted(columns, 'column')}, and this atom has {_counted(arity, 'term')}"
+            instead = f"write a term for each of {name}({', '.join(table.column_names)}), `_` where any value will do"
+        return self.error(message, atom.token, instead)
+
+    def term(self, token: Token, term: Term, column: Column) -> Term:
+        if isinstance(term, str) or column.type is None:
+            return term
+        try:
+            return Constant(_in_kind(term.value, column.type.kind))
+        except ValueError:
+            message = f"column {column.name} has type {column.type}, and {token} is no such value"
+            raise self.error(message, token, "write a constant of the column's type") from None
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _find(name: str, tables: Iterable[Table]) -> Table | None:
+    """The table of that name, whatever its case; the exact spelling goes first."""
+    same = [table for table in tables if table.name.lower() == name.lower()]
+    return next((table for table in same if table.name == name), same[0] if same else None)
+
+
+def _in_kind(value: Value, kind: str) -> Value:
+    """The constant as a value of that kind of column; ValueError if it is none."""
+    match value, kind:
+        case (bool(), "bool") | (str(), "string"):
+            return value
+        case (bool(), _):
+            raise ValueError(kind)
+        case (int(), "int"):
+            return value
+        case (int() | Decimal() as exact, "decimal"):
+            return Decimal(exact)
+        case (int() | float() | Decimal() as number, "float"):
+            return float(number)
+        case (str(text), "date"):
+            return datetime.date.fromisoformat(text)
+        case (str(text), "timestamp"):
+            return datetime.datetime.fromisoformat(text)
+        case _:
+            raise ValueError(kind)

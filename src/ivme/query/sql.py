@@ -1,0 +1,134 @@
+"""SQL to `Query`, in Spark's dialect.
+
+What is read: SELECT of columns, scalar expressions over one table, COUNT, SUM, AVG, MIN, MAX and DISTINCT; FROM
+with inner joins; WHERE with equalities between tables, predicates over one table, and parameters `:name` compared
+for equality, which become input variables; GROUP BY; and WITH RECURSIVE where it says reachability. Everything
+else is refused with its place in the text and with what to write instead: nothing is approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlglot import exp
+
+from ivme.query.expression import ColumnRef, conjunction
+from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
+from ivme.query.recursion import read_closures
+from ivme.query.sql_from import read_from
+from ivme.query.sql_head import Head, Item, read_head
+from ivme.query.sql_scope import Catalog, Key
+from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
+from ivme.query.sql_variables import variable_names
+from ivme.query.sql_where import Body, read_conditions
+
+_SELECT = "write one SELECT ... FROM ... [WHERE ...] [GROUP BY ...]"
+_READ = "sort, limit or filter the rows when reading the view"
+_CLAUSES = {
+    "having": ("HAVING", _READ),
+    "order": ("ORDER BY", _READ),
+    "sort": ("SORT BY", _READ),
+    "cluster": ("CLUSTER BY", _READ),
+    "distribute": ("DISTRIBUTE BY", _READ),
+    "limit": ("LIMIT", _READ),
+    "offset": ("OFFSET", _READ),
+    "qualify": ("QUALIFY", _READ),
+    "windows": ("WINDOW", "use GROUP BY"),
+    "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
+    "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
+    "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
+    "hint": ("a hint", "leave hints out; ivme plans by itself"),
+    "into": ("INTO", _SELECT),
+}
+
+
+def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), name: str = "Q") -> Query:
+    """The query that a SQL text says, over the declared tables, or over tables inferred from the text if none are.
+
+    >>> query = parse_sql("SELECT o.item, SUM(o.price) AS total FROM orders o JOIN customers c "
+    ...                   "ON o.customer = c.id WHERE c.city = :city GROUP BY o.item")
+    >>> print(query, query.parameters)
+    Q(item, SUM(price) | city) = orders(item, price, customer), customers(customer, city) ('city',)
+    """
+    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT)
+    if len(statements) != 1:
+        if not statements:
+            raise source.broken("the text is empty", None, _SELECT)
+        raise source.unsupported("the text has several statements", statements[1], "give each view its own text")
+    try:
+        return _read_query(source, statements[0], tables, name)
+    except RecursionError:
+        raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
+
+
+def _read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], name: str) -> Query:
+    select = _only_select(source, node)
+    catalog = Catalog(source, tables)
+    closures = read_closures(source, select, catalog)
+    read = read_from(source, select, catalog, closures)
+    body = read_conditions(read, select)
+    return _query(body, read_head(body, select), source.text, name)
+
+
+def _only_select(source: SqlText, node: exp.Expr) -> exp.Select:
+    if isinstance(node, exp.SetOperation):
+        word = node.key.upper()
+        instead = "make each SELECT a view of its own"
+        raise source.unsupported(f"{word} is not supported", source.keyword([word]), instead)
+    if not isinstance(node, exp.Select):
+        raise source.unsupported("the statement is not a SELECT", node, _SELECT)
+    for argument, (word, instead) in _CLAUSES.items():
+        if is_set(node.args.get(argument)):
+            position = source.keyword([word])
+            raise source.unsupported(f"{word} is not supported", node if position is None else position, instead)
+    handled = ("with_", "expressions", "distinct", "from_", "joins", "where", "group")
+    refuse_other_arguments(source, node, handled, _SELECT)
+    return node
+
+
+def _query(body: Body, head: Head, text: str, name: str) -> Query:
+    scope, classes = body.scope, body.classes
+    for occurrence, found in enumerate(scope.occurrences):
+        if found.closure is not None:
+            for key in scope.keys_of(occurrence):
+                classes.add(key)
+    variables = variable_names(classes, scope)
+    inputs = tuple(variables[key] for key in classes.parameters.values())
+    plain = [item.key for item in head.items if item.aggregate is None and item.key is not None]
+    free = dict.fromkeys(variables[key] for key in (*plain, *(head.group or ())))
+    relations = dict.fromkeys(found.relation for found in scope.occurrences)
+    return Query(
+        name=name,
+        output=tuple(variable for variable in free if variable not in inputs),
+        input=inputs,
+        atoms=tuple(_atom(body, variables, occurrence) for occurrence in range(len(scope.occurrences))),
+        tables=tuple(scope.catalog.table(relation) for relation in relations),
+        head=tuple(HeadColumn(item.name, _source(item, variables)) for item in head.items),
+        distinct=head.distinct,
+        parameters=tuple(classes.parameters),
+        text=text,
+    )
+
+
+def _source(item: Item, variables: Mapping[Key, str]) -> str | Aggregate:
+    variable = None if item.key is None else variables[item.key]
+    if item.aggregate is not None:
+        return Aggregate(item.aggregate, variable)
+    assert variable is not None
+    return variable
+
+
+def _atom(body: Body, variables: Mapping[Key, str], occurrence: int) -> Atom:
+    """The occurrence as an atom: plain columns in the table's order, then computed ones as they were mentioned."""
+    found = body.scope.occurrences[occurrence]
+    mentioned = [key for key in variables if key.occurrence == occurrence]
+    order = [key for key in body.scope.keys_of(occurrence) if key in mentioned]
+    keys = order + [key for key in mentioned if not isinstance(key.expression, ColumnRef)]
+    return Atom(
+        relation=found.relation,
+        terms=tuple(variables[key] for key in keys),
+        columns=tuple(key.expression for key in keys),
+        where=conjunction(body.predicates.get(occurrence, [])),
+        alias=found.alias,
+        closure=found.closure is not None,
+    )

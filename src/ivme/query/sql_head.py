@@ -1,0 +1,221 @@
+"""SELECT and GROUP BY: what the columns of a row are, and which variables are free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ivme.query.expression import ColumnRef, Literal, columns_of
+from ivme.query.sql_expression import Scalars
+from ivme.query.sql_scope import Key, same_name
+from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
+from ivme.query.sql_where import Body, refuse_computed_closure
+
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+_WHOLE = "select COUNT, SUM, AVG, MIN or MAX as columns of their own, and compute with them when reading"
+_ONE_TABLE = "select or aggregate expressions over the columns of one table each, and combine them when reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A column of SELECT: a key, or an aggregate over one (over rows, for COUNT(*))."""
+
+    name: str
+    key: Key | None
+    aggregate: str | None
+    node: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The columns of SELECT, the keys of GROUP BY (None without one), and whether duplicates go."""
+
+    items: tuple[Item, ...]
+    group: tuple[Key, ...] | None
+    distinct: bool
+
+
+def read_head(body: Body, select: exp.Select) -> Head:
+    """Reads SELECT and GROUP BY; every key they mention joins the body's classes."""
+    scalars = Scalars(body.scope, tuple(range(len(body.scope.occurrences))))
+    items = tuple(item for node in select.expressions for item in _items(body, scalars, node))
+    if not items:
+        raise scalars.source.unsupported("SELECT lists no columns", select, "name the columns")
+    _check_names(scalars.source, items)
+    group = _group(body, scalars, select, items)
+    if group is not None or any(item.aggregate for item in items):
+        _check_grouped(body, scalars.source, items, group or ())
+    return Head(items, group, _distinct(scalars.source, body, select, items, group))
+
+
+def _items(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
+    if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+        return _star(body, scalars, node)
+    name, inner = None, node
+    if isinstance(node, exp.Alias):
+        refuse_other_arguments(scalars.source, node, ("this", "alias"), "write expression AS name")
+        if not isinstance(node.args["alias"], exp.Identifier):
+            raise scalars.source.unsupported("the alias is not a name", node, "write expression AS name")
+        name, inner = node.alias, node.this
+    inner = inner.unnest()
+    if isinstance(inner, tuple(_AGGREGATES)):
+        return [_aggregate(body, scalars, inner, name)]
+    key = _key(body, scalars, inner)
+    plain = isinstance(key.expression, ColumnRef)
+    default = body.scope.visible_name(key) if plain else inner.sql(dialect=DIALECT, comments=False)
+    return [Item(name or default, key, None, node)]
+
+
+def _star(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
+    star = node if isinstance(node, exp.Star) else node.this
+    refuse_other_arguments(scalars.source, star, (), "name the columns that you want")
+    if isinstance(node, exp.Column):
+        refuse_other_arguments(scalars.source, node, ("this", "table"), "give the table an alias, and use it")
+        occurrences = [body.scope.occurrence_named(node.args["table"], scalars.visible)]
+        keys = body.scope.keys_of(occurrences[0])
+    else:
+        occurrences, keys = list(scalars.visible), body.scope.layout
+    body.scope.star(node, occurrences)
+    return [Item(body.scope.visible_name(key), body.classes.add(key), None, node) for key in keys]
+
+
+def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
+    """The key of an expression of SELECT or GROUP BY, which must be over one table."""
+    source = scalars.source
+    inside = next(iter(node.find_all(exp.AggFunc, exp.Window, exp.Filter)), None)
+    if inside is not None and not node.find(exp.Query):
+        kind = "a window function" if node.find(exp.Window) else "a FILTER" if node.find(exp.Filter) else "an aggregate"
+        raise source.unsupported(f"{kind} cannot be part of an expression here", inside, _WHOLE)
+    occurrences = [] if node.find(exp.Query) else scalars.occurrences(node)
+    if len(occurrences) > 1:
+        text = node.sql(dialect=DIALECT, comments=False)
+        raise source.unsupported(f"the expression {text} mixes columns of several tables", node, _ONE_TABLE)
+    expression = scalars.translate(node)
+    if not occurrences:
+        raise source.unsupported("a column of SELECT or GROUP BY must read a table", node, "remove the constant")
+    key = Key(occurrences[0], expression)
+    body.check_kinds(key, node)
+    refuse_computed_closure(body.scope, key, node)
+    return body.classes.add(key)
+
+
+def _aggregate(body: Body, scalars: Scalars, node: exp.Expr, name: str | None) -> Item:
+    source, function, argument = scalars.source, _AGGREGATES[type(node)], node.this
+    text = node.sql(dialect=DIALECT, comments=False)
+    if node.expressions:
+        raise source.unsupported(f"{text} has several arguments", node, "aggregate one column")
+    refuse_other_arguments(source, node, ("this", "expressions", "big_int"), _WHOLE)
+    if isinstance(argument, exp.Distinct):
+        if function != "count":
+            instead = f"write {function.upper()}(x)" if function in ("min", "max") else "use COUNT(DISTINCT x)"
+            raise source.unsupported(f"{function.upper()}(DISTINCT ...) is not supported", node, instead)
+        refuse_other_arguments(source, argument, ("expressions",), "write COUNT(DISTINCT x)")
+        if len(argument.expressions) != 1 or isinstance(argument.expressions[0], exp.Star):
+            raise source.unsupported(f"{text} needs one column", node, "count the distinct values of one column")
+        function, argument = "count_distinct", argument.expressions[0]
+    if function == "count" and _counts_rows(scalars, argument):
+        return Item(name or text, None, "count", node)
+    if argument is None or isinstance(argument, exp.Star):
+        raise source.unsupported(f"{text} needs a column", node, "aggregate one column")
+    key = _key(body, scalars, argument.unnest())
+    kind = body.kind(key)
+    if function in ("sum", "avg") and kind not in (None, "int", "float", "decimal"):
+        raise source.unsupported(f"{text} adds up values of type {kind}", node, "CAST the column to a number")
+    return Item(name or text, key, function, node)
+
+
+def _counts_rows(scalars: Scalars, argument: exp.Expr | None) -> bool:
+    """Whether COUNT(argument) is COUNT(*): a star, or a literal that is not NULL."""
+    if isinstance(argument, exp.Star):
+        return not any(is_set(value) for value in argument.args.values())
+    if not isinstance(argument, exp.Literal | exp.Boolean):
+        return False
+    constant = scalars.translate(argument)
+    return isinstance(constant, Literal) and constant.value is not None
+
+
+def _check_names(source: SqlText, items: tuple[Item, ...]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.name.lower() in seen:
+            raise source.unsupported(f"two columns are named {item.name!r}", item.node, "rename one with AS")
+        seen.add(item.name.lower())
+
+
+def _group(body: Body, scalars: Scalars, select: exp.Select, items: tuple[Item, ...]) -> tuple[Key, ...] | None:
+    group = select.args.get("group")
+    if group is None:
+        return None
+    instead = "group by columns, expressions, positions or aliases"
+    refuse_other_arguments(scalars.source, group, ("expressions", "all"), instead)
+    plain = [item.key for item in items if item.aggregate is None and item.key is not None]
+    if group.args.get("all"):
+        return tuple(dict.fromkeys(plain))
+    keys = [_group_key(body, scalars, node.unnest(), items) for node in group.expressions]
+    return tuple(dict.fromkeys(keys))
+
+
+def _group_key(body: Body, scalars: Scalars, node: exp.Expr, items: tuple[Item, ...]) -> Key:
+    item = _referenced(body, scalars, node, items)
+    if item is None:
+        return _key(body, scalars, node)
+    if item.aggregate is not None or item.key is None:
+        raise scalars.source.unsupported("GROUP BY cannot name an aggregate", node, "group by a column")
+    return item.key
+
+
+def _referenced(body: Body, scalars: Scalars, node: exp.Expr, items: tuple[Item, ...]) -> Item | None:
+    """The column of SELECT that a position or an alias means; columns of tables come before aliases."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        if not node.this.isdigit() or not 1 <= int(node.this[:9]) <= len(items):
+            instead = f"SELECT has columns 1 to {len(items)}"
+            raise scalars.source.unknown(f"GROUP BY {node.this} is no position", node, instead)
+        return items[int(node.this[:9]) - 1]
+    if not isinstance(node, exp.Column) or node.args.get("table") or not isinstance(node.this, exp.Identifier):
+        return None
+    known = [name for occurrence in scalars.visible for name in body.scope.column_names(occurrence)]
+    if any(same_name(node.this, name) for name in known):
+        return None
+    return next((item for item in items if same_name(node.this, item.name)), None)
+
+
+def _check_grouped(body: Body, source: SqlText, items: tuple[Item, ...], group: tuple[Key, ...]) -> None:
+    """Each plain item must be a function of the GROUP BY keys, as Spark demands."""
+    roots = {body.classes.root(key) for key in group}
+    for item in items:
+        if item.aggregate is not None or item.key is None or body.classes.root(item.key) in roots:
+            continue
+        parts = [Key(item.key.occurrence, ColumnRef(name)) for name in columns_of(item.key.expression)]
+        if not all(part in body.classes.links and body.classes.root(part) in roots for part in parts):
+            message = f"{item.name} is neither aggregated nor in GROUP BY"
+            raise source.unsupported(message, item.node, "add it to GROUP BY, or aggregate it")
+
+
+def _distinct(
+    source: SqlText, body: Body, select: exp.Select, items: tuple[Item, ...], group: tuple[Key, ...] | None
+) -> bool:
+    """Whether the rows are a set. GROUP BY without aggregates is DISTINCT; with them, the groups are distinct."""
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        refuse_other_arguments(source, distinct, (), "use SELECT DISTINCT over all its columns")
+    inputs = {body.classes.root(key) for key in body.classes.parameters.values()}
+    shown = {body.classes.root(item.key) for item in items if item.key is not None and item.aggregate is None}
+    keys = {body.classes.root(key) for key in group or ()}
+    aggregates = any(item.aggregate for item in items)
+    position = source.keyword(["GROUP BY"])
+    if keys and keys <= inputs and not shown:
+        message = "the groups are fixed by parameters, and SELECT shows none of their keys"
+        raise source.unsupported(message, position, "select a GROUP BY key too, or leave GROUP BY out")
+    hidden = keys - shown - inputs
+    if hidden and (distinct is not None or not aggregates):
+        raise source.unsupported(
+            "a GROUP BY key that is not selected makes rows repeat", position, "select every GROUP BY key"
+        )
+    return not aggregates and (distinct is not None or group is not None)

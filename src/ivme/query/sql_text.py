@@ -1,0 +1,157 @@
+"""The text of a SQL query and its places: parsing by sqlglot, and refusals that point at a character.
+
+sqlglot keeps offsets on names, literals and most functions only; the place of any other node is the first offset
+below it, and the place of a clause is that of its keyword among the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ivme.errors import ParseError, UnknownNameError, UnsupportedError
+
+DIALECT = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """A text with its tokens; it makes every error of the SQL front end."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def at(self, node: exp.Expr | None) -> int | None:
+        """The offset of the first character of a node that has one, else of the nearest node around it."""
+        while node is not None:
+            starts = [self._start(part) for part in node.walk()]
+            known = [start for start in starts if start is not None]
+            if known:
+                return min(known)
+            node = node.parent
+        return None
+
+    def _start(self, node: exp.Expr) -> int | None:
+        if isinstance(node, exp.Placeholder | exp.Parameter) and node.name:
+            return self._parameter(node.name)
+        start = node.meta.get("start")
+        return start if isinstance(start, int) else None
+
+    def _parameter(self, name: str) -> int | None:
+        for sigil, word in zip(self.tokens, self.tokens[1:], strict=False):
+            if word.text == name and sigil.token_type in (TokenType.COLON, TokenType.PARAMETER):
+                return sigil.start
+        return None
+
+    def keyword(self, words: Iterable[str], before: int | None = None) -> int | None:
+        """The offset of one of these keywords: the least nested one, or the last one before an offset."""
+        wanted = {word.upper() for word in words}
+        found, depth = [], 0
+        for token in self.tokens:
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if token.text.upper() in wanted and token.token_type != TokenType.STRING:
+                found.append((depth, token.start))
+        if before is not None:
+            return max((start for _, start in found if start < before), default=None)
+        return min(found)[1] if found else None
+
+    def previous(self, offset: int) -> Token | None:
+        """The token that ends before an offset."""
+        return next((token for token in reversed(self.tokens) if token.end < offset), None)
+
+    def broken(self, message: str, position: int | None, instead: str = "") -> ParseError:
+        return ParseError(message, text=self.text, position=position, instead=instead)
+
+    def unsupported(self, message: str, place: exp.Expr | int | None, instead: str) -> UnsupportedError:
+        position = self.at(place) if isinstance(place, exp.Expr) else place
+        return UnsupportedError(message, text=self.text, position=position, instead=instead)
+
+    def unknown(self, message: str, place: exp.Expr | int | None, instead: str = "") -> UnknownNameError:
+        position = self.at(place) if isinstance(place, exp.Expr) else place
+        return UnknownNameError(message, text=self.text, position=position, instead=instead)
+
+
+def is_set(value: object) -> bool:
+    """Whether an argument of a sqlglot node says something."""
+    return value is not None and value is not False and value != [] and value != ""
+
+
+def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[str], instead: str) -> None:
+    """Refuses a node that carries anything besides the handled arguments: nothing is dropped silently."""
+    for name, value in node.args.items():
+        if name not in handled and is_set(value):
+            nodes = [value] if isinstance(value, exp.Expr) else value if isinstance(value, list) else []
+            place = next((part for part in nodes if isinstance(part, exp.Expr)), node)
+            word = name.strip("_").replace("_", " ").upper()
+            raise source.unsupported(f"{word} is not supported here", place, instead)
+
+
+def read_statements(text: str, starts: Container[str], instead: str) -> tuple[SqlText, list[exp.Expr]]:
+    """The statements of a text, each of which must begin with one of the keywords in `starts`.
+
+    sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s.
+    """
+    source = _tokenize(text)
+    previous = TokenType.SEMICOLON
+    for token in source.tokens:
+        begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON
+        if begins and token.text.upper() not in starts:
+            raise source.unsupported(f"a statement cannot begin with {token.text!r}", token.start, instead)
+        if previous == TokenType.COMMA and token.token_type == TokenType.FROM:
+            raise source.broken("a comma comes before FROM", token.start, "remove the comma, or add a column")
+        previous = token.token_type
+    return source, [statement for statement in _parse(source) if statement is not None]
+
+
+def _tokenize(text: str) -> SqlText:
+    try:
+        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)))
+    except Exception as error:
+        reason = "a string, a quoted name or a comment does not end"
+        raise ParseError(f"cannot read the text: {reason}", text=text, position=_unclosed(text)) from error
+
+
+def _unclosed(text: str) -> int | None:
+    """The offset of the first quote that nothing closes."""
+    position = 0
+    while position < len(text):
+        quote = text[position]
+        if quote in "'\"`":
+            end = position + 1
+            while end < len(text) and text[end] != quote:
+                end += 2 if text[end] == "\\" and quote != "`" else 1
+            if end >= len(text):
+                return position
+            position = end
+        position += 1
+    return None
+
+
+def _parse(source: SqlText) -> list[exp.Expr | None]:
+    try:
+        return list(sqlglot.parse(source.text, read=DIALECT))
+    except SqlglotParseError as error:
+        raise source.broken(*_blame(source, error.errors[0] if error.errors else {})) from error
+    except RecursionError:
+        raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
+    except SqlglotError as error:
+        raise source.broken(f"cannot read the SQL: {error}", None) from error
+    except Exception as error:
+        raise source.broken("cannot read the SQL: its parser gave up", None) from error
+
+
+def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:
+    """A message and an offset: sqlglot gives the line and last column of the token to blame, as tokens have them."""
+    place = (details.get("line"), details.get("col"))
+    token = next((token for token in source.tokens if (token.line, token.col) == place), None)
+    if token is None:
+        return "the text is not SQL", None
+    if str(details.get("description")).startswith("Required keyword"):
+        return f"something is missing near {token.text!r}", token.start
+    return f"{token.text!r} is not expected here", token.start

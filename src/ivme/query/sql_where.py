@@ -1,0 +1,192 @@
+"""ON and WHERE: a conjunction of equalities, which merge variables, and predicates over one table each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ivme.errors import DataError
+from ivme.query.expression import ColumnRef, Expression, evaluate, is_predicate
+from ivme.query.sql_expression import Scalars
+from ivme.query.sql_from import Condition, From
+from ivme.query.sql_kinds import are_equatable, kind_of, mismatch
+from ivme.query.sql_scope import Key, Scope
+from ivme.query.sql_text import DIALECT, refuse_other_arguments
+from ivme.query.sql_variables import Classes
+
+_CONJUNCTION = "WHERE takes equalities between tables and predicates over one table each, joined by AND"
+
+
+@dataclass(slots=True)
+class Body:
+    """What FROM and WHERE say: the classes of equal columns, and the predicates of each occurrence."""
+
+    scope: Scope
+    classes: Classes = field(default_factory=Classes)
+    predicates: dict[int, list[Expression]] = field(default_factory=dict)
+
+    def kind(self, key: Key) -> str | None:
+        """The kind of a key's values, where the tables are declared."""
+        return kind_of(key.expression, self._column_kinds(key.occurrence))
+
+    def check_kinds(self, key: Key, node: exp.Expr) -> None:
+        """Refuses a computation that would fail on every row."""
+        wrong = mismatch(key.expression, self._column_kinds(key.occurrence))
+        if wrong is not None:
+            raise self.scope.source.unsupported(wrong, node, "CAST one of them")
+
+    def _column_kinds(self, occurrence: int) -> Callable[[str], str | None]:
+        relation = self.scope.occurrences[occurrence].relation
+
+        def column_kind(name: str) -> str | None:
+            found = self.scope.catalog.type_of(relation, name)
+            return None if found is None else found.kind
+
+        return column_kind
+
+
+def read_conditions(read: From, select: exp.Select) -> Body:
+    """The body of the query, from its FROM and its WHERE."""
+    body = Body(read.scope)
+    for left, right, name in read.equalities:
+        _equate(body, left, right, name)
+    conditions = list(read.conditions)
+    where = select.args.get("where")
+    if where is not None:
+        refuse_other_arguments(read.scope.source, where, ("this",), _CONJUNCTION)
+        conditions.append(Condition(where.this, tuple(range(len(read.scope.occurrences)))))
+    for condition in conditions:
+        scalars = Scalars(read.scope, condition.visible)
+        for conjunct in conjuncts([condition.node]):
+            _read_conjunct(body, scalars, conjunct)
+    return body
+
+
+def conjuncts(nodes: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """The conditions that an AND is of, without their parentheses, from left to right."""
+    waiting = list(nodes)[::-1]
+    while waiting:
+        node = waiting.pop().unnest()
+        if isinstance(node, exp.And):
+            waiting += list(node.flatten())[::-1]
+        else:
+            yield node
+
+
+def _read_conjunct(body: Body, scalars: Scalars, node: exp.Expr) -> None:
+    if isinstance(node, exp.EQ):
+        sides = [node.this.unnest(), node.expression.unnest()]
+        named = [isinstance(side, exp.Placeholder) for side in sides]
+        if any(named):
+            refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
+            _bind(body, scalars, sides[named.index(True)], sides[1 - named.index(True)])
+            return
+        keys = [_key(scalars, side) for side in sides]
+        if keys[0] is not None and keys[1] is not None and _joins(keys[0], keys[1]):
+            refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
+            _equate(body, keys[0], keys[1], node)
+            return
+    _add_predicate(body, scalars, node)
+
+
+def _key(scalars: Scalars, node: exp.Expr) -> Key | None:
+    """The key of an expression over exactly one occurrence; None if it is not one."""
+    occurrences = scalars.occurrences(node)
+    return Key(occurrences[0], scalars.translate(node)) if len(occurrences) == 1 else None
+
+
+def _joins(left: Key, right: Key) -> bool:
+    """Whether an equality is one between variables: across tables, or between two columns of one table."""
+    plain = isinstance(left.expression, ColumnRef) and isinstance(right.expression, ColumnRef)
+    return left.occurrence != right.occurrence or (plain and left != right)
+
+
+def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
+    source = body.scope.source
+    for key in (left, right):
+        body.check_kinds(key, node)
+        refuse_computed_closure(body.scope, key, node)
+    kinds = body.kind(left), body.kind(right)
+    if not are_equatable(*kinds):
+        message = f"an equality between {kinds[0]} and {kinds[1]} would need a conversion"
+        raise source.unsupported(message, node, "CAST one side to the type of the other")
+    body.classes.merge(left, right)
+    second = body.classes.conflict()
+    if second is not None:
+        raise _two_parameters(body, second, node)
+
+
+def _two_parameters(body: Body, parameter: str, node: exp.Expr | None) -> Exception:
+    root = body.classes.root(body.classes.parameters[parameter])
+    first = next(name for name, key in body.classes.parameters.items() if body.classes.root(key) == root)
+    return body.scope.source.unsupported(
+        f"the parameters :{first} and :{parameter} are compared with the same column",
+        node,
+        "use one parameter for both",
+    )
+
+
+def _bind(body: Body, scalars: Scalars, parameter: exp.Expr, other: exp.Expr) -> None:
+    source = scalars.source
+    if not isinstance(parameter.this, str) or parameter.args.get("widget"):
+        raise source.unsupported("a parameter needs a name", parameter.parent, "write it as :name")
+    occurrences = [] if isinstance(other, exp.Placeholder) else scalars.occurrences(other)
+    if len(occurrences) != 1:
+        instead = "compare it with a column, or with an expression over the columns of one table"
+        raise source.unsupported(f"the parameter :{parameter.name} is not compared with one table", parameter, instead)
+    key = Key(occurrences[0], scalars.translate(other))
+    body.check_kinds(key, other)
+    refuse_computed_closure(body.scope, key, other)
+    second = body.classes.bind(parameter.name, key)
+    if second is not None:
+        raise _two_parameters(body, second, parameter.parent)
+
+
+def refuse_computed_closure(scope: Scope, key: Key, node: exp.Expr | None) -> None:
+    """A closure has its two columns and no computed ones."""
+    if scope.occurrences[key.occurrence].closure is not None and not isinstance(key.expression, ColumnRef):
+        message = "an expression over the columns of a recursive query is not supported"
+        raise scope.source.unsupported(message, node, "use its two columns as they are")
+
+
+def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
+    source = scalars.source
+    occurrences = scalars.occurrences(node)
+    if len(occurrences) > 1:
+        raise _across_tables(body, node, occurrences)
+    expression = scalars.translate(node)
+    if is_predicate(expression) is False:
+        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not a condition", node, "compare it with something")
+    if not occurrences:
+        _check_constant(scalars, node, expression)
+        return
+    key = Key(occurrences[0], expression)
+    body.check_kinds(key, node)
+    if body.kind(key) not in (None, "bool"):
+        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not a boolean", node, "compare it with something")
+    body.predicates.setdefault(occurrences[0], []).append(expression)
+
+
+def _check_constant(scalars: Scalars, node: exp.Expr, expression: Expression) -> None:
+    """A condition over no column is dropped if it is true, and makes no sense otherwise."""
+    try:
+        holds = evaluate(expression, {}) is True
+    except DataError as error:
+        raise scalars.source.unsupported(str(error), node, "remove the condition") from error
+    if not holds:
+        raise scalars.source.unsupported("the condition is never true", node, "remove it; the view would be empty")
+
+
+def _across_tables(body: Body, node: exp.Expr, occurrences: list[int]) -> Exception:
+    names = " and ".join(body.scope.occurrences[occurrence].alias for occurrence in occurrences)
+    if isinstance(node, exp.Or):
+        return body.scope.source.unsupported(
+            f"OR between conditions on {names} is not supported", node, "make each alternative a view of its own"
+        )
+    return body.scope.source.unsupported(
+        f"a condition that mixes {names} must be an equality between an expression of each",
+        node,
+        "join by equality (a.x = b.y), and filter each table by itself; the other comparison can be made when reading",
+    )

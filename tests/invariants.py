@@ -1,0 +1,86 @@
+"""The invariants of a running program: each map holds what it stands for, and its indexes agree with its entries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ivme.algebra.ring import count
+from ivme.engine.indexed_map import IndexedMap
+from ivme.engine.pure import Interpreter
+from ivme.plan.program import Map, Source
+from ivme.query.model import Query
+from tests import oracle
+
+
+def check_maps(query: Query, kernel: Interpreter, database: Mapping[str, Counter[Any]]) -> None:
+    """Every map but those of a lazy program that nobody has read yet."""
+    sources = _sources(query, kernel)
+    for declared in kernel.program.maps:
+        stored = kernel.map(declared.name)
+        check_indexes(stored)
+        assert expected_counts(declared, sources, query, database) == counts(stored), declared.name
+
+
+def counts(stored: IndexedMap) -> dict[Any, int]:
+    return {key: count(payload) for key, payload in stored.items()}
+
+
+def expected_counts(
+    declared: Map, sources: Mapping[str, Source], query: Query, database: Mapping[str, Counter[Any]]
+) -> dict[Any, int]:
+    """The definition of a map, evaluated by nested loops over the leaves."""
+    leaves = {label: _leaf(sources[label], query, database) for label in declared.atoms}
+    if declared.role == "support":
+        (label,) = declared.atoms
+        positions = [sources[label].schema.index(variable) for variable in declared.schema]
+        return dict(Counter(tuple(row[p] for p in positions) for row in leaves[label]))
+    partial: list[tuple[dict[str, Any], int]] = [({}, 1)]
+    for label in declared.atoms:
+        partial = [
+            ({**assignment, **new}, weight * multiplicity)
+            for assignment, weight in partial
+            for row, multiplicity in leaves[label].items()
+            for new in [dict(zip(sources[label].schema, row, strict=True))]
+            if all(assignment.get(variable, value) == value for variable, value in new.items())
+        ]
+    for label, schema in declared.indicators:
+        positions = [sources[label].schema.index(variable) for variable in schema]
+        present = {tuple(row[p] for p in positions) for row in _leaf(sources[label], query, database)}
+        partial = [(a, w) for a, w in partial if tuple(a[variable] for variable in schema) in present]
+    summed: Counter[Any] = Counter()
+    for assignment, weight in partial:
+        summed[tuple(assignment[variable] for variable in declared.schema)] += weight
+    return {key: weight for key, weight in summed.items() if weight}
+
+
+def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) -> Counter[Any]:
+    """The tuples of an atom, read off the oracle's assignments of a query that has this atom only."""
+    table = query.table(source.atom.relation)
+    tuples: Counter[Any] = Counter()
+    for row, weight in oracle._relation(source.atom, table, database).items():
+        assignment = oracle._match(source.atom, row, {}, {source.atom.variables[p] for p in source.not_null})
+        repeated = [t for t in source.atom.terms if not isinstance(t, str) or source.atom.terms.count(t) > 1]
+        nulls = [v for t, v in zip(source.atom.terms, row, strict=True) if t in repeated and v is None]
+        if assignment is not None and not nulls:
+            tuples[tuple(assignment[variable] for variable in source.atom.variables)] += weight
+    return tuples
+
+
+def _sources(query: Query, kernel: Interpreter) -> dict[str, Source]:
+    """The sources of all atoms by label, as the program's own map labels name them."""
+    labels = {label for declared in kernel.program.maps for label in declared.atoms}
+    labels |= {label for declared in kernel.program.maps for label, _ in declared.indicators}
+    return {label: kernel.program.source(label) for label in labels}
+
+
+def check_indexes(stored: IndexedMap) -> None:
+    """Each index counts exactly the projections of the entries."""
+    for index, groups in stored._indexes.items():
+        expected: Counter[Any] = Counter()
+        for row, _ in stored.items():
+            expected[tuple(row[p] for p in index.key), tuple(row[p] for p in index.values)] += 1
+        actual = {(key, values): n for key, group in groups.items() for values, n in group.items()}
+        assert dict(expected) == actual
+        assert all(groups.values()), "an empty group stayed behind"
