@@ -8,7 +8,7 @@ with NULL is NULL, and a predicate keeps a row only if it is true.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,7 @@ def columns_of(expression: Expression) -> Iterator[str]:
             yield from columns_of(argument)
 
 
-def conjunction(predicates: Iterator[Expression] | tuple[Expression, ...] | list[Expression]) -> Expression | None:
+def conjunction(predicates: Iterable[Expression]) -> Expression | None:
     """The predicates joined by AND: None for no predicate, and one predicate as it is."""
     every = tuple(predicates)
     return Call("and", every) if len(every) > 1 else every[0] if every else None

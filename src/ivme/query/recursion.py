@@ -73,7 +73,8 @@ def _renamed(
     source: SqlText, alias: exp.TableAlias, names: tuple[exp.Identifier, exp.Identifier]
 ) -> tuple[exp.Identifier, exp.Identifier]:
     columns = alias.args.get("columns") or names
-    if len(columns) != 2 or columns[0].name.lower() == columns[1].name.lower():
+    named = all(isinstance(column, exp.Identifier) for column in columns)
+    if not named or len(columns) != 2 or columns[0].name.lower() == columns[1].name.lower():
         raise source.unsupported("a recursive query needs two columns of different names", alias, _RECOGNISED)
     return columns[0], columns[1]
 
@@ -89,7 +90,8 @@ def _plain_select(source: SqlText, node: exp.Expr, handled: tuple[str, ...]) -> 
         raise source.unsupported("a part of the recursion must select two columns of tables", node, _RECOGNISED)
     for item in node.expressions:
         column = item.unalias()
-        if not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
+        named = not isinstance(item, exp.Alias) or isinstance(item.args["alias"], exp.Identifier)
+        if not named or not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
             raise source.unsupported("a recursive query selects plain columns only", item, _RECOGNISED)
     return list(node.expressions)
 
@@ -111,7 +113,7 @@ def _base(
             raise source.unknown(f"{column.sql()} is not a column of {alias}", column, f"name columns of {alias}")
         ends.append(found)
     names = [item.args["alias"] if isinstance(item, exp.Alias) else item.this for item in items]
-    if ends[0] == ends[1] or not all(isinstance(name, exp.Identifier) for name in names):
+    if ends[0] == ends[1]:
         raise source.unsupported("edges need a source and a target column", node, _RECOGNISED)
     return relation, (ends[0], ends[1]), (names[0], names[1])
 
@@ -120,8 +122,11 @@ def _table(source: SqlText, node: exp.Expr) -> exp.Table:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise source.unsupported("a recursive query reads plain tables only", node, _RECOGNISED)
     refuse_other_arguments(source, node, ("this", "db", "catalog", "alias"), _RECOGNISED)
-    if node.args.get("alias") is not None:
-        refuse_other_arguments(source, node.args["alias"], ("this",), _RECOGNISED)
+    alias = node.args.get("alias")
+    if alias is not None:
+        refuse_other_arguments(source, alias, ("this",), _RECOGNISED)
+        if not isinstance(alias.this, exp.Identifier):
+            raise source.unsupported("the alias of the table is not a name", alias, _RECOGNISED)
     return node
 
 
@@ -133,7 +138,7 @@ def _check_step(source: SqlText, node: exp.Expr, name: exp.Identifier, closure: 
     if len(pairs) != 2 or not any(pair.recursive for pair in pairs):
         raise source.unsupported("the step must join two tables, the recursive one among them", node, _RECOGNISED)
     if len(conditions) != 1 or not isinstance(conditions[0], exp.EQ):
-        place = conditions[1] if len(conditions) > 1 else node
+        place = conditions[-1] if conditions else node
         raise source.unsupported("the step must have one condition, an equality", place, _RECOGNISED)
     sides = [conditions[0].this.unnest(), conditions[0].expression.unnest()]
     met = {_end(source, side, pairs) for side in sides}

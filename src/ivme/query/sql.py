@@ -18,6 +18,7 @@ from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
 from ivme.query.sql_scope import Catalog, Key
+from ivme.query.sql_strictness import refuse_gaps
 from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
@@ -54,7 +55,9 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)
-        raise source.unsupported("the text has several statements", statements[1], "give each view its own text")
+        position = source.query(statements[1])
+        raise source.unsupported("the text has several statements", position, "give each view its own text")
+    refuse_gaps(source, statements)
     try:
         return _read_query(source, statements[0], tables, name)
     except RecursionError:

@@ -12,12 +12,30 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError as SqlglotParseError
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, UnknownNameError, UnsupportedError
 
 DIALECT = "spark"
+
+_WORDS = {
+    "columns": "a list of columns",
+    "expression": "a further part",
+    "expressions": "a list",
+    "except_": "EXCEPT",
+    "group": "GROUP BY",
+    "joins": "a join",
+    "on": "ON",
+    "order": "ORDER BY",
+    "pivots": "PIVOT",
+    "position": "LEADING or TRAILING",
+    "replace": "OR REPLACE",
+    "safe": "TRY_CAST",
+    "sample": "TABLESAMPLE",
+    "side": "an outer join",
+    "with_": "WITH",
+}
+"""What to call an argument of a sqlglot node; others go by their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +79,19 @@ class SqlText:
             return max((start for _, start in found if start < before), default=None)
         return min(found)[1] if found else None
 
+    def query(self, node: exp.Expr) -> int | None:
+        """The offset of the SELECT of a query."""
+        start = self.at(node)
+        keyword = None if start is None else self.keyword(["SELECT"], before=start)
+        return start if keyword is None else keyword
+
     def previous(self, offset: int) -> Token | None:
         """The token that ends before an offset."""
         return next((token for token in reversed(self.tokens) if token.end < offset), None)
+
+    def next(self, offset: int) -> Token | None:
+        """The token that starts after an offset."""
+        return next((token for token in self.tokens if token.start > offset), None)
 
     def broken(self, message: str, position: int | None, instead: str = "") -> ParseError:
         return ParseError(message, text=self.text, position=position, instead=instead)
@@ -88,8 +116,10 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
         if name not in handled and is_set(value):
             nodes = [value] if isinstance(value, exp.Expr) else value if isinstance(value, list) else []
             place = next((part for part in nodes if isinstance(part, exp.Expr)), node)
-            word = name.strip("_").replace("_", " ").upper()
-            raise source.unsupported(f"{word} is not supported here", place, instead)
+            word = _WORDS.get(name) or name.strip("_").replace("_", " ").upper()
+            start = source.at(place)
+            keyword = None if start is None else source.keyword([word], before=start)
+            raise source.unsupported(f"{word} is not supported here", start if keyword is None else keyword, instead)
 
 
 def read_statements(text: str, starts: Container[str], instead: str) -> tuple[SqlText, list[exp.Expr]]:
@@ -103,10 +133,8 @@ def read_statements(text: str, starts: Container[str], instead: str) -> tuple[Sq
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON
         if begins and token.text.upper() not in starts:
             raise source.unsupported(f"a statement cannot begin with {token.text!r}", token.start, instead)
-        if previous == TokenType.COMMA and token.token_type == TokenType.FROM:
-            raise source.broken("a comma comes before FROM", token.start, "remove the comma, or add a column")
         previous = token.token_type
-    return source, [statement for statement in _parse(source) if statement is not None]
+    return source, [statement for statement in _parse(source, instead) if statement is not None]
 
 
 def _tokenize(text: str) -> SqlText:
@@ -114,7 +142,7 @@ def _tokenize(text: str) -> SqlText:
         return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)))
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
-        raise ParseError(f"cannot read the text: {reason}", text=text, position=_unclosed(text)) from error
+        raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error
 
 
 def _unclosed(text: str) -> int | None:
@@ -133,17 +161,15 @@ def _unclosed(text: str) -> int | None:
     return None
 
 
-def _parse(source: SqlText) -> list[exp.Expr | None]:
+def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
     try:
         return list(sqlglot.parse(source.text, read=DIALECT))
     except SqlglotParseError as error:
-        raise source.broken(*_blame(source, error.errors[0] if error.errors else {})) from error
+        raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
-    except SqlglotError as error:
-        raise source.broken(f"cannot read the SQL: {error}", None) from error
     except Exception as error:
-        raise source.broken("cannot read the SQL: its parser gave up", None) from error
+        raise source.broken("the text is not SQL: its parser gave up", None, instead) from error
 
 
 def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:
@@ -154,4 +180,6 @@ def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None
         return "the text is not SQL", None
     if str(details.get("description")).startswith("Required keyword"):
         return f"something is missing near {token.text!r}", token.start
+    if str(details.get("description")).startswith("Expecting"):
+        return f"{details['description']} near {token.text!r}".replace("Expecting", "expected"), token.start
     return f"{token.text!r} is not expected here", token.start
