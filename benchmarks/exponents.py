@@ -74,9 +74,12 @@ def _measured(query: Query, plan: Plan, case: HardCase, budget: int) -> Measurem
 
 
 def _sizes(case: HardCase, budget: int) -> tuple[int, ...]:
-    """Three sizes, powers of 4 (or 2) apart, so that the work stays within the budget."""
-    exponent = max(float(sum(weight for _, weight in case.packing)), float(case.exponent), 1.0)
-    largest = int(budget ** (1 / exponent))
+    """Three sizes, a factor of 4 apart, so that the work stays near the budget.
+
+    Steep exponents get a larger one: their sizes are small, and lower-order terms weigh more.
+    """
+    exponent = max(float(case.exponent), 1.0)
+    largest = int((budget * (exponent**3 if exponent >= 2 else 1)) ** (1 / exponent))
     return (max(2, largest // 16), max(3, largest // 4), max(4, largest))
 
 

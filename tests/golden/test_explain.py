@@ -54,7 +54,7 @@ def test_the_explanation_of_a_worked_example_is_what_its_file_shows(path: Path) 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_explanation_fits_a_terminal_of_100_columns(path: Path) -> None:
-    assert [] == [line for line in str(read_golden(path).explained()).split("\n") if len(line) > 100]
+    assert [line for line in str(read_golden(path).explained()).split("\n") if len(line) > 100] == []
 
 
 HALF = Fraction(1, 2)
@@ -90,7 +90,11 @@ STATED = {
     "003-7-q1-count": ("free-connex", 1, 1),  # not in CQAP0 (chapter 7), so δ ≥ 1; S covers every bag
     "003-7-q1-one": ("free-connex", 1, 1),
     "003-7-q1-full": ("free-connex", 1, 1),
-    "003-square": ("cyclic", 1, 3 * HALF),  # two triangles over A, C: bags of three variables, one more than an atom has
+    "003-square": (
+        "cyclic",
+        1,
+        3 * HALF,
+    ),  # two triangles over A, C: bags of three variables, one more than an atom has
     "003-loomis-whitney-4-count": ("loomis-whitney", 1, Fraction(4, 3)),  # chapter 9: results of size N^(n/(n-1))
     "003-loomis-whitney-4-binary": ("loomis-whitney", 1, Fraction(4, 3)),
 }
@@ -110,7 +114,7 @@ def test_the_plan_keeps_to_theorem_3_4(name: str) -> None:
     assert found.preprocessing is not None
     assert found.update.exponent.at(HALF) <= dynamic
     assert found.preprocessing.exponent.at(HALF) <= static
-    assert "O(1)" == str(found.delay)
+    assert str(found.delay) == "O(1)"
 
 
 ADMITTED = {

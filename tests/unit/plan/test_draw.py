@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -28,10 +29,10 @@ def test_a_long_label_wraps_under_itself_and_keeps_the_branches_together() -> No
 def test_mermaid_names_each_node_once_and_escapes_labels() -> None:
     tree = Box('V("x" # <y>)', "view", True, (Box("R", "atom", True), Box("S", "atom", False)))
     lines = mermaid([tree]).split("\n")
-    assert "flowchart TD" == lines[0]
+    assert lines[0] == "flowchart TD"
     assert '    n0["V(#quot;x#quot; #35; #lt;y#gt;)"]' in lines
-    assert ["    n0 --- n1", "    n0 --- n2"] == [line for line in lines if "---" in line]
-    assert ["    class n0,n1 stored", "    class n2 passed"] == lines[-2:]
+    assert [line for line in lines if "---" in line] == ["    n0 --- n1", "    n0 --- n2"]
+    assert lines[-2:] == ["    class n0,n1 stored", "    class n2 passed"]
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -54,17 +55,17 @@ def test_boxes_lie_within_the_picture_and_apart_from_each_other(query: str) -> N
     assert max(rows) < float(root.attrib["height"])
     for spans in rows.values():
         spans.sort()
-        assert 0 <= spans[0][0]
+        assert spans[0][0] >= 0
         assert spans[-1][1] <= float(root.attrib["width"])
-        assert all(right < left for (_, right), (left, _) in zip(spans, spans[1:], strict=False))
+        assert all(right < left for (_, right), (left, _) in pairwise(spans))
 
 
 def test_a_picture_escapes_what_xml_cannot_hold() -> None:
     root = ElementTree.fromstring(svg([Box("V(<&\x01>)", "view", True)], "a < b & c\x00"))
-    assert "a < b & c\ufffd" == root.findtext(f"{SPACE}title")
+    assert root.findtext(f"{SPACE}title") == "a < b & c\ufffd"
 
 
 def test_a_view_that_is_passed_through_is_dashed() -> None:
     root = ElementTree.fromstring(svg([Box("V", "view", True, (Box("W", "view", False), Box("R", "atom", True)))], "t"))
     kinds = [box.get("class") for box in root.iter(f"{SPACE}rect") if box.get("rx") == "6"]
-    assert ["stored", "passed", "leaf"] == kinds
+    assert kinds == ["stored", "passed", "leaf"]

@@ -18,10 +18,10 @@ TRIANGLE = "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
 
 def test_the_fields_of_an_explanation_are_those_of_the_design() -> None:
     found = ivme.explain(TRIANGLE, epsilon=0.5)
-    assert ("triangle/C1", "view-tree") == (found.query_class, found.strategy)
+    assert (found.query_class, found.strategy) == ("triangle/C1", "view-tree")
     assert (Fraction(3, 2), Fraction(1)) == (found.static_width, found.dynamic_width)
     bounds = [str(found.preprocessing), str(found.update), str(found.delay), str(found.space)]
-    assert ["O(N^(3/2))", "O(N)", "O(1)", "O(N^(3/2))"] == bounds
+    assert bounds == ["O(N^(3/2))", "O(N)", "O(1)", "O(N^(3/2))"]
     assert Fraction(1, 2) == found.epsilon
 
 
@@ -38,7 +38,9 @@ def test_a_bound_with_epsilon_is_printed_with_its_value_there() -> None:
 
 def test_options_without_effect_are_noted() -> None:
     notes = ivme.explain(TRIANGLE, epsilon="auto", space="source", rebalance="deamortised").notes
-    assert ("ε, space='source', rebalance='deamortised' have no effect on this plan: it has no heavy and light parts",) == notes
+    assert notes == (
+        "ε, space='source', rebalance='deamortised' have no effect on this plan: it has no heavy and light parts",
+    )
 
 
 def test_the_fracture_shows_terms_in_their_written_order() -> None:
@@ -56,7 +58,7 @@ def test_views_that_are_only_passed_through_are_marked() -> None:
 @pytest.mark.parametrize("strategy", ["classical", "recursive"])
 def test_a_strategy_without_trees_shows_its_maps(strategy: str) -> None:
     found = ivme.explain("Q(. | .) = R(A, B), S(B, C), T(C, A)", strategy=strategy)
-    assert ((), ()) == (found.variable_orders, found.view_trees)
+    assert (found.variable_orders, found.view_trees) == ((), ())
     assert found.program is not None
     assert all(f"  ● {declared}" in str(found) for declared in found.program.maps)
 
@@ -65,12 +67,12 @@ def test_min_and_max_count_as_free_and_the_notes_say_so() -> None:
     """In CQAP0 without them: A and the group are in the same atoms; with MIN(C), C is below the bound B."""
     found = ivme.explain("Q(A, MIN(C) | .) = R(A, B), S(A, B, C)")
     assert "MIN(C) is no sum in a ring: C counts as free, below the groups, when widths are computed" in found.notes
-    assert ("CQAP1", 1) == (found.query_class, found.dynamic_width)
+    assert (found.query_class, found.dynamic_width) == ("CQAP1", 1)
     assert any("would be in class CQAP0" in note for note in found.notes)
 
 
 def test_the_hardest_of_several_ordered_variables_decides_the_class() -> None:
-    assert "CQAP1" == ivme.explain("Q(A, MAX(A), MIN(C) | .) = R(A, B), S(A, B, C)").query_class
+    assert ivme.explain("Q(A, MAX(A), MIN(C) | .) = R(A, B), S(A, B, C)").query_class == "CQAP1"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_hardest_of_several_ordered_variables_decides_the_class() -> None:
 def test_a_closure_is_explained_without_a_plan(text: str, query_class: str) -> None:
     found = ivme.explain(text)
     assert (query_class, None, None) == (found.query_class, found.strategy, found.program)
-    assert (None, None, None) == (found.update, found.static_width, found.admits)
+    assert (found.update, found.static_width, found.admits) == (None, None, None)
     assert any("cannot be maintained" in note for note in found.notes)
     json.dumps(found.to_dict())
     with pytest.raises(ivme.IvmeError, match="nothing to draw"):
@@ -97,9 +99,12 @@ def test_a_dict_has_strings_for_exponents_and_no_floats() -> None:
     found = ivme.explain(TRIANGLE, epsilon=0.25).to_dict()
     assert found == json.loads(json.dumps(found))
     assert {str, bool, type(None)} >= {type(leaf) for leaf in _leaves(found)}
-    assert {"text": "O(N^min(2ε, 2-2ε))", "exponent": "min(2ε, 2-2ε)", "value": "1/2", "amortised": False} == found[
-        "admits"
-    ]["delay"]
+    assert found["admits"]["delay"] == {
+        "text": "O(N^min(2ε, 2-2ε))",
+        "exponent": "min(2ε, 2-2ε)",
+        "value": "1/2",
+        "amortised": False,
+    }
 
 
 def test_a_dict_leaves_the_value_open_while_epsilon_is() -> None:
@@ -124,4 +129,4 @@ def test_rules_with_aggregates_are_explained_and_cqap0_means_constant(text: str)
     found = ivme.explain(text)
     assert (found.query_class == "CQAP0") == (found.dynamic_width == 0)
     if found.query_class == "CQAP0":
-        assert ("O(1)", "O(1)") == (str(found.update), str(found.delay))
+        assert (str(found.update), str(found.delay)) == ("O(1)", "O(1)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,11 @@ HARD = "Q(. | .) = R(A), S(A, B), T(B)"
 TRIANGLE = "R(A, B), S(B, C), T(C, A)"
 
 
-def bound_of(text: str, *tables: Table, **options: object) -> LowerBound | None:
+def bound_of(text: str, *tables: Table, **options: Any) -> LowerBound | None:
     return ivme.explain(text, tables or None, **options).lower_bound
 
 
-def claimed(text: str, *tables: Table, **options: object) -> LowerBound:
+def claimed(text: str, *tables: Table, **options: Any) -> LowerBound:
     found = bound_of(text, *tables, **options)
     assert found is not None
     return found
@@ -68,7 +69,7 @@ def test_a_query_in_cqap0_needs_no_bound() -> None:
         ("Q(X, Y) = closure(edge)", {}, "for closures"),
     ],
 )
-def test_no_bound_is_claimed_where_the_proof_does_not_apply(text: str, options: dict[str, str], reason: str) -> None:
+def test_no_bound_is_claimed_where_the_proof_does_not_apply(text: str, options: dict[str, Any], reason: str) -> None:
     found = ivme.explain(text, **options)
     assert found.lower_bound is None
     assert any(note.startswith("no lower bound is claimed") and reason in note for note in found.notes)
@@ -81,7 +82,7 @@ def test_sums_keep_the_bound() -> None:
 def test_a_variable_that_is_free_only_for_our_widths_gives_no_bound() -> None:
     """Q(.) = R(A, B), S(B) is in CQAP0; that MIN(A) wants A above the bound B is no fact about all algorithms."""
     found = ivme.explain("Q(MIN(A) | .) = R(A, B), S(B)")
-    assert ("CQAP1", None) == (found.query_class, found.lower_bound)
+    assert (found.query_class, found.lower_bound) == ("CQAP1", None)
 
 
 R = table("R", {"a": "int"})
