@@ -16,7 +16,7 @@ from tests import oracle
 
 def check_maps(query: Query, kernel: Interpreter, database: Mapping[str, Counter[Any]]) -> None:
     """Every map but those of a lazy program that nobody has read yet."""
-    sources = _sources(query, kernel)
+    sources = _sources(kernel)
     for declared in kernel.program.maps:
         stored = kernel.map(declared.name)
         check_indexes(stored)
@@ -68,7 +68,7 @@ def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) ->
     return tuples
 
 
-def _sources(query: Query, kernel: Interpreter) -> dict[str, Source]:
+def _sources(kernel: Interpreter) -> dict[str, Source]:
     """The sources of all atoms by label, as the program's own map labels name them."""
     labels = {label for declared in kernel.program.maps for label in declared.atoms}
     labels |= {label for declared in kernel.program.maps for label, _ in declared.indicators}
@@ -79,7 +79,7 @@ def check_indexes(stored: IndexedMap) -> None:
     """Each index counts exactly the projections of the entries."""
     for index, groups in stored._indexes.items():
         expected: Counter[Any] = Counter()
-        for row, _ in stored.items():
+        for row in dict(stored.items()):
             expected[tuple(row[p] for p in index.key), tuple(row[p] for p in index.values)] += 1
         actual = {(key, values): n for key, group in groups.items() for values, n in group.items()}
         assert dict(expected) == actual

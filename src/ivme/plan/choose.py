@@ -51,8 +51,8 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     candidates = [plan for plan in _candidates(query, trees) if _fits(plan, options)]
     if not candidates:
         raise PlanError(
-            "no strategy maintains this view under ring semantics: multiplicities that cancel would hide rows; "
-            "use bag or set semantics"
+            "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
+            "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
         )
     best = min(candidates, key=lambda plan: _costs(plan, options))
     return Choice(best, _reason(best, trees, options), trees.widths)
@@ -63,8 +63,8 @@ def _forced(query: Query, options: Options) -> Choice:
     plan = _with_static(plan_with(options.strategy, query), query)
     if not _fits(plan, options):
         raise PlanError(
-            f"strategy {options.strategy!r} would lose rows of this view under ring semantics, where multiplicities "
-            "may cancel; let ivme choose, or use bag or set semantics"
+            f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
+            "multiplicities may cancel; let ivme choose, or use bag or set semantics"
         )
     trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
     reason = "asked for"
@@ -98,13 +98,17 @@ def _fits(plan: Plan, options: Options) -> bool:
 
 
 def _loses_cancelled_rows(program: Program) -> bool:
-    """Whether a read may skip rows because multiplicities below a view cancel to zero.
+    """Whether something may get lost because multiplicities in a view cancel to zero.
 
-    It may not where each loop is over a map whose payload is a factor of the row's: integers have no divisors of
-    zero, so such a factor is zero only if the row is.
+    An entry without a count is dropped together with its sums, so that only multiplicities are safe. Rows are, where
+    each loop is over a map whose payload is a factor of the row's: integers have no divisors of zero, so such a
+    factor is zero only if the row is.
     """
-    factors = {factor.map for factor in program.enumeration.factors}
-    return any(loop.read.map not in factors for loop in program.enumeration.loops)
+    reading = program.enumeration
+    if reading.slots or reading.extremes:
+        return True
+    factors = {factor.map for factor in reading.factors}
+    return any(loop.read.map not in factors for loop in reading.loops)
 
 
 def _costs(plan: Plan, options: Options) -> tuple[Fraction, ...]:
