@@ -84,8 +84,8 @@ def test_a_product_of_lifted_sides_sums_over_the_cartesian_product(
 
 
 def test_a_row_is_lifted_by_its_weight() -> None:
-    assert (3, 15, 0) == lift(3, (5, None))
-    assert (-2, -10) == lift(-2, (5,))
+    assert lift(3, (5, None)) == (3, 15, 0)
+    assert lift(-2, (5,)) == (-2, -10)
     assert (2, Fraction(1)) == lift(2, (Fraction(1, 2),))
 
 

@@ -9,6 +9,7 @@ from ivme.plan.blueprint import (
     Iteration,
     Leaf,
     Liveness,
+    Node,
     Propagation,
     Reading,
     Rule,
@@ -39,7 +40,7 @@ def blueprint(reading: Reading, *views: View) -> Blueprint:
         "S": (Rule(LOW, S, ((T,),)), Rule(TOP, LOW, ((R,),)), Rule(DEAD, S, ((T,),))),
         "T": (Rule(LOW, T, ((S,),)), Rule(TOP, LOW, ((R,),)), Rule(DEAD, T, ((S,),))),
     }
-    children = {LOW: (S, T), TOP: (R, LOW), DEAD: (S, T)}
+    children: dict[View, tuple[Node, ...]] = {LOW: (S, T), TOP: (R, LOW), DEAD: (S, T)}
     propagations = tuple(Propagation(leaf, rules[leaf.label]) for leaf in (R, S, T))
     return Blueprint(leaves(), propagations, tuple(Definition(view, children[view]) for view in views), reading)
 
@@ -77,14 +78,29 @@ def test_a_view_between_is_computed_but_not_stored() -> None:
     assert Liveness(frozenset({middle, TOP}), frozenset({TOP})) == found
 
 
+def test_what_a_build_joins_is_stored_even_if_no_rule_reads_it() -> None:
+    """A lazy plan has no rules: its build scans or joins the children."""
+    found = liveness(Blueprint(leaves(), (), (Definition(LOW, (S, T)), Definition(TOP, (R, LOW))), reading(TOP)))
+    assert found == Liveness(frozenset({LOW, TOP}), frozenset({TOP, R, LOW, S, T}))
+
+
+def test_a_view_whose_change_is_passed_on_is_alive_even_if_no_definition_reads_it() -> None:
+    found = liveness(blueprint(reading(TOP), TOP))
+    assert LOW in found.views
+    passed_on = Propagation(S, (Rule(LOW, S, ()), Rule(TOP, LOW, ())))
+    assert liveness(Blueprint(leaves(), (passed_on,), (), reading(TOP))) == Liveness(
+        frozenset({LOW, TOP}), frozenset({TOP})
+    )
+
+
 def test_combining_merges_the_rules_of_a_use_and_keeps_the_first_reading() -> None:
     first, second = blueprint(reading(TOP), TOP), blueprint(Reading((), (), (("max", "B", LOW),)), LOW)
     both = combine(first, second)
-    assert [R, S, T] == [propagation.use for propagation in both.propagations]
+    assert [propagation.use for propagation in both.propagations] == [R, S, T]
     assert first.propagations[1].rules + second.propagations[1].rules == both.propagations[1].rules
-    assert [TOP, LOW] == [definition.view for definition in both.definitions]
+    assert [definition.view for definition in both.definitions] == [TOP, LOW]
     assert first.reading.iterations == both.reading.iterations
-    assert (("max", "B", LOW),) == both.reading.extremes
+    assert both.reading.extremes == (("max", "B", LOW),)
 
 
 def test_combining_puts_indicators_after_the_atom_they_project() -> None:
@@ -96,4 +112,4 @@ def test_combining_puts_indicators_after_the_atom_they_project() -> None:
 
 
 def test_the_siblings_of_a_rule_are_those_of_all_its_stages() -> None:
-    assert (S, T) == Rule(TOP, R, ((S,), (T,))).siblings
+    assert Rule(TOP, R, ((S,), (T,))).siblings == (S, T)

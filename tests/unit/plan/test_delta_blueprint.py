@@ -43,40 +43,40 @@ def stages(blueprint: Blueprint, label: str) -> list[list[list[str]]]:
 
 
 def test_a_first_order_delta_joins_the_change_with_all_other_tables() -> None:
-    assert [[["S(B,C)", "T(C,A)"]]] == stages(classical(TRIANGLES), "R")
+    assert stages(classical(TRIANGLES), "R") == [[["S(B,C)", "T(C,A)"]]]
 
 
 def test_parts_that_share_nothing_but_the_change_are_joined_in_stages() -> None:
     """Given δS, what is left of R and of T has no variable in common."""
-    assert [[["R(A,B)"], ["T(C,D)"]]] == stages(classical("Q(.|.) = R(A, B), S(B, C), T(C, D)"), "S")
+    assert stages(classical("Q(.|.) = R(A, B), S(B, C), T(C, D)"), "S") == [[["R(A,B)"], ["T(C,D)"]]]
 
 
 def test_parts_without_output_are_summed_away_first() -> None:
     """R brings A, which the result keeps; T brings nothing."""
-    assert [[["T(C,D)"], ["R(A,B)"]]] == stages(classical("Q(A) = R(A, B), S(B, C), T(C, D)"), "S")
+    assert stages(classical("Q(A) = R(A, B), S(B, C), T(C, D)"), "S") == [[["T(C,D)"], ["R(A,B)"]]]
 
 
 def test_the_result_keeps_inputs_before_outputs_and_is_all_that_is_read() -> None:
     found = classical("Q(C | A) = R(A, B), S(B, C)")
-    assert ["Q(A,C)"] == [named(definition.view) for definition in found.definitions]
-    assert [("Q(A,C)", ("C",))] == [(named(i.node), i.new) for i in found.reading.iterations]
-    assert ["Q(A,C)"] == [named(node) for node in found.reading.factors]
+    assert [named(definition.view) for definition in found.definitions] == ["Q(A,C)"]
+    assert [(named(i.node), i.new) for i in found.reading.iterations] == [("Q(A,C)", ("C",))]
+    assert [named(node) for node in found.reading.factors] == ["Q(A,C)"]
 
 
 def test_the_result_of_one_atom_is_its_leaf() -> None:
     for draw in (classical, recursive):
         found = draw("Q(A) = R(A, B)")
         assert (Leaf("R", ("A",)),) == found.reading.factors
-        assert () == found.definitions
-        assert () == found.propagations[0].rules
+        assert found.definitions == ()
+        assert found.propagations[0].rules == ()
 
 
 def test_an_ordered_variable_gets_a_result_of_its_own_that_only_groups_are_read_from() -> None:
     for draw in (classical, recursive):
         found = draw("Q(A, MIN(Y), COUNT(DISTINCT Y)) = R(A, B), S(B, Y)", "Y")
-        assert ((), ()) == (found.reading.iterations, found.reading.factors)
+        assert (found.reading.iterations, found.reading.factors) == ((), ())
         groups = [(function, variable, named(node)) for function, variable, node in found.reading.extremes]
-        assert [("min", "Y", "Q[Y](A,Y)"), ("count_distinct", "Y", "Q[Y](A,Y)")] == groups
+        assert groups == [("min", "Y", "Q[Y](A,Y)"), ("count_distinct", "Y", "Q[Y](A,Y)")]
 
 
 def views(blueprint: Blueprint) -> set[str]:
@@ -97,7 +97,7 @@ def test_a_part_of_one_atom_is_a_leaf_and_no_view() -> None:
 def test_definitions_of_smaller_views_come_first() -> None:
     sizes = [len(definition.view.atoms) for definition in recursive(TRIANGLES).definitions]
     assert sorted(sizes) == sizes
-    assert 3 == sizes[-1]
+    assert sizes[-1] == 3
 
 
 def test_a_view_has_a_rule_for_each_of_its_atoms_and_for_no_other() -> None:
@@ -127,7 +127,7 @@ def test_recursive_is_refused_where_it_would_store_too_many_views() -> None:
 def test_the_limit_on_views_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """The triangle needs four."""
     monkeypatch.setattr("ivme.plan.delta_blueprint.MOST_VIEWS", 4)
-    assert 4 == len(views(recursive(TRIANGLES)))
+    assert len(views(recursive(TRIANGLES))) == 4
     monkeypatch.setattr("ivme.plan.delta_blueprint.MOST_VIEWS", 3)
     with pytest.raises(PlanError, match="more than 3 views"):
         recursive(TRIANGLES)

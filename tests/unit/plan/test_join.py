@@ -26,51 +26,53 @@ def _labels(step: Extension) -> list[str]:
 
 
 def test_nodes_whose_variables_are_known_are_looked_up_together() -> None:
-    assert [("", ["S", "T"], [])] == joined("AB", "S:A", "T:AB")
+    assert joined("AB", "S:A", "T:AB") == [("", ["S", "T"], [])]
 
 
 def test_look_ups_come_before_anything_that_makes_the_delta_grow() -> None:
-    assert [("", ["T"], []), ("C", ["S"], [])] == joined("A", "S:AC", "T:A")
+    assert joined("A", "S:AC", "T:A") == [("", ["T"], []), ("C", ["S"], [])]
 
 
 def test_nodes_that_share_their_unknown_variables_are_intersected_in_one_step() -> None:
     """The triangle: C comes from both S and T."""
-    assert [("C", ["S", "T"], [])] == joined("AB", "S:BC", "T:CA")
+    assert joined("AB", "S:BC", "T:CA") == [("C", ["S", "T"], [])]
 
 
 def test_variables_of_the_same_nodes_form_one_block() -> None:
-    assert [("CD", ["S", "T"], [])] == joined("A", "S:ACD", "T:CD")
+    assert joined("A", "S:ACD", "T:CD") == [("CD", ["S", "T"], [])]
 
 
 def test_nodes_that_share_nothing_unknown_are_read_one_after_the_other() -> None:
-    assert [("C", ["S"], []), ("D", ["T"], [])] == joined("AB", "S:AC", "T:BD")
+    assert joined("AB", "S:AC", "T:BD") == [("C", ["S"], []), ("D", ["T"], [])]
 
 
 def test_a_node_with_unknown_variables_in_two_blocks_is_first_read_by_projection() -> None:
     """C is in S and T; S has D as well, so that only its projection to the known variables and C takes part."""
-    assert [("C", ["T"], ["S"]), ("D", ["S"], [])] == joined("AB", "S:ACD", "T:BC")
+    assert joined("AB", "S:ACD", "T:BC") == [("C", ["T"], ["S"]), ("D", ["S"], [])]
 
 
 def test_a_cycle_of_blocks_starts_with_projections_only() -> None:
     steps = joined("A", "S:ABC", "T:BD", "U:CD")
-    assert ("B", [], ["S", "T"]) == steps[0]
-    assert ("D", ["T", "U"], []) == steps[-1]
+    assert steps[0] == ("B", [], ["S", "T"])
+    assert steps[-1] == ("D", ["T", "U"], [])
 
 
 def test_the_block_with_fewest_projections_comes_first_then_the_one_that_most_nodes_narrow_down() -> None:
     """{C} is in two full nodes, {D} in one."""
-    assert "C" == joined("AB", "S:AD", "T:BC", "U:AC")[0][0]
+    assert joined("AB", "S:AD", "T:BC", "U:AC")[0][0] == "C"
 
 
 def test_nothing_to_join_takes_no_step() -> None:
-    assert [] == joined("A")
+    assert joined("A") == []
 
 
 SCHEMAS = st.lists(st.text("ABCDE", min_size=1, max_size=3).map(lambda text: "".join(sorted(set(text)))), max_size=5)
 
 
 @given(st.sets(st.sampled_from("ABCDE")), SCHEMAS)
-def test_each_node_is_read_in_full_once_and_only_when_its_variables_are_known(known: set[str], schemas: list[str]) -> None:
+def test_each_node_is_read_in_full_once_and_only_when_its_variables_are_known(
+    known: set[str], schemas: list[str]
+) -> None:
     nodes = tuple(Leaf(f"R{i}", tuple(schema)) for i, schema in enumerate(schemas))
     have = set(known)
     read: list[object] = []

@@ -71,27 +71,27 @@ def test_a_leaf_is_not_shared_where_a_column_is_computed() -> None:
 
 def test_sums_of_a_leaf_are_maps_of_their_own_and_named_apart() -> None:
     found = storage("Q(A) = E(A, B), E(A, C)")
-    assert "E" == found.declare(Leaf("E#1", ("A", "B")))
-    assert "E.2" == found.declare(Leaf("E#1", ("A",)))
-    assert "E.2" == found.declare(Leaf("E#2", ("A",)))
-    assert "E.3" == found.declare(Leaf("E#2", ("C",)))
-    assert "E" == found.declare(Leaf("E#2", ("A", "C")))
-    assert [("A", "B"), ("A",), ("C",)] == [declared.schema for declared in found.maps()]
+    assert found.declare(Leaf("E#1", ("A", "B"))) == "E"
+    assert found.declare(Leaf("E#1", ("A",))) == "E.2"
+    assert found.declare(Leaf("E#2", ("A",))) == "E.2"
+    assert found.declare(Leaf("E#2", ("C",))) == "E.3"
+    assert found.declare(Leaf("E#2", ("A", "C"))) == "E"
+    assert [declared.schema for declared in found.maps()] == [("A", "B"), ("A",), ("C",)]
 
 
 def test_an_indicator_on_all_variables_reads_the_leaf_itself() -> None:
     found = storage("Q(A, B, X) = R(A, B, X)")
     whole = IndicatorLeaf("R", ("A", "B", "X"))
     assert found.declare(Leaf("R", ("A", "B", "X"))) == found.declare(whole)
-    assert ["leaf"] == [declared.role for declared in found.maps()]
+    assert [declared.role for declared in found.maps()] == ["leaf"]
     assert not found.read(whole, ("A", "B", "X"), ()).payload
 
 
 def test_an_indicator_on_fewer_variables_is_a_support_beside_the_summed_leaf() -> None:
     found = storage("Q(A, B, SUM(X)) = R(A, B, X)")
-    assert "∃R" == found.declare(IndicatorLeaf("R", ("A", "B")))
-    assert "R" == found.declare(Leaf("R", ("A", "B")))
-    assert [("support", False), ("leaf", True)] == [(declared.role, declared.sums) for declared in found.maps()]
+    assert found.declare(IndicatorLeaf("R", ("A", "B"))) == "∃R"
+    assert found.declare(Leaf("R", ("A", "B"))) == "R"
+    assert [(declared.role, declared.sums) for declared in found.maps()] == [("support", False), ("leaf", True)]
 
 
 def test_an_indicator_bounds_sizes_by_its_own_variables() -> None:
@@ -107,7 +107,7 @@ def test_a_read_declares_the_index_that_yields_its_new_variables() -> None:
     assert Read("R", ("A", "B", "C")) == found.read(node, ("A",), ("B", "C"))
     assert (Index((0,), (1, 2)),) == found.maps()[0].indexes
     found.read(node, ("A",), ("B", "C"))
-    assert 1 == len(found.maps()[0].indexes)
+    assert len(found.maps()[0].indexes) == 1
 
 
 def test_a_read_with_variables_left_open_asks_for_presence_in_a_projection() -> None:
@@ -121,7 +121,7 @@ def test_look_ups_and_whole_scans_need_no_index() -> None:
     node = Leaf("R", ("A", "B", "C"))
     found.read(node, ("A", "B", "C"), ())
     found.read(node, (), ("A", "B", "C"))
-    assert () == found.maps()[0].indexes
+    assert found.maps()[0].indexes == ()
 
 
 def test_a_projection_with_nothing_known_needs_an_index_without_a_key() -> None:

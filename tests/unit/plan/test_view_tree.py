@@ -118,29 +118,30 @@ def test_example_4_6_puts_the_indicator_of_R_under_C() -> None:
 
 def test_a_bound_root_gets_an_auxiliary_view_that_holds_the_answer() -> None:
     (tree,) = trees_of("Q(. | .) = R(A, B)", {"A": None, "B": "A"}, {"R": ("A", "B")})
-    assert ("auxiliary", (), "V'_A") == (tree.kind, tree.schema, tree.name)
+    assert (tree.kind, tree.schema, tree.name) == ("auxiliary", (), "V'_A")
 
 
 def test_a_free_root_needs_no_auxiliary_view() -> None:
     (tree,) = trees_of("Q(A | .) = R(A, B)", {"A": None, "B": "A"}, {"R": ("A", "B")})
-    assert ("view", ("A",)) == (tree.kind, tree.schema)
+    assert (tree.kind, tree.schema) == ("view", ("A",))
 
 
 def test_an_atom_without_variables_is_a_tree_of_its_own() -> None:
-    assert "V'_A()\n  V_A(A)\n    R(A)\nS()\n" == drawn(
-        trees_of("Q(. | .) = R(A), S()", {"A": None}, {"R": ("A",), "S": ()})
+    assert (
+        drawn(trees_of("Q(. | .) = R(A), S()", {"A": None}, {"R": ("A",), "S": ()}))
+        == "V'_A()\n  V_A(A)\n    R(A)\nS()\n"
     )
 
 
 def test_atoms_below_a_node_leave_out_indicators() -> None:
     (tree,) = trees_of(TRIANGLE, {"A": None, "B": "A", "C": "B"}, TRIANGLE_SCHEMAS, indicators=True)
     (below,) = [node for node in tree.walk() if node.name == "V_C"]
-    assert ("S", "T") == below.atoms
-    assert (("R", ("A", "B")),) == below.indicators
-    assert ("S", "T", "R") == tree.atoms
+    assert below.atoms == ("S", "T")
+    assert below.indicators == (("R", ("A", "B")),)
+    assert tree.atoms == ("S", "T", "R")
 
 
 def test_an_indicator_lists_its_variables_as_its_atom_does() -> None:
     schemas = {**TRIANGLE_SCHEMAS, "R": ("B", "A")}
     (tree,) = trees_of(TRIANGLE, {"A": None, "B": "A", "C": "B"}, schemas, indicators=True)
-    assert ["∃R(B, A)"] == [str(node) for node in tree.walk() if node.kind == "indicator"]
+    assert [str(node) for node in tree.walk() if node.kind == "indicator"] == ["∃R(B, A)"]
