@@ -30,7 +30,8 @@ VALID = [
     "ON p . y = e . src ) SELECT x , y FROM p WHERE x = :start",
 ]
 ODD = """ORDER_BY LIMIT LEFT HAVING UNION OVER (SELECT_1) NULL - :: ` ' " ; ? $p {p} [ ] -> INTERVAL LATERAL VIEW
-PIVOT EXISTS FILTER ALL 1e999 0x . /* -- */ é \x00 TRY_CAST EXTRACT TABLESAMPLE VALUES UNNEST |> @ #"""
+PIVOT EXISTS FILTER ALL 1e999 0x . /* -- */ é \x00 TRY_CAST EXTRACT TABLESAMPLE VALUES UNNEST |> @ #
+:p @@p %s f(x) IDENTIFIER('a') (a,_b) AS_x_(a) FOR_UPDATE VARCHAR(2) UNION_ALL"""
 WORDS = [*sorted({word for text in VALID for word in text.split()}), *(word.replace("_", " ") for word in ODD.split())]
 
 

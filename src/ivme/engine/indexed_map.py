@@ -91,10 +91,14 @@ class IndexedMap:
                     del groups[key]
 
     def _reorder(self, row: Row, change: int) -> None:
-        for index, ordered in self._ordered.items():
-            key, value = _pick(row, index.key), row[index.values[0]]
-            if value is None:
-                continue
+        """A value that some ordered index cannot compare is refused before any of them changes."""
+        groups = [(index, _pick(row, index.key), row[index.values[0]]) for index in self._ordered]
+        groups = [(index, key, value) for index, key, value in groups if value is not None]
+        for index, key, value in groups if change > 0 else ():
+            if key in self._ordered[index]:
+                self._ordered[index][key].check(value)
+        for index, key, value in groups:
+            ordered = self._ordered[index]
             if change > 0:
                 ordered.setdefault(key, _Extremes()).push(value)
             elif ordered[key].drop(value) == 0:
@@ -142,10 +146,14 @@ class _Extremes:
         self._least: list[Any] = []
         self._greatest: list[_Reversed] = []
 
+    def check(self, value: Any) -> None:
+        """Raises DataError if the value cannot be compared with the others."""
+        try:
+            bool(value < self._least[0])
+        except TypeError as error:
+            raise DataError(f"MIN and MAX cannot compare {value!r} with {self._least[0]!r}") from error
+
     def push(self, value: Any) -> None:
-        """A value comes; one that cannot be compared with the others is refused before anything changes."""
-        for other in self._least[:1]:
-            _check_comparable(value, other)
         self._alive.add(value)
         heappush(self._least, value)
         heappush(self._greatest, _Reversed(value))
@@ -167,13 +175,6 @@ class _Extremes:
         while self._greatest[0].value not in self._alive:
             heappop(self._greatest)
         return self._greatest[0].value
-
-
-def _check_comparable(value: Any, other: Any) -> None:
-    try:
-        bool(value < other)
-    except TypeError as error:
-        raise DataError(f"MIN and MAX cannot compare {value!r} with {other!r}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class Interpreter:
             self._run(tuple(step for trigger in self.program.triggers for step in trigger.steps), database)
         else:
             self._run(self.program.build, database)
+        self._stale = self.program.lazy
 
     def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
         """Enumerates an access request; see `enumerate`."""

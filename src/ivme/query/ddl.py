@@ -11,7 +11,7 @@ from sqlglot import exp
 from ivme.errors import SchemaError
 from ivme.query.model import Column, Table
 from ivme.query.sql_expression import read_type
-from ivme.query.sql_strictness import refuse_gaps
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
@@ -26,14 +26,17 @@ def parse_create_tables(text: str) -> tuple[Table, ...]:
     ('src', 'dst')
     """
     source, statements = read_statements(text, ("CREATE",), _CREATE)
+    refuse_odd_names(source, statements)
     try:
         tables = tuple(_table(source, statement) for statement in statements)
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, _CREATE) from None
     refuse_gaps(source, statements)
+    seen: set[str] = set()
     for table, statement in zip(tables, statements, strict=True):
-        if sum(table.name.lower() == other.name.lower() for other in tables) > 1:
+        if table.name.lower() in seen:
             raise source.unsupported(f"the table {table.name} is created twice", statement.this, "rename one")
+        seen.add(table.name.lower())
     return tables
 
 

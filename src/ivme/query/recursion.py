@@ -10,8 +10,8 @@ Recognised, up to names, the order of the joins and how they are written:
         SELECT a.x, b.y FROM r a JOIN r b ON a.y = b.x           -- or doubling
     )
 
-The closure is a set of pairs with a path of at least one edge (DESIGN section 5). UNION ALL is read as UNION:
-Spark has no other spelling, and as a bag it would count paths, or not end on a cycle.
+The closure is a set of pairs with a path of at least one edge (DESIGN section 5). UNION ALL, Spark's only spelling,
+means a row for each path; it is accepted where nobody can tell, under SELECT DISTINCT, MIN, MAX and COUNT(DISTINCT).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _closure(source: SqlText, cte: exp.CTE, catalog: Catalog) -> Closure:
     refuse_other_arguments(source, union, ("this", "expression", "distinct"), _RECOGNISED)
     edge, ends, names = _base(source, union.this.unnest(), catalog)
     names = _renamed(source, alias, names)
-    closure = Closure(edge, ends, names)
+    closure = Closure(edge, ends, names, bag=not union.args.get("distinct"))
     _check_step(source, union.expression.unnest(), alias.this, closure, catalog)
     return closure
 
@@ -73,8 +73,7 @@ def _renamed(
     source: SqlText, alias: exp.TableAlias, names: tuple[exp.Identifier, exp.Identifier]
 ) -> tuple[exp.Identifier, exp.Identifier]:
     columns = alias.args.get("columns") or names
-    named = all(isinstance(column, exp.Identifier) for column in columns)
-    if not named or len(columns) != 2 or columns[0].name.lower() == columns[1].name.lower():
+    if len(columns) != 2 or columns[0].name.lower() == columns[1].name.lower():
         raise source.unsupported("a recursive query needs two columns of different names", alias, _RECOGNISED)
     return columns[0], columns[1]
 
@@ -90,8 +89,7 @@ def _plain_select(source: SqlText, node: exp.Expr, handled: tuple[str, ...]) -> 
         raise source.unsupported("a part of the recursion must select two columns of tables", node, _RECOGNISED)
     for item in node.expressions:
         column = item.unalias()
-        named = not isinstance(item, exp.Alias) or isinstance(item.args["alias"], exp.Identifier)
-        if not named or not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
+        if not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
             raise source.unsupported("a recursive query selects plain columns only", item, _RECOGNISED)
     return list(node.expressions)
 
@@ -125,8 +123,6 @@ def _table(source: SqlText, node: exp.Expr) -> exp.Table:
     alias = node.args.get("alias")
     if alias is not None:
         refuse_other_arguments(source, alias, ("this",), _RECOGNISED)
-        if not isinstance(alias.this, exp.Identifier):
-            raise source.unsupported("the alias of the table is not a name", alias, _RECOGNISED)
     return node
 
 

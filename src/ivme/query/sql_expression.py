@@ -54,6 +54,11 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Day: "day",
     exp.DayOfMonth: "day",
 }
+_NARROW = {
+    **dict.fromkeys((exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT), ("integers", "BIGINT")),
+    exp.DType.FLOAT: ("floats", "DOUBLE"),
+}
+"""Types that would round or overflow where ours do not: what values we have instead, and the type to write."""
 _SUPPORTED = "use + - * / % ||, comparisons, AND OR NOT, IS NULL, IN, BETWEEN, LIKE, CASE, IF, CAST, " + ", ".join(
     name.upper()
     for name in FUNCTIONS
@@ -122,7 +127,7 @@ class Scalars:
 
     def _refusal(self, node: exp.Expr) -> Exception:
         if isinstance(node, exp.Placeholder | exp.Parameter):
-            name = f":{node.name}" if node.name else "?"
+            name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
         if isinstance(node, exp.Window):
@@ -279,6 +284,10 @@ class Scalars:
     def _cast(self, node: exp.Expr, depth: int) -> Expression:
         """A cast; one of a literal is done here and now, so that a bad date is refused with its place."""
         self._only(node, "this", "to")
+        narrow = _NARROW.get(node.args["to"].this)
+        if narrow is not None:
+            what, instead = narrow
+            raise self.source.unsupported(f"ivme's {what} have 64 bits", node, f"write CAST(x AS {instead})")
         target = read_type(self.source, node.args["to"])
         if target.kind == "binary":
             raise self.source.unsupported("a CAST to BINARY is not supported", node, "store the column as BINARY")

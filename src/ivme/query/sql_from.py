@@ -95,8 +95,6 @@ def _occurrence(scope: Scope, node: exp.Table, closures: Mapping[str, Closure]) 
     alias = node.args.get("alias")
     if alias is not None:
         refuse_other_arguments(scope.source, alias, ("this",), "rename columns in SELECT with AS")
-        if not isinstance(alias.this, exp.Identifier):
-            raise scope.source.unsupported("the alias of the table is not a name", alias, "write table AS name")
     closure = None if node.args.get("db") else closures.get(node.name.lower())
     relation = scope.catalog.relation(node) if closure is None else closure.relation
     default = relation.rpartition(".")[2] if closure is None else node.name

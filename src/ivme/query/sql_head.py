@@ -61,8 +61,6 @@ def _items(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
     name, inner = None, node
     if isinstance(node, exp.Alias):
         refuse_other_arguments(scalars.source, node, ("this", "alias"), "write expression AS name")
-        if not isinstance(node.args["alias"], exp.Identifier):
-            raise scalars.source.unsupported("the alias is not a name", node, "write expression AS name")
         name, inner = node.alias, node.this
     inner = inner.unnest()
     if isinstance(inner, tuple(_AGGREGATES)):

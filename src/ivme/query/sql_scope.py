@@ -28,11 +28,15 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """A recognised WITH RECURSIVE: the closure of the edges `columns` of `relation`, its columns called `names`."""
+    """A recognised WITH RECURSIVE: the closure of the edges `columns` of `relation`, its columns called `names`.
+
+    `bag` if it was written with UNION ALL, which means a row for each path.
+    """
 
     relation: str
     columns: tuple[str, str]
     names: tuple[exp.Identifier, exp.Identifier]
+    bag: bool = False
 
 
 @dataclass(frozen=True, slots=True)

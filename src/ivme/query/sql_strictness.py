@@ -36,6 +36,39 @@ _CLOSES = {
 }
 
 
+_TEXTS = {TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR, TokenType.BPCHAR, TokenType.TEXT}
+_NAMES: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Alias: ("alias",),
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Join: ("using",),
+    exp.Table: ("this", "db", "catalog"),
+    exp.TableAlias: ("this", "columns"),
+}
+"""The arguments of sqlglot's nodes that must be names: it takes parameters, literals and functions there too."""
+
+
+def refuse_odd_names(source: SqlText, statements: list[exp.Expr]) -> None:
+    """Refuses what stands for a name and is none. Stars and table functions are looked at where they are read."""
+    for node in (node for statement in statements for node in statement.walk()):
+        for argument in _NAMES.get(type(node), ()):
+            value = node.args.get(argument)
+            elsewhere = (exp.Star, exp.Func) if argument == "this" and not isinstance(node, exp.TableAlias) else ()
+            for part in value if isinstance(value, list) else [value]:
+                if part is not None and not isinstance(part, (exp.Identifier, *elsewhere)):
+                    place = part if isinstance(part, exp.Expr) else node
+                    raise source.unsupported("a name is expected here", place, "write a plain or a quoted `name`")
+
+
+def refuse_lengths(source: SqlText) -> None:
+    """Refuses a cast to VARCHAR(n) or CHAR(n), from which sqlglot drops the length."""
+    for before, kind, after in zip(source.tokens, source.tokens[1:], source.tokens[2:], strict=False):
+        cast = before.token_type in (TokenType.ALIAS, TokenType.DCOLON) and after.token_type == TokenType.L_PAREN
+        if cast and kind.token_type in _TEXTS:
+            name = kind.text.upper()
+            instead = "write CAST(x AS STRING), with SUBSTRING(x, 1, n) if it is to be cut"
+            raise source.unsupported(f"a CAST to {name}(n) is not supported", kind.start, instead)
+
+
 def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     """Refuses commas, dots, +, AND, OR, AS, USING, GROUP BY, BETWEEN, CASE and * that miss an operand."""
     tokens = source.tokens

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import sqlglot
 from sqlglot import exp
@@ -52,12 +53,16 @@ class SqlText:
             known = [start for start in starts if start is not None]
             if known:
                 return min(known)
+            if isinstance(node, exp.Where):
+                return self.keyword(["WHERE"])
             node = node.parent
         return None
 
     def _start(self, node: exp.Expr) -> int | None:
-        if isinstance(node, exp.Placeholder | exp.Parameter) and node.name:
+        if isinstance(node, exp.Placeholder | exp.Parameter) and node.this:
             return self._parameter(node.name)
+        if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
+            return self._only_token(node)
         start = node.meta.get("start")
         return start if isinstance(start, int) else None
 
@@ -67,13 +72,24 @@ class SqlText:
                 return sigil.start
         return None
 
+    def _only_token(self, node: exp.Expr) -> int | None:
+        """The offset of a constant that sqlglot keeps no offset for, where it is written once."""
+        truth = TokenType.TRUE if node.this else TokenType.FALSE
+        kinds = {exp.Boolean: truth, exp.Null: TokenType.NULL, exp.Placeholder: TokenType.PLACEHOLDER}
+        found = [token.start for token in self.tokens if token.token_type == kinds[type(node)]]
+        return found[0] if len(found) == 1 else None
+
     def keyword(self, words: Iterable[str], before: int | None = None) -> int | None:
-        """The offset of one of these keywords: the least nested one, or the last one before an offset."""
+        """The offset of one of these keywords: the least nested one, or the last one before an offset.
+
+        A keyword is a token, or two with a space between them.
+        """
         wanted = {word.upper() for word in words}
         found, depth = [], 0
-        for token in self.tokens:
+        for token, follower in zip_longest(self.tokens, self.tokens[1:]):
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-            if token.text.upper() in wanted and token.token_type != TokenType.STRING:
+            texts = (token.text.upper(), f"{token.text} {follower.text if follower else ''}".upper())
+            if wanted.intersection(texts) and token.token_type != TokenType.STRING:
                 found.append((depth, token.start))
         if before is not None:
             return max((start for _, start in found if start < before), default=None)

@@ -123,6 +123,21 @@ def test_inputs_that_branch_are_checked_before_any_loop() -> None:
     assert running.operations - before == 1
 
 
+@pytest.mark.parametrize("strategy", ["view-tree", "classical", "recompute"])
+def test_a_worst_case_optimal_build_is_not_fooled_by_skew(strategy: str) -> None:
+    """All edges touch the node 0. Each of the N edges has few candidates on one side and N on the other: a build that
+    does not take the smaller side costs N^2, though N^(3/2) is promised."""
+    query = parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)")
+    operations = []
+    for size in (50, 200):
+        star = {edge: 1 for i in range(1, size) for edge in ((0, i), (i, 0))}
+        running = Interpreter(plan_with(strategy, query).program)
+        running.build({"R": star, "S": star, "T": star})
+        assert list(running.items({})) == []
+        operations.append(running.operations)
+    assert operations[1] / operations[0] < 4**1.5
+
+
 def test_an_unknown_strategy_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(PlanError, match="no strategy 'magic'; choose one of view-tree, factorised, classical"):
         plan_with("magic", parse_rule("Q(A) = R(A)"))

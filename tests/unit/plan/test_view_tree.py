@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import dedent
 
-from ivme.plan.variable_order import order_of
+from ivme.plan.variable_order import Indicator, OrderNode, VariableOrder, order_of
 from ivme.plan.view_tree import ViewNode, view_trees
 from ivme.plan.widths import with_indicators
 from tests.brute_force import cqap
@@ -145,3 +145,11 @@ def test_an_indicator_lists_its_variables_as_its_atom_does() -> None:
     schemas = {**TRIANGLE_SCHEMAS, "R": ("B", "A")}
     (tree,) = trees_of(TRIANGLE, {"A": None, "B": "A", "C": "B"}, schemas, indicators=True)
     assert [str(node) for node in tree.walk() if node.kind == "indicator"] == ["∃R(B, A)"]
+
+
+def test_an_indicator_is_a_sibling_too() -> None:
+    """The view at B joins the indicator on A only, so that B is summed away first."""
+    below = OrderNode("B", (), ("R",), frozenset("A"))
+    order = VariableOrder((OrderNode("A", (below,), (), frozenset(), (Indicator("S", frozenset("A")),)),))
+    trees = view_trees(order, cqap("Q(A | .) = R(A, B), S(A)"), {"R": ("A", "B"), "S": ("A",)})
+    assert drawn(trees) == "V_A(A)\n  V'_B(A)\n    V_B(A, B)\n      R(A, B)\n  ∃S(A)\n"

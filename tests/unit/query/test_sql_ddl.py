@@ -57,8 +57,10 @@ def test_promises_come_from_table_properties() -> None:
         ("CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)", "the table has two primary keys"),
         ("CREATE TABLE t (a INT, A INT)", "table t has two columns named 'a'"),
         ("CREATE TABLE t (a INT, PRIMARY KEY (b))", "table t has no column 'b' to be its primary key"),
-        ("CREATE TABLE t (a INT); CREATE TABLE T (a INT)", "the table t is created twice"),
+        ("CREATE TABLE t (a INT); CREATE TABLE T (a INT)", "the table T is created twice"),
         ("CREATE TABLE t (a)", "the column a has no type"),
+        ("CREATE TABLE :t (a INT)", "a name is expected here"),
+        ("CREATE TABLE db..t (a INT)", "a name is expected here"),
     ],
 )
 def test_everything_else_is_refused_by_name(text: str, message: str) -> None:
@@ -77,3 +79,10 @@ def test_a_type_that_there_is_not_is_refused() -> None:
 def test_broken_sql_is_a_parse_error() -> None:
     with pytest.raises(ParseError):
         parse_create_tables("CREATE TABLE t (a INT,, b INT)")
+
+
+def test_a_table_that_is_created_twice_is_refused_where_it_is_created_again() -> None:
+    text = "CREATE TABLE t (a INT); CREATE TABLE u (a INT); CREATE TABLE T (b INT)"
+    with pytest.raises(UnsupportedError) as raised:
+        parse_create_tables(text)
+    assert raised.value.position == text.index("T (b")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ivme.errors import UnknownNameError, UnsupportedError
@@ -21,7 +23,7 @@ def recursive(step: str, outer: str = "SELECT x, y FROM r", base: str = "SELECT 
         LINEAR,
         "SELECT x, dst FROM r, edge WHERE src = y",
         "SELECT r.x AS p, e.dst AS q FROM edge AS e INNER JOIN r ON (e.src = r.y)",
-        "ALL SELECT r.x, e.dst FROM r CROSS JOIN edge e WHERE e.src = r.y",
+        "SELECT r.x, e.dst FROM r CROSS JOIN edge e WHERE e.src = r.y",
         "SELECT e.src, r.y FROM edge e JOIN r ON e.dst = r.x",
         "SELECT DISTINCT e.src, r.y FROM r, edge e WHERE r.x = e.dst",
         "SELECT p.x, q.y FROM r p JOIN r q ON p.y = q.x",
@@ -33,6 +35,35 @@ def test_every_spelling_of_reachability_is_a_closure(step: str) -> None:
     (atom,) = query.atoms
     assert str(query) == "Q(x, y | .) = closure(edge)(x, y)"
     assert atom.columns == (ColumnRef("src"), ColumnRef("dst"))
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        "SELECT DISTINCT x, y FROM r",
+        "SELECT x, y FROM r GROUP BY x, y",
+        "SELECT x, MAX(y), COUNT(DISTINCT y) FROM r GROUP BY x",
+    ],
+)
+def test_union_all_is_the_closure_where_repeated_rows_do_not_show(outer: str) -> None:
+    assert parse_sql(recursive(f"ALL {LINEAR}", outer), TABLES) == replace(
+        parse_sql(recursive(LINEAR, outer), TABLES), text=recursive(f"ALL {LINEAR}", outer)
+    )
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        "SELECT x, y FROM r",
+        "SELECT x, COUNT(*) FROM r GROUP BY x",
+        "SELECT DISTINCT x, MAX(y), COUNT(y) FROM r GROUP BY x",
+        "SELECT p.name FROM r JOIN person p ON p.id = r.y",
+    ],
+)
+def test_union_all_is_refused_where_it_would_count_paths(outer: str) -> None:
+    with pytest.raises(UnsupportedError, match="UNION ALL would give a row for each path") as raised:
+        parse_sql(recursive(f"ALL {LINEAR}", outer), TABLES)
+    assert raised.value.position == recursive(f"ALL {LINEAR}", outer).index("UNION ALL")
 
 
 def test_columns_are_named_by_the_base_without_a_list() -> None:

@@ -1,4 +1,4 @@
-"""Found: a value that the second ordered index of a map refuses stays behind in the first."""
+"""Found once: a value that the second ordered index of a map refuses stays behind in the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Found: a pending read of a whole map, with nothing known, asks for an index that nobody declared."""
+"""Found once: a pending read of a whole map, with nothing known, asks for an index that nobody declared."""
 
 from __future__ import annotations
 

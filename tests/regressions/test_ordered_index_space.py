@@ -1,4 +1,4 @@
-"""Found: the heaps of an ordered index grow with the number of updates, not with the number of entries."""
+"""Found once: the heaps of an ordered index grow with the number of updates, not with the number of entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Found: changes that fail, and whose traces stay."""
+"""Found once: changes that fail, and whose traces stay."""
 
 from __future__ import annotations
 

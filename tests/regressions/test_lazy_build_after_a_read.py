@@ -1,4 +1,4 @@
-"""Found: a bulk build of a lazy program that was read before does not make its views stale."""
+"""Found once: a bulk build of a lazy program that was read before does not make its views stale."""
 
 from __future__ import annotations
 
