@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+_LIKE_A_PATH = re.compile(r"[^\s()]*[/\\][^\s()]*|[^\s()]+\.(sql|txt|ya?ml|json)", re.IGNORECASE)
+"""A word with a separator, or with the ending of a file: no query is one word."""
 
 
 def _version(wanted: bool) -> None:
@@ -152,10 +157,14 @@ def _errors() -> Iterator[None]:
 def _text(query: str) -> str:
     """The text of the query: the argument itself, what the file of that name holds, or stdin."""
     if query == "-":
-        return sys.stdin.read()
+        return sys.stdin.read().removeprefix("\N{BYTE ORDER MARK}")
     try:
         path = Path(query)
-        return path.read_text("utf-8") if path.is_file() else query
+        if path.is_file():
+            return path.read_text("utf-8-sig")
+        if _LIKE_A_PATH.fullmatch(query):
+            raise IvmeError(f"no such file: {query}; give a query, or a file with one")
+        return query
     except (OSError, ValueError) as error:
         if len(query) > 255 or "\n" in query or "(" in query:
             return query

@@ -37,7 +37,17 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
     options = read_options(given)
     query = parse(text, read_tables(tables))
     query = with_promises(query, options)
+    try:
+        return _planned(query, options)
+    except RecursionError:
+        raise PlanError(
+            f"the query is too large to be planned: its {len(query.atoms)} atoms make too deep a tree; "
+            "split it into views, each over some of the tables"
+        ) from None
 
+
+def _planned(query: Query, options: Options) -> Explanation:
+    """The stages after parsing; what they recurse over is as deep as the variable order."""
     plain_structure = cqap_of(query)
     broken = fracture(plain_structure)
     plain = classify(plain_structure)

@@ -12,7 +12,8 @@ from ivme.query.model import Table, table
 from ivme.query.types import Type
 
 Schema = Table | Mapping[str, Any] | Iterable[str]
-"""A table, its columns with their types, or just the names of its columns."""
+"""A table, its columns with their types, just the names of its columns, or the long form: a mapping with `columns`
+in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `rows` and `distinct`."""
 
 Tables = Mapping[str, Schema] | Iterable[Table]
 
@@ -39,45 +40,55 @@ def read_tables(tables: Tables | None) -> tuple[Table, ...]:
 
 
 def _declared(name: object, schema: object) -> Table:
+    """A table from any form of a schema; one with `columns` that are a mapping or a list is the long form."""
     if not isinstance(name, str):
         raise SchemaError(f"the name of a table must be a string; it is {name!r}")
     if isinstance(schema, Table):
         if schema.name != name:
             raise SchemaError(f"the table {schema.name} is declared under the name {name}; use one name")
         return schema
+    if isinstance(schema, Mapping) and isinstance(schema.get("columns"), Mapping | list | tuple):
+        return _described(name, schema)
+    return table(name, _columns(name, schema))
+
+
+def _columns(name: str, schema: object) -> Mapping[str, str | Type] | tuple[str, ...]:
     if isinstance(schema, Mapping):
         for column, kind in schema.items():
             if not isinstance(column, str) or not isinstance(kind, str | Type):
-                raise SchemaError(f"table {name} needs a type for each column, such as 'int'; {column} has {kind!r}")
-        return table(name, schema)
+                nested = column in _FIELDS or isinstance(kind, Mapping | list | tuple)
+                hint = f"; a table that says more has `columns` among {', '.join(_FIELDS)}" if nested else ""
+                raise SchemaError(
+                    f"table {name} needs a type for each column, such as 'int'; {column} has {kind!r}{hint}"
+                )
+        return schema
     if isinstance(schema, str | bytes) or not isinstance(schema, Iterable):
         raise SchemaError(f"table {name} needs its columns: a mapping to types, or a list of names; it has {schema!r}")
     columns = tuple(schema)
     if not all(isinstance(column, str) for column in columns):
         raise SchemaError(f"table {name} needs the names of its columns as strings; it has {list(columns)!r}")
-    return table(name, columns)
+    return columns
 
 
 def load_tables(path: Path) -> tuple[Table, ...]:
     """The tables of a file: CREATE TABLE statements in `.sql`; in `.yml`, `.yaml` or `.json` a mapping from names
-    to `columns`, and where it applies `primary_key`, `append_only`, `static`, `rows` and `distinct`."""
+    to schemas, as `read_tables` takes them. A file without tables is refused: nothing would be checked against it."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"the file of tables {path} cannot be read: {error}") from error
     if path.suffix.lower() == ".sql":
         from ivme.query.ddl import parse_create_tables
 
-        return parse_create_tables(text)
-    content = _parsed(path, text)
-    if not isinstance(content, Mapping):
-        raise SchemaError(f"{path} must map the names of tables to their columns")
-    return described_tables(content)
-
-
-def described_tables(content: Mapping[Any, Any]) -> tuple[Table, ...]:
-    """The tables that a mapping describes, as a `.yml` or `.json` file holds it."""
-    return tuple(_described(str(name), entry) for name, entry in content.items())
+        found = parse_create_tables(text)
+    else:
+        content = _parsed(path, text)
+        if not isinstance(content, Mapping | None):
+            raise SchemaError(f"{path} must map the names of tables to their columns")
+        found = read_tables(content)
+    if not found:
+        raise SchemaError(f"{path} has no tables; write CREATE TABLE statements, or map names to columns")
+    return found
 
 
 def _parsed(path: Path, text: str) -> object:
@@ -92,15 +103,15 @@ def _parsed(path: Path, text: str) -> object:
         raise SchemaError(f"{path} is not valid {kind[1:]}: {error}") from error
 
 
-def _described(name: str, entry: object) -> Table:
-    if not isinstance(entry, Mapping) or "columns" not in entry:
-        raise SchemaError(f"table {name} needs `columns`: a mapping to types, or a list of names")
+def _described(name: str, entry: Mapping[Any, Any]) -> Table:
+    """A table in the long form: its columns, and what it promises."""
     for field in entry:
         if field not in _FIELDS:
             raise SchemaError(f"table {name} has an unknown field {field!r}; known are {', '.join(_FIELDS)}")
-    plain = _declared(name, entry["columns"])
+    columns = _columns(name, entry["columns"])
+    plain = table(name, columns)
     key = entry.get("primary_key")
-    if key is not None and not isinstance(key, str | list):
+    if key is not None and not isinstance(key, str | list | tuple):
         raise SchemaError(f"the primary_key of table {name} must be a column or a list of columns; it is {key!r}")
     for field in ("append_only", "static"):
         if not isinstance(entry.get(field, False), bool):
@@ -112,7 +123,7 @@ def _described(name: str, entry: object) -> Table:
         raise SchemaError(f"distinct of table {name} must give a number for columns that it has; it is {distinct!r}")
     return table(
         name,
-        {column.name: column.type for column in plain.columns if column.type} or plain.column_names,
+        columns,
         primary_key=key,
         append_only=entry.get("append_only", False),
         static=entry.get("static", False),

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import ivme
-from ivme.tables import described_tables
+from ivme.tables import read_tables
 
 FOLDER = Path(__file__).parent / "explain"
 FILES = sorted(FOLDER.glob("*.txt"))
@@ -33,7 +33,7 @@ class Golden:
     expected: str
 
     def explained(self) -> ivme.Explanation:
-        tables = described_tables(self.case.get("tables") or {})
+        tables = read_tables(self.case.get("tables") or {})
         return ivme.explain(self.case["query"], tables or None, **self.case.get("options", {}))
 
 

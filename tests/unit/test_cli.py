@@ -36,6 +36,13 @@ def test_a_query_may_come_from_a_file_or_from_stdin(tmp_path: Path) -> None:
     assert expected == run("explain", "-", stdin=path.read_text("utf-8")).stdout
 
 
+def test_a_byte_order_mark_is_no_part_of_the_query(tmp_path: Path) -> None:
+    path = tmp_path / "view.sql"
+    path.write_text(TRIANGLE, "utf-8-sig")
+    assert f"{ivme.explain(TRIANGLE)}\n" == run("explain", str(path)).stdout
+    assert f"{ivme.explain(TRIANGLE)}\n" == run("explain", "-", stdin=f"\N{BYTE ORDER MARK}{TRIANGLE}").stdout
+
+
 def test_a_query_that_is_longer_than_any_file_name_is_a_query() -> None:
     text = "Q(A) = " + ", ".join(f"{'R' * 100}{i}(A)" for i in range(4))
     assert run("explain", text).exit_code == 0
@@ -78,9 +85,14 @@ def test_options_reach_the_library() -> None:
     ("arguments", "message"),
     [
         (("Q(A) = ",), "expected"),
+        (("nofile.sql",), "no such file: nofile.sql"),
+        (("views/nofile",), "no such file: views/nofile"),
         (("SELECT a FROM r LEFT JOIN s ON r.a = s.a",), "Instead"),
         ((TRIANGLE, "--strategy", "magic"), "there is no strategy 'magic'"),
-        ((TRIANGLE, "--epsilon", "2"), "epsilon must be a number from 0 to 1"),
+        (
+            (TRIANGLE, "--epsilon", "2"),
+            'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is 2\n',
+        ),
         ((TRIANGLE, "--epsilon", "much"), "--epsilon takes a number"),
         ((TRIANGLE, "--epsilon", "1/0"), "--epsilon takes a number"),
         ((TRIANGLE, "--static", "X"), "no table of the query"),

@@ -104,6 +104,11 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "both promises": (lambda: promised(static="R", append_only="R"), SchemaError, "both static and append-only"),
     "unknown option": (lambda: promised(speed="fast"), PlanError, "there is no option 'speed'"),
     "no query": (lambda: ivme.explain(NOTHING), QueryError, "it is a NoneType"),
+    "a chain that is too long": (
+        lambda: ivme.explain("Q(.) = " + ", ".join(f"R{i}(A{i}, A{i + 1})" for i in range(1000))),
+        PlanError,
+        "its 1000 atoms make too deep a tree; split it",
+    ),
     "undeclared table": (lambda: ivme.explain("Q(A) = R(A)", {"S": ["a"]}), QueryError, "R"),
 }
 

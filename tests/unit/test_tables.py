@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from ivme.errors import IvmeError, SchemaError
 from ivme.query.model import table
-from ivme.tables import load_tables
+from ivme.tables import load_tables, read_tables
 
 EXPECTED = table("R", {"a": "int", "b": "string"}, primary_key=["a"], append_only=True)
 
@@ -29,6 +31,40 @@ def test_the_three_kinds_of_files_say_the_same(tmp_path: Path) -> None:
         assert load_tables(written(tmp_path, name, text)) == (EXPECTED,), name
 
 
+def test_the_short_and_the_long_form_are_read_from_files_and_from_python(tmp_path: Path) -> None:
+    forms: dict[str, Any] = {
+        "R": {"a": "int", "b": "string"},
+        "S": ["a", "b"],
+        "T": {"columns": {"a": "int"}, "primary_key": "a"},
+        "U": {"columns": ["a", "columns"], "primary_key": ["a"], "static": True},
+        "V": {"columns": "int", "a": "string"},
+    }
+    expected = (
+        table("R", {"a": "int", "b": "string"}),
+        table("S", ["a", "b"]),
+        table("T", {"a": "int"}, primary_key="a"),
+        table("U", ["a", "columns"], primary_key=["a"], static=True),
+        table("V", {"columns": "int", "a": "string"}),
+    )
+    assert expected == read_tables(forms)
+    assert expected == load_tables(written(tmp_path, "t.json", json.dumps(forms)))
+    assert expected == load_tables(written(tmp_path, "t.yml", yaml.safe_dump(forms, sort_keys=False)))
+
+
+def test_python_may_give_the_key_as_a_tuple() -> None:
+    assert (table("R", {"a": "int"}, primary_key=["a"]),) == read_tables(
+        {"R": {"columns": {"a": "int"}, "primary_key": ("a",)}}
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    texts = {"t.sql": "CREATE TABLE R (a INT)", "t.yml": "R: {a: int}", "t.json": '{"R": {"a": "int"}}'}
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.write_text(text, "utf-8-sig")
+        assert load_tables(path) == (table("R", {"a": "int"}),), name
+
+
 def test_statistics_and_columns_without_types_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, "t.yml", "R: {columns: [a, b], rows: 7, distinct: {a: 3}, static: true}")
     assert (table("R", ["a", "b"], static=True, rows=7, distinct={"a": 3}),) == load_tables(path)
@@ -41,7 +77,11 @@ def test_statistics_and_columns_without_types_are_read(tmp_path: Path) -> None:
         ("t.yml", "[R]", "must map the names of tables"),
         ("t.yml", "R: [a", "is not valid yml"),
         ("t.json", "{", "is not valid json"),
-        ("t.yml", "R: {colums: {a: int}}", "table R needs `columns`"),
+        ("t.yml", "R: {colums: {a: int}}", "a table that says more has `columns`"),
+        ("t.yml", "R: {columns: int, static: true}", "table R needs a type for each column"),
+        ("t.sql", "-- nothing\n", "has no tables"),
+        ("t.yml", "", "has no tables"),
+        ("t.json", "{}", "has no tables"),
         ("t.yml", "R: {columns: {a: int}, keys: a}", "unknown field 'keys'"),
         ("t.yml", "R: {columns: {a: int}, static: 1}", "static of table R must be true or false"),
         ("t.yml", "R: {columns: {a: int}, rows: many}", "rows of table R must be a number"),

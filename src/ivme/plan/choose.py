@@ -1,7 +1,8 @@
 """The chooser: which strategy maintains a query, and why (DESIGN section 1).
 
 Plans are compared by update time, then delay, preprocessing time and space. `view-tree` wins ties; `recompute`
-maintains nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part.
+maintains nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part. Of a query with many atoms
+only the view trees are planned: the programs of the others grow with the square of its size and more.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ from ivme.structure.classify import Classification
 MAINTAINING = ("view-tree", *(name for name in STRATEGIES if name not in ("view-tree", "recompute")))
 """The strategies that the chooser compares, the preferred one first."""
 
+COMPARED_ATOMS = 10
+"""Up to how many atoms the plans of all strategies are compared: about a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The chosen plan and the reason; without a plan, the reason why there is none.
 
-    `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows.
+    `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows; `compared` is whether
+    other strategies had a chance.
     """
 
     plan: Plan | None
     reason: str
     widths: Widths | None = None
+    compared: bool = True
 
 
 def choose(query: Query, classification: Classification, options: Options) -> Choice:
@@ -48,6 +54,9 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     trees = plan_with("view-tree", query)
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
+    if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
+        chosen = _with_static(trees, query)
+        return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
     candidates = [plan for plan in _candidates(query, trees) if _fits(plan, options)]
     if not candidates:
         raise PlanError(
@@ -121,11 +130,15 @@ def _reason(best: Plan, trees: Plan, options: Options) -> str:
         if not _fits(trees, options):
             return "under ring semantics multiplicities may cancel, and view trees would then hide rows"
         return f"{_quoted(best)}; view-tree would have {_quoted(trees)}"
-    if best.update == bound(0):
+    return _tree_reason(best, f"no strategy here maintains it in less than {best.update}")
+
+
+def _tree_reason(plan: Plan, claim: str) -> str:
+    if plan.update == bound(0):
         return "constant update time and delay: the tables that would make updates costly are static"
-    widths = best.widths
+    widths = plan.widths
     order = "" if widths is None else f" over the order with least (δ, w) = ({widths.dynamic}, {widths.static})"
-    return f"no strategy here maintains it in less than {best.update}: view trees{order}"
+    return f"{claim}: view trees{order}"
 
 
 def _quoted(plan: Plan) -> str:

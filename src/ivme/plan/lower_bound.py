@@ -1,20 +1,22 @@
 """What no algorithm can beat: lower bounds under the OMv conjecture (source 003, chapter 7, sections 5.6 and 6.7).
 
 A bound is a promise about every algorithm, so it is claimed only where its proof goes through: no repeated relation
-symbol, no table that is append-only or static (erratum 15), no closure, and nothing about the tables that would
-forbid the proof's databases. These put arbitrary values into the variables of the pattern that makes the query
-hard, and one dummy value into all others; a filter, a computed column, a type of two values or a primary key on
-those variables may rule them out.
+symbol, no table that is append-only or static (erratum 15), no closure, no output variable that the rows hide, and
+nothing about the tables that would forbid the proof's databases. These put arbitrary values into the variables of the
+pattern that makes the query hard, and one dummy value into all others; a filter, a computed column, a type of two
+values or a primary key on those variables may rule them out, and so may a filter that no dummy is known to pass.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ivme.query.expression import ColumnRef, columns_of
-from ivme.query.model import Atom, Query, Table
+from ivme.plan.witness import witness
+from ivme.query.expression import Call, ColumnRef, Literal, columns_of
+from ivme.query.model import Atom, Constant, Query, Table
 from ivme.structure.classify import Classification, Obstacle
 
 _TRIANGLE_DELAY = {"C_count": "O(1)", "C1": "O(N^(1-γ))", "C2": "O(N^(1/2-γ))", "C3": "O(1)"}
@@ -79,11 +81,21 @@ def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
         if table.append_only or table.static:
             kind = "append-only" if table.append_only else "static"
             yield f"no lower bound is claimed: its proof inserts and deletes in every table, and {table.name} is {kind}"
+    shown = {column.source for column in query.head if isinstance(column.source, str)}
+    for variable in query.output:
+        if variable not in shown:
+            yield f"no lower bound is claimed: its proof reads {variable} from the rows, which do not show it"
     variables = query.variables if plain.triangle else plain.obstacle.variables
+    joined = _joined(query)
     for atom in query.atoms:
-        reason = _restriction(query.table(atom.relation), atom, [v for v in variables if v in atom.variables])
+        table = query.table(atom.relation)
+        own = [variable for variable in variables if variable in atom.variables]
+        reason = _restriction(table, atom, own) or _emptiness(table, atom, joined, query.input)
         if reason is not None:
             yield f"no lower bound is claimed: {reason}"
+    for variable in joined:
+        if len(_kinds(query, variable)) > 1:
+            yield f"no lower bound is claimed: {variable} stands for columns of different types"
 
 
 def _restriction(table: Table, atom: Atom, variables: list[str]) -> str | None:
@@ -96,10 +108,48 @@ def _restriction(table: Table, atom: Atom, variables: list[str]) -> str | None:
             return f"{term} is computed from columns of {table.name}, which may make the view easier"
         if expression.name.lower() in filtered:
             return f"the filter on {expression.name} of {table.name} may make the view easier"
-        column = table.column(expression.name)
-        if column is not None and column.type is not None and column.type.kind == "bool":
+        if _is_boolean(table, expression.name):
             return f"{expression.name} of {table.name} has but two values, which may make the view easier"
     return _key_restriction(table, atom, variables, filtered)
+
+
+def _joined(query: Query) -> list[str]:
+    """The variables that stand for several columns."""
+    found = Counter(term for atom in query.atoms for term in atom.terms if isinstance(term, str))
+    return [variable for variable, number in found.items() if number > 1]
+
+
+def _kinds(query: Query, variable: str) -> set[str]:
+    """The kinds of the declared columns that a variable stands for."""
+    columns = (
+        query.table(atom.relation).column(expression.name)
+        for atom in query.atoms
+        for expression, term in zip(atom.columns, atom.terms, strict=True)
+        if term == variable and isinstance(expression, ColumnRef)
+    )
+    return {column.type.kind for column in columns if column is not None and column.type is not None}
+
+
+def _emptiness(table: Table, atom: Atom, joined: list[str], given: tuple[str, ...]) -> str | None:
+    """What may keep every tuple of dummies out of the atom, or out of the join with the others."""
+    filtered = {name.lower() for name in columns_of(atom.where)} if atom.where is not None else set()
+    for expression, term in zip(atom.columns, atom.terms, strict=True):
+        if not isinstance(expression, ColumnRef):
+            if term in joined or term in given:
+                return f"{term} is computed from columns of {table.name}, which may leave the view empty"
+        elif isinstance(term, Constant):
+            if witness(Call("eq", (expression, Literal(term.value))), table) is None:
+                return f"no row of {table.name} may have {expression.name} = {term}"
+        elif term in joined and expression.name.lower() in filtered:
+            return f"the filter on {expression.name} of {table.name}, which is joined, may leave the view empty"
+    if atom.where is not None and witness(atom.where, table) is None:
+        return f"no row of {table.name} is known to pass the filter {atom.where}"
+    return None
+
+
+def _is_boolean(table: Table, name: str) -> bool:
+    column = table.column(name)
+    return column is not None and column.type is not None and column.type.kind == "bool"
 
 
 def _uses(atom: Atom, column: str) -> int:
@@ -108,10 +158,10 @@ def _uses(atom: Atom, column: str) -> int:
 
 def _key_restriction(table: Table, atom: Atom, variables: list[str], filtered: set[str]) -> str | None:
     """A primary key forbids two tuples that differ only in variables outside it; a key column that the query does
-    not mention is no hindrance, because it may take a fresh value in each row."""
+    not mention is no hindrance, because it may take a fresh value in each row, if there are more than two."""
     mentioned = filtered.union(name.lower() for expression in atom.columns for name in columns_of(expression))
     key = [name.lower() for name in table.primary_key or ()]
-    if not key or not mentioned.issuperset(key):
+    if not key or any(name not in mentioned and not _is_boolean(table, name) for name in key):
         return None
     columns = {t: c.name.lower() for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
     if all(columns.get(variable) in key for variable in variables):

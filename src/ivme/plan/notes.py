@@ -23,6 +23,7 @@ def notes(
         *_aggregates(query, classification, plain),
         *_semantics(options),
         *(choice.plan.notes if choice.plan is not None else ()),
+        *_comparison(query, choice),
         *_without_effect(choice, options),
     ]
     return tuple(dict.fromkeys(found))
@@ -68,6 +69,11 @@ def _semantics(options: Options) -> Iterator[str]:
         yield "set semantics: a row comes once; multiplicities are maintained all the same, because deletes need them"
     elif options.semantics == "ring":
         yield "ring semantics: multiplicities may be negative, and rows whose multiplicity is zero are absent"
+
+
+def _comparison(query: Query, choice: Choice) -> Iterator[str]:
+    if not choice.compared:
+        yield f"other strategies were not compared: the query has {len(query.atoms)} atoms"
 
 
 def _without_effect(choice: Choice, options: Options) -> Iterator[str]:

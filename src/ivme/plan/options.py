@@ -95,5 +95,11 @@ def _unit(value: object) -> Fraction:
         except (ValueError, OverflowError):
             number = None
     if number is None or not 0 <= number <= 1:
-        raise PlanError(f'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is {value!r}')
+        raise PlanError(
+            f'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is {_shown(value)}'
+        )
     return number
+
+
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, Fraction | Decimal) else repr(value)

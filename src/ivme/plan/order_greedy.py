@@ -6,7 +6,7 @@ rankings of some rules of thumb are tried, and the best of them is improved by m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from ivme.plan.order_space import OrderSpace
@@ -15,15 +15,17 @@ from ivme.plan.widths import Widths
 from ivme.structure.width import bits_of
 
 EFFORT = 60_000
-"""How many pairs of a step and an edge the improvement may price: about half a second."""
+"""How much the improvement may look at, in the units of `OrderSpace.spent` and in placed variables: about half a
+second."""
 
 _Price = tuple[Fraction | int, ...]
 
 
-def good_order(space: OrderSpace, seed: VariableOrder | None) -> tuple[dict[int, int | None], Widths]:
+def good_order(space: OrderSpace, seed: VariableOrder | None, floor: Widths) -> tuple[dict[int, int | None], Widths]:
     """The parent of each block (None for the root) in a good access-top order of a component, and its widths.
 
-    `seed` is an access-top order that is known to be good. An order that reaches width 0 and 1 is taken at once.
+    `seed` is an access-top order of least widths, if one is known, and `floor` bounds the widths of all orders from
+    below: where the best start is the seed's or reaches the floor, there is nothing to improve.
     """
     starts = [
         _eliminated(space, lambda bit, left: space.measure.covers.number(_bag(space, bit, left))),
@@ -34,20 +36,22 @@ def good_order(space: OrderSpace, seed: VariableOrder | None) -> tuple[dict[int,
         walked = [node.variable for node in seed.walk() if node.variable in space.blocks]
         starts.append(sorted((1 << space.names.index(name) for name in walked), key=space.tiers.__getitem__))
     price, ranking = min((_price(space, ranking), ranking) for ranking in starts)
-    price, ranking = _improved(space, price, ranking)
+    if seed is None:
+        price, ranking = _improved(space, price, ranking, floor)
     return _forest(space, ranking), Widths(Fraction(price[0]), Fraction(price[1]))
 
 
-def _improved(space: OrderSpace, price: _Price, ranking: list[int]) -> tuple[_Price, list[int]]:
+def _improved(space: OrderSpace, price: _Price, ranking: list[int], floor: Widths) -> tuple[_Price, list[int]]:
     """Move one variable at a time while it helps and effort is left."""
-    limit = space.spent + EFFORT
-    while price[:2] > (0, 1):
+    limit, tried = space.spent + EFFORT, 0
+    while price[:2] > (floor.dynamic, floor.static):
         for changed in _moves(space, ranking):
             cheaper = _price(space, changed)
+            tried += len(ranking)
             if cheaper < price:
                 price, ranking = cheaper, changed
                 break
-            if space.spent > limit:
+            if space.spent + tried > limit:
                 return price, ranking
         else:
             break
@@ -57,7 +61,7 @@ def _improved(space: OrderSpace, price: _Price, ranking: list[int]) -> tuple[_Pr
 def _bag(space: OrderSpace, bit: int, left: int) -> int:
     """The bag of a variable that is eliminated next, below all that is left."""
     gone = space.everything & ~left
-    inside = next(part for part in space.parts(gone | bit) if part & bit)
+    inside = space.part(bit, gone | bit)
     return space.neighbours(inside) | bit
 
 
@@ -73,17 +77,15 @@ def _eliminated(space: OrderSpace, badness: Callable[[int, int], Fraction | int]
     return ranking[::-1]
 
 
-def _moves(space: OrderSpace, ranking: list[int]) -> list[list[int]]:
+def _moves(space: OrderSpace, ranking: list[int]) -> Iterator[list[int]]:
     """The rankings with one variable moved within its tier, short moves first."""
-    moves = []
     for distance in range(1, len(ranking)):
         for start in range(len(ranking)):
             for target in (start - distance, start + distance):
                 if 0 <= target < len(ranking) and space.tiers[ranking[start]] == space.tiers[ranking[target]]:
                     changed = [*ranking]
                     changed.insert(target, changed.pop(start))
-                    moves.append(changed)
-    return moves
+                    yield changed
 
 
 def _forest(space: OrderSpace, ranking: list[int]) -> dict[int, int | None]:

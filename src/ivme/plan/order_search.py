@@ -19,8 +19,8 @@ from ivme.structure.classify import is_cqap0, is_hierarchical
 from ivme.structure.hypergraph import Cqap
 
 BUDGET = 700_000
-"""How many pairs of a step (a variable on top of a connected set) and an edge an exact search may price in a
-component before it settles for a good order: some seconds."""
+"""How much an exact search may look at in a component, in the units of `OrderSpace.spent`, before it settles for a
+good order: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,12 @@ class _Search:
 
     def __init__(self, cqap: Cqap, space: OrderSpace, budget: int) -> None:
         self.space = space
-        self.good, self.reached = good_order(space, _seed(cqap))
+        seed = _seed(cqap)
+        floor = Widths(Fraction(0 if is_cqap0(cqap) else 1), Fraction(1))
+        self.good, self.reached = good_order(space, seed, floor)
         self.budget = budget
         self.limit = space.spent + budget
-        floor = Widths(Fraction(0 if is_cqap0(cqap) else 1), Fraction(1))
-        self.settled = self.reached == floor or is_hierarchical(cqap.hypergraph)
+        self.settled = self.reached == floor or seed is not None
         self.exact = True
 
     def front(self) -> list[Widths]:

@@ -53,14 +53,17 @@ class OrderSpace:
         self.keyed = Keys(self, cqap, keys) if any(keys.get(edge.label) is not None for edge in edges) else None
         default = max(sizes.values(), default=UNKNOWN_ROWS)
         self.rows = [max(1, sizes.get(edge.label, default)) for edge in edges]
+        self._adjacent = {bit: self._around(bit) for bit in self.tiers}
         self._steps: dict[tuple[int, int], Step] = {}
         self._parts: dict[int, tuple[int, ...]] = {}
         self._joins: dict[int, int] = {0: 1}
 
     @property
     def spent(self) -> int:
-        """How many pairs of a step and an edge have been priced so far: what a search is budgeted by."""
-        return len(self._steps) * len(self.edges)
+        """How many pairs of an edge and a step, a bag to cover or a join to size have been looked at so far: what a
+        search is budgeted by."""
+        covers = self.measure.covers.solved + (0 if self.keyed is None else self.keyed.solved)
+        return (len(self._steps) + len(self._joins) + covers) * len(self.edges)
 
     def below(self, inside: int) -> list[int]:
         """The positions of the edges that meet a set."""
@@ -68,11 +71,14 @@ class OrderSpace:
 
     def neighbours(self, inside: int) -> int:
         """The variables outside a set that share an edge with it."""
+        return self._around(inside) & ~inside
+
+    def _around(self, inside: int) -> int:
         around = 0
         for edge in self.edges:
             if edge & inside:
                 around |= edge
-        return around & ~inside
+        return around
 
     def parts(self, inside: int) -> tuple[int, ...]:
         """The connected components of a set, by their lowest bits."""
@@ -80,14 +86,21 @@ class OrderSpace:
         if known is None:
             found, left = [], inside
             while left:
-                part, grown = 0, left & -left
-                while grown != part:
-                    part = grown
-                    grown |= self.neighbours(part) & left
-                found.append(part)
-                left &= ~part
+                found.append(self.part(left & -left, left))
+                left &= ~found[-1]
             known = self._parts[inside] = tuple(found)
         return known
+
+    def part(self, start: int, inside: int) -> int:
+        """The connected component of a set that holds a variable; each variable of it is looked at once."""
+        part = new = start
+        while new:
+            around = 0
+            for bit in bits_of(new):
+                around |= self._adjacent[bit]
+            new = around & inside & ~part
+            part |= new
+        return part
 
     def roots(self, inside: int) -> list[int]:
         """The variables that may be on top of a set: those of the lowest tier in it."""
@@ -155,6 +168,11 @@ class Keys:
             for edge, mask in zip(cqap.hypergraph.edges, space.edges, strict=True)
         ]
         self._measure = Measure(Hypergraph(tuple(closed)))
+
+    @property
+    def solved(self) -> int:
+        """How many bags have been covered."""
+        return self._measure.covers.solved
 
     def closure(self, schema: int) -> int:
         """The blocks that a set of blocks determines."""

@@ -7,7 +7,7 @@ path from a root. It is made by `order_of`, which checks it and fills in depende
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivme.errors import PlanError
 from ivme.structure.classify import is_hierarchical
@@ -29,7 +29,8 @@ class Indicator:
 class OrderNode:
     """A variable, the atoms whose lowest variable it is, and the indicators placed under it.
 
-    `dependency` holds the ancestors that share an atom with a variable of the subtree.
+    `dependency` holds the ancestors that share an atom with a variable of the subtree; `subtree_atoms` and
+    `subtree_indicators` are the base atoms and indicators at and below this variable.
     """
 
     variable: str
@@ -37,6 +38,16 @@ class OrderNode:
     atoms: tuple[str, ...]
     dependency: frozenset[str]
     indicators: tuple[Indicator, ...] = ()
+    subtree_atoms: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    subtree_indicators: tuple[Indicator, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        atoms, indicators = [*self.atoms], [*self.indicators]
+        for child in self.children:
+            atoms += child.subtree_atoms
+            indicators += child.subtree_indicators
+        object.__setattr__(self, "subtree_atoms", tuple(atoms))
+        object.__setattr__(self, "subtree_indicators", tuple(indicators))
 
     @property
     def bag(self) -> frozenset[str]:
@@ -45,19 +56,11 @@ class OrderNode:
 
     def walk(self) -> Iterator[OrderNode]:
         """The nodes of the subtree, parents before children."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    @property
-    def subtree_atoms(self) -> tuple[str, ...]:
-        """The labels of the base atoms at and below this variable."""
-        return tuple(label for node in self.walk() for label in node.atoms)
-
-    @property
-    def subtree_indicators(self) -> tuple[Indicator, ...]:
-        """The indicators at and below this variable."""
-        return tuple(indicator for node in self.walk() for indicator in node.indicators)
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
 
 @dataclass(frozen=True, slots=True)

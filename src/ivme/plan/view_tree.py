@@ -9,7 +9,7 @@ the reader.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivme.plan.variable_order import OrderNode, VariableOrder
 from ivme.structure.hypergraph import ORDERED, Cqap
@@ -20,7 +20,7 @@ class ViewNode:
     """A node of a view tree: a view, an auxiliary view, an atom or an indicator projection.
 
     `variable` is the variable of the order at which a view or auxiliary view was made; `label` the edge of an atom
-    or indicator.
+    or indicator. `atoms` are the labels of the atoms below, and `indicators` the indicator projections.
     """
 
     kind: str
@@ -28,6 +28,17 @@ class ViewNode:
     variable: str | None = None
     label: str | None = None
     children: tuple[ViewNode, ...] = ()
+    atoms: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    indicators: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        atoms = [self.label] if self.kind == "atom" and self.label is not None else []
+        indicators = [(self.label, self.schema)] if self.kind == "indicator" and self.label is not None else []
+        for child in self.children:
+            atoms += child.atoms
+            indicators += child.indicators
+        object.__setattr__(self, "atoms", tuple(atoms))
+        object.__setattr__(self, "indicators", tuple(indicators))
 
     @property
     def name(self) -> str:
@@ -36,19 +47,11 @@ class ViewNode:
 
     def walk(self) -> Iterator[ViewNode]:
         """The nodes of the tree, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    @property
-    def atoms(self) -> tuple[str, ...]:
-        """The labels of the atoms below, indicators not among them."""
-        return tuple(node.label for node in self.walk() if node.kind == "atom" and node.label is not None)
-
-    @property
-    def indicators(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The indicator projections below."""
-        return tuple((n.label, n.schema) for n in self.walk() if n.kind == "indicator" and n.label is not None)
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.schema)})"

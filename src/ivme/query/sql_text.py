@@ -74,9 +74,10 @@ class SqlText:
 
     def _only_token(self, node: exp.Expr) -> int | None:
         """The offset of a constant that sqlglot keeps no offset for, where it is written once."""
-        truth = TokenType.TRUE if node.this else TokenType.FALSE
-        kinds = {exp.Boolean: truth, exp.Null: TokenType.NULL, exp.Placeholder: TokenType.PLACEHOLDER}
-        found = [token.start for token in self.tokens if token.token_type == kinds[type(node)]]
+        kind = TokenType.NULL if isinstance(node, exp.Null) else TokenType.PLACEHOLDER
+        if isinstance(node, exp.Boolean):
+            kind = TokenType.TRUE if node.this else TokenType.FALSE
+        found = [token.start for token in self.tokens if token.token_type == kind]
         return found[0] if len(found) == 1 else None
 
     def keyword(self, words: Iterable[str], before: int | None = None) -> int | None:

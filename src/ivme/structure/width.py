@@ -26,6 +26,9 @@ def edge_cover(hypergraph: Hypergraph, variables: Iterable[str]) -> dict[str, Fr
     return {hypergraph.edges[index].label: weight for index, weight in sorted(weights.items())}
 
 
+_ONE = Fraction(1)
+
+
 @dataclass(slots=True)
 class EdgeCovers:
     """Edge cover numbers of one hypergraph, remembered by variable set and by what remains after reductions.
@@ -38,35 +41,47 @@ class EdgeCovers:
     hypergraph: Hypergraph
     names: tuple[str, ...] = field(init=False)
     edges: tuple[int, ...] = field(init=False)
+    _bits: dict[str, int] = field(init=False)
     _numbers: dict[int, Fraction] = field(init=False, default_factory=dict)
     _cores: dict[tuple[int, ...], tuple[Fraction, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = tuple(sorted(self.hypergraph.vertices))
+        self._bits = {name: 1 << position for position, name in enumerate(self.names)}
         self.edges = tuple(self.mask(edge.variables) for edge in self.hypergraph.edges)
 
     def mask(self, variables: Iterable[str]) -> int:
         """The bitmask of a set of variables."""
         wanted = frozenset(variables)
-        if not wanted.issubset(self.names):
-            raise ValueError(f"no edge covers {', '.join(sorted(wanted.difference(self.names)))}")
-        return sum(1 << position for position, name in enumerate(self.names) if name in wanted)
+        if not wanted.issubset(self._bits):
+            raise ValueError(f"no edge covers {', '.join(sorted(wanted.difference(self._bits)))}")
+        return sum(map(self._bits.__getitem__, wanted))
 
     def variables(self, mask: int) -> frozenset[str]:
         """The set of variables of a bitmask."""
-        return frozenset(name for position, name in enumerate(self.names) if mask >> position & 1)
+        return frozenset(self.names[bit.bit_length() - 1] for bit in bits_of(mask))
 
     def number(self, variables: int) -> Fraction:
         """ρ* of a set of variables, given as a bitmask."""
         known = self._numbers.get(variables)
         if known is None:
-            known = self._numbers[variables] = sum(self.cover(variables).values(), Fraction(0))
+            weights = self.cover(variables).values()
+            whole = sum(weight is _ONE for weight in weights)
+            known = sum((weight for weight in weights if weight is not _ONE), Fraction(whole))
+            self._numbers[variables] = known
         return known
+
+    @property
+    def solved(self) -> int:
+        """How many different questions have been answered: a measure of the work that went into them."""
+        return len(self._numbers)
 
     def cover(self, variables: int) -> dict[int, Fraction]:
         """The positive weights of an optimal cover, by the position of the edge."""
-        found: dict[int, Fraction] = {}
-        for core in _split(_reduced({edge & variables: index for index, edge in reversed([*enumerate(self.edges)])})):
+        edges = _reduced({edge & variables: index for index, edge in reversed([*enumerate(self.edges)])})
+        shared = _shared(edges)
+        found = {index: _ONE for mask, index in edges.items() if not mask & shared}
+        for core in _split({mask: index for mask, index in edges.items() if mask & shared}):
             masks = _compressed(tuple(core))
             weights = self._cores.get(masks)
             if weights is None:
@@ -92,12 +107,13 @@ def _maximal(edges: dict[int, int]) -> dict[int, int]:
     """The edges that are not within others, without the empty one; larger ones first."""
     kept: dict[int, int] = {}
     larger: list[int] = []
-    size = 0
+    size = union = around = 0
     for mask in sorted(edges, key=lambda mask: (-mask.bit_count(), mask)):
         if mask.bit_count() != size:
-            larger, size = [*kept], mask.bit_count()
-        if mask and not any(mask & ~other == 0 for other in larger):
+            larger, size, around = [*kept], mask.bit_count(), union
+        if mask and (mask & ~around or not any(mask & ~other == 0 for other in larger)):
             kept[mask] = edges[mask]
+            union |= mask
     return kept
 
 
@@ -110,7 +126,19 @@ def _undominated(masks: list[int]) -> int:
     first: dict[int, int] = {}
     for bit in sorted(homes):
         first.setdefault(homes[bit], bit)
-    return sum(bit for home, bit in first.items() if not any(home != other and other & ~home == 0 for other in first))
+    private = sum(home for home in first if home.bit_count() == 1)
+    contested = [home for home in first if not home & private]
+    keep = {home for home in contested if not any(home != other and other & ~home == 0 for other in contested)}
+    return sum(bit for home, bit in first.items() if home in keep or home.bit_count() == 1)
+
+
+def _shared(edges: Iterable[int]) -> int:
+    """The variables of several edges."""
+    once = twice = 0
+    for mask in edges:
+        twice |= once & mask
+        once |= mask
+    return twice
 
 
 def _split(edges: dict[int, int]) -> list[dict[int, int]]:

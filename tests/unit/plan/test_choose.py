@@ -14,7 +14,8 @@ from ivme.engine.pure import Interpreter
 from ivme.engine.rows import rows
 from ivme.errors import PlanError
 from ivme.plan import choose as chooser
-from ivme.plan.choose import Choice, choose
+from ivme.plan.choose import COMPARED_ATOMS, MAINTAINING, Choice, choose
+from ivme.plan.exponent import bound
 from ivme.plan.options import Options
 from ivme.plan.plan import Plan
 from ivme.plan.strategies import STRATEGIES
@@ -50,6 +51,42 @@ def test_a_query_in_cqap0_gets_view_trees_without_looking_further(monkeypatch: p
     choice = chosen("Q(A, B, C) = R(A, B), S(A, C)")
     assert asked == ["view-tree"]
     assert choice.reason == "in CQAP0: constant update time and delay, which nothing can beat"
+
+
+def long_path(atoms: int) -> str:
+    return "Q(.) = " + ", ".join(f"R{i}(A{i}, A{i + 1})" for i in range(atoms))
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_other_strategies_are_compared_up_to_a_number_of_atoms(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
+    asked: list[str] = []
+
+    def recorded(strategy: str, query: Query) -> Plan:
+        asked.append(strategy)
+        return STRATEGIES[strategy](query)
+
+    monkeypatch.setattr(chooser, "plan_with", recorded)
+    choice = chosen(long_path(COMPARED_ATOMS + beyond))
+    assert asked == (["view-tree"] if beyond else list(MAINTAINING))
+    assert choice.compared is not beyond
+    assert choice.reason.startswith("O(N) updates: view trees" if beyond else "no strategy here maintains it in less")
+    assert strategy_of(choice) == "view-tree"
+
+
+def test_a_large_query_that_view_trees_cannot_maintain_is_compared_all_the_same() -> None:
+    text = long_path(COMPARED_ATOMS + 1).replace("Q(.)", "Q(A0, A1, A2)")
+    assert strategy_of(chosen(text)) == "view-tree"
+    ring = chosen(text, Options(semantics="ring"))
+    assert ring.compared
+    assert strategy_of(ring) != "view-tree"
+
+
+def test_a_large_query_over_static_tables_has_the_bound_of_those_that_change() -> None:
+    names = tuple(f"R{i}" for i in range(COMPARED_ATOMS + 1))
+    choice = chosen(long_path(len(names)), static=names)
+    assert choice.plan is not None
+    assert choice.plan.update == bound(0)
+    assert choice.reason.startswith("constant update time")
 
 
 def test_view_trees_win_ties_and_the_reason_names_the_widths() -> None:

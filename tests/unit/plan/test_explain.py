@@ -130,3 +130,11 @@ def test_rules_with_aggregates_are_explained_and_cqap0_means_constant(text: str)
     assert (found.query_class == "CQAP0") == (found.dynamic_width == 0)
     if found.query_class == "CQAP0":
         assert (str(found.update), str(found.delay)) == ("O(1)", "O(1)")
+
+
+def test_a_note_says_that_other_strategies_were_not_compared() -> None:
+    def noted(atoms: int) -> bool:
+        found = ivme.explain("Q(.) = " + ", ".join(f"R{i}(A{i}, A{i + 1})" for i in range(atoms)))
+        return f"other strategies were not compared: the query has {atoms} atoms" in found.notes
+
+    assert [noted(3), noted(12)] == [False, True]

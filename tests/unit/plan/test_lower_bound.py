@@ -118,3 +118,78 @@ def test_what_forbids_the_databases_of_the_proof_forbids_the_claim(
 )
 def test_filters_and_keys_beside_the_pattern_leave_the_claim(where: str, tables: tuple[Table, ...]) -> None:
     claimed(COUNT + where, *tables)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "S.id = NULL",
+        "S.id = 1 AND S.id = 2",
+        "S.id <> S.id",
+        "S.id IN (NULL)",
+        "S.id IS NULL AND S.id = 3",
+        "S.id > 3 AND S.id < 3",
+        "S.id = 1.5",
+        "S.id < -9223372036854775808",
+        "S.id IN (1, 2) AND NOT S.id < 3",
+    ],
+)
+def test_no_bound_is_claimed_under_a_filter_that_nothing_passes(where: str) -> None:
+    found = ivme.explain(f"{COUNT} WHERE {where}", (R, S, T))
+    assert found.lower_bound is None
+    assert any("no row of S is known to pass the filter" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "S.id = 3",
+        "S.id BETWEEN 3 AND 3",
+        "S.id > 3 AND S.id <> 4 AND S.id < 10",
+        "S.id IN (NULL, 3)",
+        "S.id IS NOT NULL",
+        "NOT S.id = 3",
+    ],
+)
+def test_a_filter_that_a_row_passes_beside_the_pattern_leaves_the_claim(where: str) -> None:
+    claimed(f"{COUNT} WHERE {where}", R, S, T)
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("S.id = U.x AND S.id = 1 AND U.x = 2", "the filter on id of S, which is joined"),
+        ("NULLIF(S.id, S.id) = U.x", "is computed from columns of S"),
+        ("NULLIF(S.id, S.id) = :given", "is computed from columns of S"),
+    ],
+)
+def test_no_bound_is_claimed_where_a_join_beside_the_pattern_may_be_empty(where: str, reason: str) -> None:
+    found = ivme.explain(f"{COUNT} CROSS JOIN U WHERE {where}", (R, S, T, table("U", {"x": "int"})))
+    assert found.lower_bound is None
+    assert any(reason in note for note in found.notes)
+
+
+def test_a_constant_that_its_column_cannot_hold_gives_no_bound() -> None:
+    body = "Q(.) = R(A), S(A, B, 1.234), T(B)"
+    tables = [R, table("S", {"a": "int", "b": "int", "c": "decimal(10, 3)"}), T]
+    claimed(body, *tables)
+    tables[1] = table("S", {"a": "int", "b": "int", "c": "decimal(10, 2)"})
+    assert bound_of(body, *tables) is None
+
+
+def test_a_variable_over_columns_of_different_types_gives_no_bound() -> None:
+    assert bound_of(HARD, R, table("S", {"a": "string", "b": "int"}), T) is None
+
+
+def test_a_group_that_the_rows_hide_gives_no_bound() -> None:
+    body = "COUNT(*) FROM R JOIN S ON R.b = S.b GROUP BY R.a"
+    claimed(f"SELECT R.a, {body}")
+    found = ivme.explain(f"SELECT {body}")
+    assert found.lower_bound is None
+    assert any("its proof reads a from the rows, which do not show it" in note for note in found.notes)
+
+
+def test_a_key_column_of_two_values_is_no_fresh_value() -> None:
+    wide = table("S", {"a": "int", "b": "int", "flag": "bool", "id": "int"})
+    claimed(COUNT, R, replace(wide, primary_key=("flag", "id")), T)
+    assert bound_of(COUNT, R, replace(wide, primary_key=("flag",)), T) is None

@@ -192,3 +192,23 @@ def test_the_result_does_not_depend_on_the_order_of_hashes() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("shape", ["path", "star of bound keys", "hierarchical star"])
+def test_thirty_tables_are_ordered_in_a_moment(shape: str) -> None:
+    """Each is beyond an exact search or needs none; the budget keeps the attempt short."""
+    indices = range(30)
+    schemas = {
+        "path": [{f"A{i}", f"A{i + 1}"} for i in indices],
+        "star of bound keys": [{f"K{i}" for i in indices}, *({f"K{i}", f"B{i}"} for i in indices)],
+        "hierarchical star": [{"A", f"B{i}"} for i in indices],
+    }[shape]
+    edges = tuple(Edge(f"R{i}", frozenset(schema)) for i, schema in enumerate(schemas))
+    names = frozenset().union(*schemas)
+    query = Cqap(Hypergraph(edges), frozenset(name for name in names if name.startswith("B")), frozenset())
+    begin = perf_counter()
+    choice = best_order(query)
+    assert perf_counter() - begin < 15
+    assert is_valid(choice.order, query)
+    assert is_access_top(choice.order, query)
+    assert {"path": 1, "star of bound keys": 30, "hierarchical star": 29}[shape] == choice.widths.dynamic
