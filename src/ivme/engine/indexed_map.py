@@ -99,6 +99,8 @@ class IndexedMap:
     def supports(self, index: Index, key: Row, values: Row) -> bool:
         """Whether some entry has this key and these values."""
         self.tally.operations += 1
+        if self._is_whole(index):
+            return values in self._entries
         return values in self._indexes[index].get(key, ())
 
     def _is_whole(self, index: Index) -> bool:

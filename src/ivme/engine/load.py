@@ -31,17 +31,17 @@ def load(source: Source, changes: Changes, tally: Tally) -> dict[Row, Payload]:
 def reader(source: Source) -> Callable[[Row], Row | None]:
     """A function from a row of the relation to the tuple it stands for, or None if it does not pass."""
     atom = source.atom
-    getters = [_getter(column, source.row) for column in atom.columns]
+    getters = [getter(column, source.row) for column in atom.columns]
     first = {variable: atom.terms.index(variable) for variable in atom.variables}
     repeats = [(i, first[t]) for i, t in enumerate(atom.terms) if isinstance(t, str) and first[t] != i]
     constants = [(i, t.value) for i, t in enumerate(atom.terms) if isinstance(t, Constant)]
     positions = [first[variable] for variable in atom.variables]
-    where = None if atom.where is None else _getter(atom.where, source.row)
+    where = None if atom.where is None else getter(atom.where, source.row)
 
     def read(row: Row) -> Row | None:
         if where is not None and where(row) is not True:
             return None
-        values = [getter(row) for getter in getters]
+        values = [get(row) for get in getters]
         if any(values[i] is None or values[i] != constant for i, constant in constants):
             return None
         if any(values[i] != values[j] for i, j in repeats):
@@ -52,7 +52,8 @@ def reader(source: Source) -> Callable[[Row], Row | None]:
     return read
 
 
-def _getter(expression: Expression, columns: tuple[str, ...]) -> Callable[[Row], Any]:
+def getter(expression: Expression, columns: tuple[str, ...]) -> Callable[[Row], Any]:
+    """A function from a row with these columns to the value of an expression."""
     names = [column.lower() for column in columns]
     if isinstance(expression, ColumnRef):
         position = names.index(expression.name.lower())

@@ -167,18 +167,22 @@ def _joined(key: Row, payload: Payload, readers: list[_Reader]) -> Payload | Non
 
 
 class Overlay:
-    """A map together with a delta that it does not hold yet."""
+    """A map together with a delta that it does not hold yet.
+
+    The delta's keys are indexed whatever they carry: one whose count is zero still changes the sums of an entry.
+    """
 
     def __init__(self, stored: IndexedMap, pending: Delta) -> None:
         self._stored = stored
+        self._change = pending
         self._pending = IndexedMap(stored.declared, stored.tally)
-        self._pending.add_all(pending)
+        self._pending.add_all(dict.fromkeys(pending, 1))
 
     def get(self, key: Row) -> Payload | None:
-        old, change = self._stored.get(key), self._pending.get(key)
-        if old is None or change is None:
-            return change if old is None else old
-        total = add(old, change)
+        old, changed = self._stored.get(key), self._pending.get(key)
+        if changed is None:
+            return old
+        total = self._change[key] if old is None else add(old, self._change[key])
         return total if count(total) else None
 
     def size(self, index: ir.Index, key: Row) -> int:
