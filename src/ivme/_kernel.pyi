@@ -34,9 +34,9 @@ Step: TypeAlias = tuple[Any, ...]
 - ("emit", origin): `run` returns the delta
 """
 
-class PayloadOverflow(OverflowError): ...
+class PayloadOverflow(OverflowError): ...  # noqa: N818
 class CapacityError(MemoryError): ...
-class StaleCursor(RuntimeError): ...
+class StaleCursor(RuntimeError): ...  # noqa: N818
 
 class NegativeCount(Exception):  # noqa: N818
     """Its arguments are a message and the codes of the entry."""
@@ -84,9 +84,9 @@ class Kernel:
         inputs: int,
         variables: int,
         outputs: Sequence[int],
-        loops: list[tuple[int, Sequence[int], Sequence[int]]],
-        factors: list[tuple[int, Sequence[int]]],
-        extremes: list[tuple[str, int, Sequence[int], int]],
+        loops: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+        factors: Sequence[tuple[int, Sequence[int]]],
+        extremes: Sequence[tuple[str, int, Sequence[int], int]],
     ) -> int:
         """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields)."""
     def drop_reader(self, reader: int) -> None: ...

@@ -53,7 +53,9 @@ class Feed:
         atom = source.atom
         terms = [self.column(column) for column in atom.columns]
         first = {variable: atom.terms.index(variable) for variable in atom.variables}
-        repeats = [(terms[i], terms[first[t]]) for i, t in enumerate(atom.terms) if isinstance(t, str) and first[t] != i]
+        repeats = [
+            (terms[i], terms[first[t]]) for i, t in enumerate(atom.terms) if isinstance(t, str) and first[t] != i
+        ]
         constants = [(terms[i], codes.encode(t.value)) for i, t in enumerate(atom.terms) if not isinstance(t, str)]
         never_null = [terms[first[atom.variables[position]]] for position in source.not_null]
         never_null += [column for column, _ in constants]

@@ -79,9 +79,7 @@ class _Steps:
                 self._schemas[step.target] = step.schema
         return kernel.add_trigger(self._count, self._slots, lowered)
 
-    def _step(
-        self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add
-    ) -> Step:
+    def _step(self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add) -> Step:
         number = self._registers
         match step:
             case ir.Load(target, source):

@@ -81,7 +81,7 @@ class NativeKernel:
 
     def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
         """Enumerates an access request; see `enumerate`."""
-        return self._items(self.open([self.codes.encode(inputs[original]) for original in self._inputs]))
+        return self._items(self.open({name: self.codes.encode(inputs[name]) for name in self._inputs}))
 
     def _items(self, cursor: _kernel.Cursor) -> Iterator[tuple[Row, Payload, Row]]:
         size = _FIRST_BLOCK
@@ -119,15 +119,15 @@ class NativeKernel:
     def build_feed(self, relation: str) -> tuple[FeedColumn, ...]:
         return tuple(self._lowered.build_feeds[relation].columns)
 
-    def open(self, inputs: Sequence[int]) -> _kernel.Cursor:
-        """A cursor over the answer to an access request given by its codes."""
+    def open(self, inputs: Mapping[str, int]) -> _kernel.Cursor:
+        """A cursor over the answer to an access request, given by the codes of the query's inputs."""
         self._refresh()
-        return self.kernel.open(self._lowered.reader, inputs)
+        return self.kernel.open(self._lowered.reader, [inputs[name] for name in self._inputs])
 
-    def request_many(self, columns: Sequence[Codes]) -> tuple[Codes, list[Codes], Codes, Slots, list[Codes]]:
-        """The answers to many access requests, one a row of `columns`."""
+    def request_many(self, inputs: Mapping[str, Codes]) -> tuple[Codes, list[Codes], Codes, Slots, list[Codes]]:
+        """The answers to many access requests, given by a column of codes for each of the query's inputs."""
         self._refresh()
-        return self.kernel.request_many(self._lowered.reader, columns)
+        return self.kernel.request_many(self._lowered.reader, [inputs[name] for name in self._inputs])
 
     def _refresh(self) -> None:
         """Strategy `recompute`: builds all views anew if a table changed since the last read."""
