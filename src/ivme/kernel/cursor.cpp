@@ -95,7 +95,7 @@ bool Enumerator::emit(Block& block, uint64_t& operations) {
         if (!found) return false;
         bool fits;
         if (reader_.factors[f].map->layout().plain()) {
-            fits = plain ? !__builtin_mul_overflow(payload[0], found[0], &payload[0])
+            fits = plain ? !multiply_overflows(payload[0], found[0], &payload[0])
                          : reader_.layout.scale(payload, found[0], payload);
         } else {
             fits = plain ? reader_.layout.scale(payload, payload[0], found) : reader_.layout.multiply(payload, found);

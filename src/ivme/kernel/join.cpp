@@ -169,7 +169,7 @@ void Machine::multiply(const Read& read, const Layout& layout, uint32_t candidat
     bool fits;
     if (read.map->layout().plain()) {
         if (candidates_.plain) {
-            fits = !__builtin_mul_overflow(payload[0], found[0], &payload[0]);
+            fits = !multiply_overflows(payload[0], found[0], &payload[0]);
         } else {
             fits = layout.scale(payload, found[0], payload);
         }

@@ -28,7 +28,7 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
     }
     if (slot == Slot::I64) {
         int64_t value = lift.kind == LiftKind::Count ? 1 : code;
-        return !__builtin_mul_overflow(weight, value, word);
+        return !multiply_overflows(weight, value, word);
     }
     Wide value = lift.kind == LiftKind::Count ? 1 : code;
     if (lift.kind == LiftKind::Wide) {
@@ -36,7 +36,7 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
         value = load_wide(words);
     }
     Wide product;
-    bool overflow = __builtin_mul_overflow(static_cast<Wide>(weight), value, &product);
+    bool overflow = multiply_overflows(static_cast<Wide>(weight), value, &product);
     store_wide(word, product);
     return !overflow;
 }
@@ -178,7 +178,7 @@ void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target)
         [&](size_t row, const int64_t* key, uint32_t tag) {
             uint32_t id = step.map->find(key, tag);
             int64_t before = id == NIL ? 0 : step.map->payload(id)[0], after;
-            if (__builtin_add_overflow(before, origin.payload(row)[0], &after)) throw Overflow();
+            if (add_overflows(before, origin.payload(row)[0], &after)) throw Overflow();
             if ((before == 0) == (after == 0)) return;
             for (unsigned c = 0; c < columns.arity; ++c) target.columns[c][target.n] = key[c];
             target.payloads[target.n++] = before == 0 ? 1 : -1;

@@ -15,7 +15,7 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
     int64_t* stored = records_.data() + static_cast<size_t>(id) * stride_ + arity_;
     if (layout_.plain()) {
         int64_t total;
-        if (__builtin_add_overflow(stored[0], change[0], &total)) throw Overflow();
+        if (add_overflows(stored[0], change[0], &total)) throw Overflow();
         old[0] = stored[0];
         if (total) {
             stored[0] = total;

@@ -16,6 +16,17 @@ enum class Slot : uint8_t { I64, F64, I128 };
 
 using Wide = __int128;
 
+// Operands by value: GCC 12 reads them again after it has written the result, so the builtins must not see a result
+// that is one of their operands.
+template <class T>
+inline bool add_overflows(T a, T b, T* sum) {
+    return __builtin_add_overflow(a, b, sum);
+}
+template <class T>
+inline bool multiply_overflows(T a, T b, T* product) {
+    return __builtin_mul_overflow(a, b, product);
+}
+
 inline Wide load_wide(const int64_t* words) {
     return static_cast<Wide>(static_cast<unsigned __int128>(static_cast<uint64_t>(words[0])) |
                              static_cast<unsigned __int128>(static_cast<uint64_t>(words[1])) << 64);
@@ -54,16 +65,16 @@ struct Layout {
 
     // total := left + right; `total` may be either. False on overflow.
     [[nodiscard]] bool add(int64_t* total, const int64_t* left, const int64_t* right) const {
-        bool overflow = __builtin_add_overflow(left[0], right[0], &total[0]);
+        bool overflow = add_overflows(left[0], right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
-                overflow |= __builtin_add_overflow(left[at], right[at], &total[at]);
+                overflow |= add_overflows(left[at], right[at], &total[at]);
             } else if (slot == Slot::F64) {
                 store_double(total + at, load_double(left + at) + load_double(right + at));
             } else {
                 Wide sum;
-                overflow |= __builtin_add_overflow(load_wide(left + at), load_wide(right + at), &sum);
+                overflow |= add_overflows(load_wide(left + at), load_wide(right + at), &sum);
                 store_wide(total + at++, sum);
             }
             ++at;
@@ -73,16 +84,16 @@ struct Layout {
 
     // total := factor · right, for a plain multiplicity; `total` may be `right`.
     [[nodiscard]] bool scale(int64_t* total, int64_t factor, const int64_t* right) const {
-        bool overflow = __builtin_mul_overflow(factor, right[0], &total[0]);
+        bool overflow = multiply_overflows(factor, right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
-                overflow |= __builtin_mul_overflow(factor, right[at], &total[at]);
+                overflow |= multiply_overflows(factor, right[at], &total[at]);
             } else if (slot == Slot::F64) {
                 store_double(total + at, static_cast<double>(factor) * load_double(right + at));
             } else {
                 Wide product;
-                overflow |= __builtin_mul_overflow(static_cast<Wide>(factor), load_wide(right + at), &product);
+                overflow |= multiply_overflows(static_cast<Wide>(factor), load_wide(right + at), &product);
                 store_wide(total + at++, product);
             }
             ++at;
@@ -93,22 +104,22 @@ struct Layout {
     // left := left · right, both with sums: (c, s)·(d, t) = (c·d, c·t + d·s).
     [[nodiscard]] bool multiply(int64_t* left, const int64_t* right) const {
         int64_t c = left[0], d = right[0];
-        bool overflow = __builtin_mul_overflow(c, d, &left[0]);
+        bool overflow = multiply_overflows(c, d, &left[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
                 int64_t one, other;
-                overflow |= __builtin_mul_overflow(c, right[at], &one);
-                overflow |= __builtin_mul_overflow(d, left[at], &other);
-                overflow |= __builtin_add_overflow(one, other, &left[at]);
+                overflow |= multiply_overflows(c, right[at], &one);
+                overflow |= multiply_overflows(d, left[at], &other);
+                overflow |= add_overflows(one, other, &left[at]);
             } else if (slot == Slot::F64) {
                 double one = static_cast<double>(c) * load_double(right + at);
                 store_double(left + at, one + static_cast<double>(d) * load_double(left + at));
             } else {
                 Wide one, other, sum;
-                overflow |= __builtin_mul_overflow(static_cast<Wide>(c), load_wide(right + at), &one);
-                overflow |= __builtin_mul_overflow(static_cast<Wide>(d), load_wide(left + at), &other);
-                overflow |= __builtin_add_overflow(one, other, &sum);
+                overflow |= multiply_overflows(static_cast<Wide>(c), load_wide(right + at), &one);
+                overflow |= multiply_overflows(static_cast<Wide>(d), load_wide(left + at), &other);
+                overflow |= add_overflows(one, other, &sum);
                 store_wide(left + at++, sum);
             }
             ++at;
