@@ -4,7 +4,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long demo lint format typecheck bench docs clean
+.PHONY: help venv test test-long sanitize demo lint format typecheck bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: $(STAMP) ## run the tests, except the long ones
 
 test-long: $(STAMP) ## run the long tests
 	$(BIN)/python -m pytest -n $(JOBS) -m long
+
+sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
+	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
 
 demo: $(STAMP) ## explain a gallery of views
 	$(BIN)/ivme demo

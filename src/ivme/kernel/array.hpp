@@ -1,5 +1,5 @@
-// Arrays of plain values over realloc: large ones grow by a quarter (the kernel moves pages, not bytes), so that
-// a map's memory stays near what it holds. Every allocation passes `allocate`, which tests can make fail.
+// Arrays of plain values. Large ones live on pages of their own and grow by a quarter, so that a map's memory stays
+// near what it holds. Every allocation passes `allocate`, which tests can make fail.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "pages.hpp"
 
 namespace ivme {
 
@@ -33,7 +35,7 @@ public:
         swap(other);
         return *this;
     }
-    ~Array() { std::free(data_); }
+    ~Array() { discard(data_, capacity_ * sizeof(T)); }
 
     void swap(Array& other) noexcept {
         std::swap(data_, other.data_);
@@ -69,7 +71,7 @@ public:
     void clear() { size_ = 0; }
 
     void release() noexcept {
-        std::free(data_);
+        discard(data_, capacity_ * sizeof(T));
         data_ = nullptr;
         size_ = capacity_ = 0;
     }
@@ -77,9 +79,10 @@ public:
     // Contents of zeroes; large blocks come from the system as untouched pages.
     void zeroed(size_t size) {
         spend_allocation();
-        T* fresh = static_cast<T*>(std::calloc(size ? size : 1, sizeof(T)));
+        size_t wanted = (size ? size : 1) * sizeof(T);
+        T* fresh = static_cast<T*>(wanted < PAGED ? std::calloc(1, wanted) : grow_pages(nullptr, 0, wanted));
         if (!fresh) throw std::bad_alloc();
-        std::free(data_);
+        discard(data_, capacity_ * sizeof(T));
         data_ = fresh;
         size_ = capacity_ = size;
     }
@@ -93,10 +96,29 @@ public:
 private:
     void reallocate(size_t capacity) {
         spend_allocation();
-        T* grown = static_cast<T*>(std::realloc(data_, (capacity ? capacity : 1) * sizeof(T)));
+        size_t held = capacity_ * sizeof(T), wanted = (capacity ? capacity : 1) * sizeof(T);
+        void* grown;
+        if (wanted < PAGED) {
+            grown = std::realloc(data_, wanted);
+        } else {
+            bool paged = held >= PAGED;
+            grown = grow_pages(paged ? data_ : nullptr, held, wanted);
+            if (grown && !paged && data_) {
+                std::memcpy(grown, data_, held);
+                std::free(data_);
+            }
+        }
         if (!grown) throw std::bad_alloc();
-        data_ = grown;
+        data_ = static_cast<T*>(grown);
         capacity_ = capacity;
+    }
+
+    static void discard(T* data, size_t bytes) noexcept {
+        if (bytes < PAGED) {
+            std::free(data);
+        } else {
+            free_pages(data, bytes);
+        }
     }
 
     T* data_ = nullptr;

@@ -21,10 +21,10 @@ public:
     int64_t base() const { return base_; }
     size_t bytes() const { return offsets_.bytes() + text_.bytes() + table_.bytes(); }
 
-    bool holds(int64_t code) const { return code >= base_ && static_cast<uint64_t>(code - base_) < size(); }
+    bool holds(int64_t code) const { return code >= base_ && place(code) < size(); }
 
     std::string_view text(int64_t code) const {
-        size_t id = static_cast<size_t>(code - base_);
+        uint64_t id = place(code);
         return {text_.data() + offsets_[id], offsets_[id + 1] - offsets_[id]};
     }
 
@@ -61,6 +61,9 @@ public:
     mutable std::shared_mutex mutex;
 
 private:
+    // The base may be far below zero, so the distance is taken without a sign.
+    uint64_t place(int64_t code) const { return static_cast<uint64_t>(code) - static_cast<uint64_t>(base_); }
+
     uint32_t tag(std::string_view text) const {
         uint64_t h = seed_.start ^ text.size();
         size_t i = 0;

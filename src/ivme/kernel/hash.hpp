@@ -53,7 +53,7 @@ public:
     uint32_t guess(uint32_t tag) const {
         if (!size_) return NIL;
         uint64_t i = home(tag);
-        for (int step = 0; step < 4; ++step, i = (i + 1) & mask_) {
+        for (int step = 0; step < 8; ++step, i = (i + 1) & mask_) {
             uint64_t slot = slots_[i];
             if (!slot) return NIL;
             if (static_cast<uint32_t>(slot >> 32) == tag) return static_cast<uint32_t>(slot) - 1;
