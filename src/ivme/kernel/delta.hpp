@@ -66,14 +66,16 @@ public:
         target_ = target;
         target_->clear();
         tags_.clear();
-        size_t wanted = 16;
+        places_.clear();
+        size_t wanted = 64;
         while (wanted < expected * 2) wanted *= 2;
-        if (target->columns.empty()) wanted = 16;
-        if (slots_.size() < wanted || slots_.size() > wanted * 8) {
+        if (target->columns.empty()) wanted = 64;
+        if (slots_.size() < wanted || slots_.size() > std::max<size_t>(wanted * 8, 1 << 16)) {
             slots_.zeroed(wanted);
-        } else {
-            std::memset(slots_.data(), 0, slots_.bytes());
+        } else if (dirty_) {
+            std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
         }
+        dirty_ = true;
         shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
         zeroes_ = false;
     }
@@ -90,6 +92,7 @@ public:
         if (!arity) return add_all(payloads, words, count);
         target_->reserve(target_->n + count);
         tags_.reserve(tags_.size() + count);
+        places_.reserve(places_.size() + count);
         for (size_t block = 0; block < count; block += BLOCK) {
             unsigned n = static_cast<unsigned>(std::min<size_t>(BLOCK, count - block));
             while ((target_->n + n) * 2 > slots_.size()) grow();
@@ -106,7 +109,14 @@ public:
         }
     }
 
+    // The table is left clean at the cost of what was put there, not of its size.
     void end() {
+        if (places_.size() * 8 > slots_.size()) {
+            std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
+        } else {
+            for (size_t i = 0; i < places_.size(); ++i) slots_[places_[i]] = 0;
+        }
+        dirty_ = false;
         if (!zeroes_) return;
         size_t kept = 0;
         for (size_t i = 0; i < target_->n; ++i) {
@@ -120,10 +130,11 @@ public:
         target_->n = kept;
     }
 
-    size_t bytes() const { return slots_.bytes() + tags_.bytes(); }
+    size_t bytes() const { return slots_.bytes() + tags_.bytes() + places_.bytes(); }
     void trim() noexcept {
-        slots_.trim(size_t{1} << 16);
+        if (slots_.size() > size_t{1} << 18) slots_.release();
         tags_.trim(size_t{1} << 16);
+        places_.trim(size_t{1} << 16);
     }
 
 private:
@@ -138,6 +149,7 @@ private:
                 std::copy_n(payload, target.layout.words, target.payload(target.n));
                 ++target.n;
                 tags_.push(tag);
+                places_.push(static_cast<uint32_t>(i));
                 return;
             }
             if (static_cast<uint32_t>(slot >> 32) != tag) continue;
@@ -178,6 +190,7 @@ private:
             size_t i = tags_[row] >> shift_;
             while (slots_[i]) i = (i + 1) & mask;
             slots_[i] = static_cast<uint64_t>(tags_[row]) << 32 | (row + 1);
+            places_[row] = static_cast<uint32_t>(i);
         }
     }
 
@@ -185,6 +198,8 @@ private:
     Delta* target_ = nullptr;
     Array<uint64_t> slots_;
     Array<uint32_t> tags_;
+    Array<uint32_t> places_;  // the slot of each row
+    bool dirty_ = false;
     unsigned shift_ = 28;
     bool zeroes_ = false;
 };

@@ -30,6 +30,8 @@ public:
         uint32_t id = table_.guess(tag);
         if (id != NIL) __builtin_prefetch(record(id));
     }
+    void prefetch_group(uint32_t id) const { __builtin_prefetch(record(id)); }
+    uint32_t guess(uint32_t tag) const { return table_.guess(tag); }
 
     uint32_t find(const int64_t* key, uint32_t tag) const {
         return table_.find(tag, [&](uint32_t id) { return same(record(id), key, arity_); });

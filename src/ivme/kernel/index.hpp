@@ -113,7 +113,22 @@ public:
     uint32_t group_of(uint32_t entry) const { return links_[entry].group; }
     uint32_t place_of(uint32_t entry) const { return links_[entry].place; }
 
-    void prefetch(const int64_t* row) const { groups_.prefetch(tag(row)); }
+    uint32_t tag(const int64_t* row) const {
+        int64_t key[MAX_KEY];
+        pick(row, key);
+        return groups_.tag(key);
+    }
+
+    // What the insertion of a row with this tag, or the deletion of this entry, will touch next, a step a call.
+    void warm_slot(uint32_t tag) const { groups_.prefetch(tag); }
+    void warm_group(uint32_t tag) const { groups_.prefetch_record(tag); }
+    void warm_tail(uint32_t tag) const {
+        uint32_t group = groups_.guess(tag);
+        if (group != NIL) warm_array(head(group), 0);
+    }
+    void warm_link(uint32_t entry) const { __builtin_prefetch(&links_[entry]); }
+    void warm_group_of(uint32_t entry) const { groups_.prefetch_group(links_[entry].group); }
+    void warm_place(uint32_t entry) const { warm_array(head(links_[entry].group), links_[entry].place); }
 
     // Puts an entry into its group; throws before it has changed anything.
     void insert(uint32_t entry, const int64_t* row) {
@@ -191,10 +206,10 @@ private:
     void pick(const int64_t* row, int64_t* key) const {
         for (unsigned i = 0; i < key_.size(); ++i) key[i] = row[key_[i]];
     }
-    uint32_t tag(const int64_t* row) const {
-        int64_t key[MAX_KEY];
-        pick(row, key);
-        return groups_.tag(key);
+    void warm_array(Head head, uint32_t place) const {
+        if (head.size < 2) return;
+        __builtin_prefetch(pool_.at(head.ref) + 1 + place);
+        __builtin_prefetch(pool_.at(head.ref) + head.size);
     }
 
     uint32_t move(uint32_t from, uint32_t size, unsigned power, unsigned wanted) {

@@ -6,6 +6,30 @@
 
 namespace ivme {
 
+// Where the columns of a key lie, for the candidates of a join: in the origin, or among the new values.
+class Machine::CandidateKey {
+public:
+    CandidateKey(const JoinStep& step, const Delta& origin, const Candidates& candidates,
+                 const std::vector<unsigned>& columns)
+        : candidates_(candidates), added_(step.added), arity_(columns.size()) {
+        for (unsigned i = 0; i < arity_; ++i) {
+            known_[i] = columns[i] < step.known;
+            from_[i] = known_[i] ? origin.columns[columns[i]].data()
+                                 : candidates.values.data() + (columns[i] - step.known);
+        }
+    }
+    void gather(uint32_t candidate, int64_t* key) const {
+        size_t row = candidates_.rows[candidate], place = static_cast<size_t>(candidate) * added_;
+        for (unsigned i = 0; i < arity_; ++i) key[i] = from_[i][known_[i] ? row : place];
+    }
+
+private:
+    const Candidates& candidates_;
+    unsigned added_, arity_;
+    bool known_[Map::MAX_ARITY];
+    const int64_t* from_[Map::MAX_ARITY];
+};
+
 void Machine::join(const JoinStep& step, Trigger& trigger) {
     for (const Read& read : step.reads) {
         if (read.overlay >= 0) overlay(trigger, trigger.overlays[read.overlay]);
@@ -90,6 +114,7 @@ void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const 
     auto each = [&](const Map* target, const GroupIndex* index, uint32_t group, bool is_pending) {
         if (index) {
             Members members = index->members(group);
+            if (!is_pending) return push_all(step, trigger, row, best, members);
             for (uint32_t m = 0; m < members.n; ++m) push(step, trigger, row, best, members.begin()[m], is_pending);
             return;
         }
@@ -116,6 +141,24 @@ void Machine::push(const JoinStep& step, Trigger& trigger, size_t row, unsigned 
     candidates_.proposers[n] = static_cast<uint8_t>(read);
     candidates_.pending[n] = is_pending;
     if (++candidates_.n == CHUNK) flush(step, trigger);
+}
+
+void Machine::push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members) {
+    operations += members.n;
+    const uint32_t* ids = members.begin();
+    for (uint32_t m = 0; m < members.n;) {
+        unsigned start = candidates_.n;
+        unsigned count = std::min<uint32_t>(CHUNK - start, members.n - m);
+        for (unsigned i = 0; i < count; ++i) {
+            candidates_.rows[start + i] = static_cast<uint32_t>(row);
+            candidates_.entries[start + i] = ids[m + i];
+            candidates_.proposers[start + i] = static_cast<uint8_t>(read);
+            candidates_.pending[start + i] = false;
+        }
+        m += count;
+        candidates_.n += count;
+        if (candidates_.n == CHUNK) flush(step, trigger);
+    }
 }
 
 void Machine::flush(const JoinStep& step, Trigger& trigger) {
@@ -155,15 +198,6 @@ void Machine::flush(const JoinStep& step, Trigger& trigger) {
     c.n = 0;
 }
 
-void Machine::gather(const JoinStep& step, const Delta& origin, const std::vector<unsigned>& columns,
-                     uint32_t candidate, int64_t* key) const {
-    for (unsigned i = 0; i < columns.size(); ++i) {
-        unsigned column = columns[i];
-        key[i] = column < step.known ? origin.columns[column][candidates_.rows[candidate]]
-                                     : candidates_.values[candidate * step.added + column - step.known];
-    }
-}
-
 void Machine::multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found) {
     int64_t* payload = candidates_.payloads.data() + candidate * layout.words;
     bool fits;
@@ -188,6 +222,7 @@ void Machine::check(const JoinStep& step, Trigger& trigger, unsigned r) {
     const Layout& layout = trigger.registers[step.target].layout;
     operations += c.alive;
     unsigned kept = 0;
+    CandidateKey columns(step, origin, c, read.look);
     auto keep = [&](uint32_t candidate, uint32_t entry) {
         if (read.payload) multiply(read, layout, candidate, read.target->payload(entry));
         c.selected[kept++] = candidate;
@@ -203,7 +238,7 @@ void Machine::check(const JoinStep& step, Trigger& trigger, unsigned r) {
         }
         probe_keys(
             *read.target, block_, end - start,
-            [&](size_t i, int64_t* key) { gather(step, origin, read.look, c.selected[start + i], key); },
+            [&](size_t i, int64_t* key) { columns.gather(c.selected[start + i], key); },
             [&](size_t i, const int64_t* key, uint32_t tag) {
                 uint32_t entry = read.target->find(key, tag);
                 if (entry != NIL) keep(c.selected[start + i], entry);
@@ -218,11 +253,12 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
     const Delta& origin = trigger.registers[step.origin];
     const Delta& pending = trigger.registers[trigger.overlays[read.overlay].pending];
     const Layout& layout = trigger.registers[step.target].layout;
-    std::vector<int64_t> total(read.map->layout().words);
+    total_.resize(read.map->layout().words);
+    CandidateKey columns(step, origin, c, read.look);
     unsigned kept = 0;
     probe_keys(
         *read.target, block_, c.alive,
-        [&](size_t i, int64_t* key) { gather(step, origin, read.look, c.selected[i], key); },
+        [&](size_t i, int64_t* key) { columns.gather(c.selected[i], key); },
         [&](size_t i, const int64_t* key, uint32_t tag) {
             uint32_t candidate = c.selected[i];
             uint32_t old = read.target->find(key, tag);
@@ -237,8 +273,8 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
             const int64_t* found = old == NIL ? nullptr : read.target->payload(old);
             if (fresh != NIL) {
                 const int64_t* change = pending.payload(read.pending_target->payload(fresh)[0] - 1);
-                if (found && !read.map->layout().add(total.data(), found, change)) throw Overflow();
-                found = found ? total.data() : change;
+                if (found && !read.map->layout().add(total_.data(), found, change)) throw Overflow();
+                found = found ? total_.data() : change;
             }
             if (!found || !found[0]) return;
             if (read.payload) multiply(read, layout, candidate, found);

@@ -66,6 +66,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
         kernel.run(trigger, inputs);
         if (!trigger.emits.empty()) emitted = take_emitted(trigger);
         for (Delta& delta : trigger.registers) delta.trim();
+        kernel.machine.trim();
     }
     return show(std::move(emitted));
 }

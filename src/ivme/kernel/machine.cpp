@@ -209,21 +209,27 @@ void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
     KeyColumns columns(origin);
     size_t done = 0;
     try {
-        probe_keys(
-            map, block_, origin.n,
-            [&](size_t row, int64_t* key) {
-                if (row % (BLOCK * 64) == 0) breathe();
-                columns.gather(row, key);
-            },
-            [&](size_t row, const int64_t* key, uint32_t tag) {
+        for (size_t start = 0; start < origin.n; start += BLOCK) {
+            unsigned count = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
+            if (start % (BLOCK * 64) == 0) breathe();
+            for (unsigned i = 0; i < count; ++i) {
+                int64_t* key = block_.keys + i * arity;
+                columns.gather(start + i, key);
+                block_.tags[i] = map.tag(key);
+                map.prefetch(block_.tags[i]);
+            }
+            if (count > 4) map.warm(block_.keys, block_.tags, origin.payload(start), count);
+            for (unsigned i = 0; i < count; ++i) {
+                const int64_t* key = block_.keys + i * arity;
+                const int64_t* change = origin.payload(start + i);
                 int64_t* undo = log.next();
-                const int64_t* change = origin.payload(row);
-                map.add(key, tag, change, undo + arity);
+                map.add(key, block_.tags[i], change, undo + arity);
                 std::copy_n(key, arity, undo);
                 log.wrote(&map);
                 ++done;
                 if (step.strict && undo[arity] + change[0] < 0) throw Negative({key, key + arity});
-            });
+            }
+        }
     } catch (...) {
         log.close(&map, done);
         throw;

@@ -44,6 +44,11 @@ public:
     // Changes maps and logs how to undo it; on an exception the log holds what was done.
     void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log);
 
+    // Gives up buffers that one large batch left behind.
+    void trim() noexcept {
+        consolidator_.trim();
+        chunk_.trim();
+    }
     size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
 
     uint64_t operations = 0;
@@ -64,12 +69,11 @@ private:
     void extend(const JoinStep& step, Trigger& trigger);
     void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
     void push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending);
+    void push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members);
     void flush(const JoinStep& step, Trigger& trigger);
     void check(const JoinStep& step, Trigger& trigger, unsigned read);
     void check_overlay(const JoinStep& step, Trigger& trigger, unsigned read);
     void multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found);
-    void gather(const JoinStep& step, const Delta& origin, const std::vector<unsigned>& columns, uint32_t candidate,
-                int64_t* key) const;
     void hand_on(const JoinStep& step, Trigger& trigger);
     void breathe();
 
@@ -90,11 +94,14 @@ private:
         bool plain = true;
     };
 
+    class CandidateKey;
+
     Consolidator consolidator_;
     Candidates candidates_;
     KeyBlock block_;
     Delta chunk_;
     Array<uint32_t> groups_;
+    Array<int64_t> total_;
     std::chrono::steady_clock::time_point last_poll_{};
     unsigned breaths_ = 0;
 };

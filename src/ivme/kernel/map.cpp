@@ -5,6 +5,45 @@
 
 namespace ivme {
 
+void Map::warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const {
+    constexpr unsigned MOST = 64, INDEXES = 4;
+    uint32_t ids[MOST], groups[INDEXES][MOST];
+    unsigned indexes = static_cast<unsigned>(std::min<size_t>(indexes_.size(), INDEXES));
+    n = std::min(n, MOST);
+    for (unsigned i = 0; i < n; ++i) {
+        ids[i] = table_.guess(tags[i]);
+        if (ids[i] != NIL) __builtin_prefetch(row(ids[i]));
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                groups[x][i] = indexes_[x]->tag(keys + i * arity_);
+                indexes_[x]->warm_slot(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_link(ids[i]);
+            }
+        }
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                indexes_[x]->warm_group(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_group_of(ids[i]);
+            }
+        }
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                indexes_[x]->warm_tail(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_place(ids[i]);
+            }
+        }
+    }
+}
+
 void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_t* old) {
     uint32_t id = find(key, hashed);
     if (id == NIL) {

@@ -55,6 +55,10 @@ public:
     }
     uint32_t find(const int64_t* key) const { return find(key, tag(key)); }
 
+    // Fetches what adding these rows will touch, in the table, the records and the indexes, one step for all at a
+    // time, so that the misses of a block overlap.
+    void warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const;
+
     // Adds a payload and writes the old one, all zero if there was none. Throws before it has changed anything.
     void add(const int64_t* key, uint32_t tag, const int64_t* change, int64_t* old);
 
