@@ -22,11 +22,20 @@ nb::list arrays(std::vector<Array<int64_t>>& columns, size_t n) {
     return result;
 }
 
-std::vector<int64_t> codes_of(const nb::sequence& given, size_t wanted) {
+std::vector<int64_t> codes_of(const nb::sequence& given) {
     std::vector<int64_t> codes;
     for (nb::handle code : given) codes.push_back(nb::cast<int64_t>(code));
-    if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
     return codes;
+}
+
+void require_size(const std::vector<int64_t>& codes, size_t wanted) {
+    if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
+}
+
+std::shared_ptr<Reader> find_reader(Kernel& kernel, size_t id) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
+    return kernel.reader(id);
 }
 
 nb::tuple next_block(Cursor& cursor, size_t limit) {
@@ -34,7 +43,7 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
     block.shape(*cursor.reader);
     {
         nb::gil_scoped_release release;
-        std::shared_lock lock(cursor.kernel.mutex);
+        auto lock = cursor.kernel.reading();
         if (cursor.reader->version() != cursor.version) throw Stale();
         auto strings = cursor.kernel.hold_dictionaries();
         uint64_t operations = 0;
@@ -47,7 +56,7 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
 }
 
 nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
-    std::shared_ptr<Reader> reader = kernel.reader(id);
+    std::shared_ptr<Reader> reader = find_reader(kernel, id);
     if (columns.size() != reader->inputs) throw std::invalid_argument("a request gives every input a value");
     size_t requests = columns.empty() ? 1 : columns[0].size();
     for (const Codes& column : columns) {
@@ -57,7 +66,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     block.shape(*reader);
     {
         nb::gil_scoped_release release;
-        std::shared_lock lock(kernel.mutex);
+        auto lock = kernel.reading();
         auto strings = kernel.hold_dictionaries();
         uint64_t operations = 0;
         Enumerator enumerator(*reader);
@@ -83,41 +92,44 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
 }
 
 nb::tuple scan(Kernel& kernel, size_t id) {
-    const Map& map = kernel.map(id);
-    std::vector<Array<int64_t>> columns(map.arity());
+    std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
+    Layout layout;
     size_t n = 0;
     {
         nb::gil_scoped_release release;
-        std::shared_lock lock(kernel.mutex);
+        auto lock = kernel.reading();
+        const Map& map = kernel.map(id);
+        layout = map.layout();
+        columns.resize(map.arity());
         for (auto& column : columns) column.reserve(map.size());
-        payloads.reserve(map.size() * map.layout().words);
+        payloads.reserve(map.size() * layout.words);
         for (uint32_t entry = 0; entry < map.high(); ++entry) {
             if (!map.alive(entry)) continue;
             ++n;
             for (unsigned c = 0; c < map.arity(); ++c) columns[c].push(map.row(entry)[c]);
-            for (unsigned w = 0; w < map.layout().words; ++w) payloads.push(map.payload(entry)[w]);
+            for (unsigned w = 0; w < layout.words; ++w) payloads.push(map.payload(entry)[w]);
         }
         kernel.read_operations += n;
     }
-    nb::tuple split = payload_arrays(map.layout(), std::move(payloads), n);
+    nb::tuple split = payload_arrays(layout, std::move(payloads), n);
     return nb::make_tuple(arrays(columns, n), split[0], split[1]);
 }
 
 nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
-    const Map& map = kernel.map(id);
-    std::vector<int64_t> codes = codes_of(given, map.arity());
-    std::vector<int64_t> payload(map.layout().words);
-    bool found = false;
+    std::vector<int64_t> codes = codes_of(given), payload;
+    Layout layout;
     {
         nb::gil_scoped_release release;
-        std::shared_lock lock(kernel.mutex);
+        auto lock = kernel.reading();
+        const Map& map = kernel.map(id);
+        require_size(codes, map.arity());
+        layout = map.layout();
         uint32_t entry = map.find(codes.data());
-        found = entry != NIL;
-        if (found) std::copy_n(map.payload(entry), payload.size(), payload.data());
+        if (entry != NIL) payload.assign(map.payload(entry), map.payload(entry) + layout.words);
         ++kernel.read_operations;
     }
-    return found ? payload_object(map.layout(), payload.data()) : nb::none();
+    return payload.empty() ? nb::none() : payload_object(layout, payload.data());
 }
 
 }  // namespace
@@ -164,14 +176,13 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
     kernel
         .def("open",
              [](Kernel& k, size_t id, const nb::sequence& inputs) {
+                 std::vector<int64_t> codes = codes_of(inputs);
+                 std::unique_ptr<Cursor> cursor;
+                 nb::gil_scoped_release release;
+                 auto lock = k.reading();
                  std::shared_ptr<Reader> reader = k.reader(id);
-                 std::vector<int64_t> codes = codes_of(inputs, reader->inputs);
-                 std::shared_lock<std::shared_mutex> lock(k.mutex, std::defer_lock);
-                 {
-                     nb::gil_scoped_release release;
-                     lock.lock();
-                 }
-                 auto cursor = std::make_unique<Cursor>(k, std::move(reader));
+                 require_size(codes, reader->inputs);
+                 cursor = std::make_unique<Cursor>(k, std::move(reader));
                  cursor->enumerator.open(codes.data());
                  return cursor.release();
              },

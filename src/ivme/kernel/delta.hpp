@@ -37,6 +37,7 @@ struct Delta {
     // Makes room for more rows and counts them in; their words are for the caller to fill.
     size_t extend(size_t rows) {
         size_t start = n;
+        if (n + rows >= NIL) throw Capacity("a delta cannot have more than 4 billion rows");
         for (auto& column : columns) column.reserve(n + rows);
         payloads.reserve((n + rows) * layout.words);
         n += rows;

@@ -47,7 +47,6 @@ nb::list show(std::vector<Emitted> emitted) {
 }
 
 nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
-    Trigger& trigger = kernel.trigger(id);
     std::vector<Input> inputs;
     for (const auto& [columns, weights] : given) {
         Input input{weights.size(), {}, weights.data()};
@@ -57,14 +56,14 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
         }
         inputs.push_back(std::move(input));
     }
-    check_inputs(trigger, inputs);
     std::vector<Emitted> emitted;
     {
         nb::gil_scoped_release release;
-        std::unique_lock lock(kernel.mutex);
+        auto lock = kernel.writing();
+        Trigger& trigger = kernel.trigger(id);
+        check_inputs(trigger, inputs);
         auto strings = kernel.hold_dictionaries();
-        kernel.run(trigger, inputs);
-        if (!trigger.emits.empty()) emitted = take_emitted(trigger);
+        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
         for (Delta& delta : trigger.registers) delta.trim();
         kernel.machine.trim();
     }
@@ -73,15 +72,15 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
 
 // The short path of a single row: no numpy, no allocation, and the GIL stays, as the work is below a switch.
 nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) {
-    Trigger& trigger = kernel.trigger(id);
     if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
     auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
     if (n > Map::MAX_ARITY) throw std::invalid_argument("a row has at most 64 columns");
-    std::unique_lock<std::shared_mutex> lock(kernel.mutex, std::try_to_lock);
+    auto lock = kernel.try_writing();
     if (!lock.owns_lock()) {
         nb::gil_scoped_release release;
-        lock.lock();
+        lock = kernel.writing();
     }
+    Trigger& trigger = kernel.trigger(id);
     static thread_local std::vector<Input> inputs(1);
     int64_t row[Map::MAX_ARITY];
     inputs[0].n = 1;
@@ -93,20 +92,33 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
         inputs[0].columns.push_back(&row[i]);
     }
     check_inputs(trigger, inputs);
-    if (kernel.orders_by_strings()) {
-        auto strings = kernel.hold_dictionaries();
-        kernel.run(trigger, inputs);
-    } else {
-        kernel.run(trigger, inputs);
+    auto strings = kernel.hold_dictionaries();
+    if (trigger.emits.empty()) {
+        kernel.run(trigger, inputs, [] {});
+        return nb::none();
     }
-    if (trigger.emits.empty()) return nb::none();
-    return show(take_emitted(trigger));
+    std::vector<Emitted> emitted;
+    kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
+    return show(std::move(emitted));
 }
 
 template <class Work>
 auto exclusively(Kernel& kernel, Work work) {
     nb::gil_scoped_release release;
-    std::unique_lock lock(kernel.mutex);
+    auto lock = kernel.writing();
+    return work();
+}
+
+// The lock is waited for without the GIL; nobody waits for the lock with the GIL, so having both is safe.
+std::unique_lock<std::shared_mutex> with_python(Kernel& kernel) {
+    nb::gil_scoped_release release;
+    return kernel.writing();
+}
+
+template <class Work>
+auto shared(Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
     return work();
 }
 
@@ -170,29 +182,33 @@ NB_MODULE(_kernel, m) {
                  });
              },
              nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
-        .def("drop_map", &Kernel::drop_map)
+        .def("drop_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.drop_map(map); }); })
         .def("clear_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.clear_map(map); }); })
-        .def("size", [](Kernel& k, size_t map) { return k.map(map).size(); })
+        .def("size", [](Kernel& k, size_t map) { return shared(k, [&] { return k.map(map).size(); }); })
         .def("add_trigger",
              [](Kernel& k, unsigned registers, const std::vector<std::string>& slots, const nb::list& steps) {
+                 auto lock = with_python(k);
                  return k.add_trigger(parse_trigger(k, registers, slots, steps));
              })
-        .def("drop_trigger", &Kernel::drop_trigger)
+        .def("drop_trigger", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_trigger(id); }); })
         .def("add_reader",
              [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
                 const nb::list& factors, const nb::list& extremes) {
+                 auto lock = with_python(k);
                  return k.add_reader(parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes));
              })
-        .def("drop_reader", &Kernel::drop_reader)
+        .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
         .def("run_one", &run_one)
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
         .def("commit", [](Kernel& k) { exclusively(k, [&] { k.commit(); }); })
         .def("roll_back", [](Kernel& k) { exclusively(k, [&] { k.roll_back(); }); })
-        .def("memory_bytes", [](Kernel& k) { return k.bytes(); })
-        .def("digest", [](Kernel& k) { return exclusively(k, [&] { return k.digest(); }); })
-        .def("verify", [](Kernel& k) { exclusively(k, [&] { k.verify(); }); })
-        .def_prop_ro("operations", [](const Kernel& k) { return k.machine.operations + k.read_operations.load(); });
+        .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
+        .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
+        .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })
+        .def_prop_ro("operations", [](Kernel& k) {
+            return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
+        });
     bind_reading(m, kernel);
 }
 

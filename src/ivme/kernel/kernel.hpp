@@ -1,10 +1,15 @@
 // A kernel: maps, the triggers that change them, the readers that enumerate them. One writer, many readers.
+//
+// Everything but the locks themselves is used under a lock: maps, triggers and readers are looked up by number only
+// there, so that none can be dropped in between. While a transaction is open, only its own thread gets a lock.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 #include <vector>
 
 #include "compile.hpp"
@@ -38,7 +43,7 @@ public:
 
     void drop_map(size_t id) {
         if (map(id).users) throw std::invalid_argument("a trigger, a reader or an open cursor still uses the map");
-        std::unique_lock lock(mutex);
+        if (in_transaction_) throw std::invalid_argument("a map cannot be dropped within a transaction");
         maps_[id].reset();
     }
 
@@ -50,7 +55,6 @@ public:
 
     void drop_trigger(size_t id) {
         for (Map* map : trigger(id).maps) --map->users;
-        std::unique_lock lock(mutex);
         triggers_[id].reset();
     }
 
@@ -63,13 +67,24 @@ public:
         readers_[id].reset();
     }
 
-    // All or nothing: on any failure every map is as it was when the transaction began.
-    void run(Trigger& trigger, const std::vector<Input>& inputs) {
+    std::shared_lock<std::shared_mutex> reading() const { return wait<std::shared_lock<std::shared_mutex>>(); }
+    std::unique_lock<std::shared_mutex> writing() const { return wait<std::unique_lock<std::shared_mutex>>(); }
+    // Without waiting; the lock may be empty.
+    std::unique_lock<std::shared_mutex> try_writing() const {
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        if (lock.owns_lock() && is_foreign()) lock.unlock();
+        return lock;
+    }
+
+    // All or nothing: on any failure, `finish` included, every map is as it was when the transaction began, and
+    // the transaction is over.
+    template <class Finish>
+    void run(Trigger& trigger, const std::vector<Input>& inputs, Finish finish) {
         try {
             machine.run(trigger, inputs, log_);
+            finish();
         } catch (...) {
-            log_.roll_back();
-            in_transaction_ = false;
+            roll_back();
             throw;
         }
         if (!in_transaction_) log_.commit();
@@ -78,16 +93,16 @@ public:
     void begin() {
         if (in_transaction_) throw std::invalid_argument("a transaction is already open");
         in_transaction_ = true;
+        owner_ = std::this_thread::get_id();
     }
     void commit() {
         log_.commit();
-        in_transaction_ = false;
+        close();
     }
     void roll_back() {
         log_.roll_back();
-        in_transaction_ = false;
+        close();
     }
-    bool in_transaction() const { return in_transaction_; }
 
     void clear_map(size_t id) {
         if (in_transaction_) throw std::invalid_argument("a map cannot be cleared within a transaction");
@@ -132,18 +147,35 @@ public:
     }
 
 private:
+    bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
+
+    template <class Lock>
+    Lock wait() const {
+        Lock lock(mutex_);
+        if (is_foreign()) closed_.wait(lock, [&] { return !is_foreign(); });
+        return lock;
+    }
+
+    void close() {
+        if (!in_transaction_) return;
+        in_transaction_ = false;
+        closed_.notify_all();
+    }
+
     Seed seed_;
     std::vector<std::unique_ptr<Map>> maps_;
     std::vector<std::unique_ptr<Trigger>> triggers_;
     std::vector<std::shared_ptr<Reader>> readers_;
     std::vector<const Dictionary*> dictionaries_;
     UndoLog log_;
+    mutable std::shared_mutex mutex_;
+    mutable std::condition_variable_any closed_;
     bool in_transaction_ = false;
+    std::thread::id owner_;
 
 public:
     Machine machine;
     std::atomic<uint64_t> read_operations = 0;
-    mutable std::shared_mutex mutex;
 };
 
 }  // namespace ivme

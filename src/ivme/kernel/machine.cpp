@@ -206,6 +206,7 @@ void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
     Map& map = *step.map;
     unsigned arity = map.arity();
     log.open(&map, origin.n);
+    ++map.version;
     KeyColumns columns(origin);
     size_t done = 0;
     try {

@@ -5,6 +5,7 @@
 // its own whose count is the number of supporting entries.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -83,7 +84,7 @@ public:
     void verify() const;
 
     uint64_t version = 0;
-    unsigned users = 0;
+    std::atomic<unsigned> users = 0;
 
 private:
     uint32_t insert(const int64_t* key, uint32_t tag, const int64_t* payload);

@@ -117,3 +117,29 @@ def test_a_single_row_takes_the_same_way_as_a_batch() -> None:
     assert batch.operations == single.operations
     with pytest.raises(TypeError):
         single.kernel.run_one(0, [1, 2], 1)  # type: ignore[arg-type]
+
+
+def test_a_transaction_hides_its_parts_from_other_threads() -> None:
+    one = OneMap(1)
+    seen: list[int] = []
+    one.kernel.begin()
+    one.insert([1])
+    reader = threading.Thread(target=lambda: seen.append(one.kernel.size(one.map)))
+    reader.start()
+    one.insert([2])
+    assert 2 == one.kernel.size(one.map), "the thread of the transaction sees what it has done"
+    reader.join(0.05)
+    assert [] == seen
+    one.kernel.commit()
+    reader.join()
+    assert [2] == seen
+
+
+def test_a_cursor_notices_a_write_within_its_own_transaction() -> None:
+    p = path()
+    p.kernel.begin()
+    cursor = p.kernel.open(p.reader, [])
+    p.apply(p.on_r, [9], [10])
+    with pytest.raises(_kernel.StaleCursor):
+        cursor.next_block()
+    p.kernel.roll_back()
