@@ -17,7 +17,8 @@ _OTHERS = _STRINGS + _SPAN
 FIRST_INTEGER = _OTHERS + _SPAN
 """The least integer that is its own code."""
 
-_LAST_INTEGER = 2**63 - 1
+LAST_INTEGER = 2**63 - 1
+"""The greatest."""
 
 
 class ValueCodes:
@@ -42,7 +43,7 @@ class ValueCodes:
             if whole != value:
                 return self._other(value)
             value = whole
-        return int(value) if FIRST_INTEGER <= value <= _LAST_INTEGER else self._other(value)
+        return int(value) if FIRST_INTEGER <= value <= LAST_INTEGER else self._other(value)
 
     def _other(self, value: Any) -> int:
         code = self._codes.get(value)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ivme._kernel import NULL
-from ivme.engine.codes import FIRST_INTEGER, ValueCodes
+from ivme.engine.codes import FIRST_INTEGER, LAST_INTEGER, ValueCodes
 from ivme.engine.kernel import Row
 from ivme.engine.load import getter
 from ivme.errors import IvmeError
 from ivme.plan.program import Lift, Source
-from ivme.query.expression import Expression
+from ivme.query.expression import ColumnRef, Expression
 
 if TYPE_CHECKING:
     from ivme._kernel import Step
@@ -86,7 +86,24 @@ class Feed:
     def encoder(self, codes: ValueCodes) -> Callable[[Row], tuple[int, ...]]:
         """A function from a row of Python values to the codes of the feed's columns."""
         getters = [(getter(column.expression, self.row), _FORMS[column.form]) for column in self.columns]
-        return lambda row: tuple(form(get(row), codes) for get, form in getters)
+
+        def encode(row: Row) -> tuple[int, ...]:
+            return tuple(form(get(row), codes) for get, form in getters)
+
+        def encode_integers(row: Row) -> tuple[int, ...]:
+            """Rows of integers are their own codes, which is what short paths live on."""
+            for value in row:
+                if type(value) is not int or not FIRST_INTEGER <= value <= LAST_INTEGER:
+                    return encode(row)
+            return row
+
+        return encode_integers if self._is_the_row() else encode
+
+    def _is_the_row(self) -> bool:
+        """Whether the feed's columns are those of the row, in its order, as plain codes."""
+        names = [c.expression.name.lower() if isinstance(c.expression, ColumnRef) else None for c in self.columns]
+        plain = all(column.form in ("code", "int") for column in self.columns)
+        return plain and names == [name.lower() for name in self.row]
 
 
 def float_code(value: float) -> int:

@@ -24,16 +24,16 @@ def test_strings_come_back_and_equal_strings_have_one_code(values: list[str | No
 
 def test_codes_count_from_the_base() -> None:
     strings = Dictionary(7, 100)
-    assert [100, 101, 100, NULL] == strings.encode(["a", "b", "a", None]).tolist()
+    assert strings.encode(["a", "b", "a", None]).tolist() == [100, 101, 100, NULL]
     assert strings.find("c") is None
-    assert 102 == strings.encode_one("c")
+    assert strings.encode_one("c") == 102
     with pytest.raises(KeyError):
         strings.decode_one(103)
 
 
 def test_bytes_are_kept_apart_from_strings() -> None:
     binary = Dictionary(7, binary=True)
-    assert [b"\x00\xff", b""] == binary.decode(binary.encode([b"\x00\xff", b""]))
+    assert binary.decode(binary.encode([b"\x00\xff", b""])) == [b"\x00\xff", b""]
     with pytest.raises(TypeError):
         binary.encode(["text"])
     with pytest.raises(TypeError):

@@ -34,7 +34,7 @@ def test_values_have_codes_of_their_own() -> None:
 
 def test_values_that_are_equal_have_one_code() -> None:
     codes = ValueCodes(1)
-    assert 1 == len({codes.encode(value) for value in (1, True, 1.0, Decimal(1))})
+    assert len({codes.encode(value) for value in (1, True, 1.0, Decimal(1))}) == 1
 
 
 def test_float_codes_sort_like_floats() -> None:
@@ -50,9 +50,9 @@ def test_sums_of_floats_and_of_wide_integers() -> None:
     kernel.apply("R", {(1, 0.5, 2**80): 2, (1, None, -1): 1, (1, 0.25, None): 1})
     ((row, payload, _),) = kernel.items({})
     sums = dict(zip(program.enumeration.slots, payload[1:], strict=True))  # type: ignore[index]
-    assert (1,) == row
-    assert (1.25, 2**81 - 1) == (sums["sum", "X"], sums["sum", "Y"])
-    assert (3, 3) == (sums["count", "X"], sums["count", "Y"])
+    assert row == (1,)
+    assert (sums["sum", "X"], sums["sum", "Y"]) == (1.25, 2**81 - 1)
+    assert (sums["count", "X"], sums["count", "Y"]) == (3, 3)
 
 
 def test_a_sum_over_what_is_no_integer_is_refused() -> None:

@@ -35,16 +35,16 @@ def read(kernel: _kernel.Kernel, reader: int, inputs: list[int], block: int) -> 
 @pytest.mark.parametrize("block", [1, 2, 100])
 def test_blocks_of_any_size_give_the_whole_answer(block: int) -> None:
     p = path()
-    assert {(1, 5): 2, (1, 6): 1, (2, 5): 1, (2, 6): 1} == read(p.kernel, p.reader, [], block)
-    assert {(5,): 2, (6,): 1} == read(p.kernel, p.by_a, [1], block)
-    assert {} == read(p.kernel, p.by_a, [_kernel.NULL], block)
+    assert read(p.kernel, p.reader, [], block) == {(1, 5): 2, (1, 6): 1, (2, 5): 1, (2, 6): 1}
+    assert read(p.kernel, p.by_a, [1], block) == {(5,): 2, (6,): 1}
+    assert read(p.kernel, p.by_a, [_kernel.NULL], block) == {}
 
 
 def test_many_requests_come_with_their_numbers() -> None:
     p = path()
     numbers, columns, counts, _, _ = p.kernel.request_many(p.by_a, [column(2, 77, 1)])
     rows = sorted(zip(numbers.tolist(), columns[0].tolist(), counts.tolist(), strict=True))
-    assert [(0, 5, 1), (0, 6, 1), (2, 5, 2), (2, 6, 1)] == rows
+    assert rows == [(0, 5, 1), (0, 6, 1), (2, 5, 2), (2, 6, 1)]
 
 
 def test_a_cursor_that_outlives_a_write_says_so() -> None:
@@ -60,7 +60,7 @@ def test_a_cursor_survives_writes_that_leave_its_maps_alone() -> None:
     p = path()
     cursor = p.kernel.open(p.reader, [])
     p.apply(p.on_r, [9], [99])
-    assert 4 == len(cursor.next_block()[1])
+    assert len(cursor.next_block()[1]) == 4
 
 
 def test_emitted_deltas_are_the_changes_of_the_view() -> None:
@@ -68,11 +68,11 @@ def test_emitted_deltas_are_the_changes_of_the_view() -> None:
     steps: list[Any] = [("load", 0, 0, [0], [], [], [], []), ("add", 0, one.map, False), ("emit", 0)]
     trigger = one.kernel.add_trigger(1, [], steps)
     ((columns, counts, slots),) = one.kernel.run(trigger, [([column(4, 5, 4)], column(1, 2, 1))])
-    assert {4: 2, 5: 2} == dict(zip(columns[0].tolist(), counts.tolist(), strict=True))
-    assert [] == slots
+    assert dict(zip(columns[0].tolist(), counts.tolist(), strict=True)) == {4: 2, 5: 2}
+    assert slots == []
     emitted = one.kernel.run_one(trigger, (4,), -2)
     assert emitted is not None
-    assert [-2] == emitted[0][1].tolist()
+    assert emitted[0][1].tolist() == [-2]
 
 
 def test_readers_beside_a_writer_see_whole_batches_only() -> None:
@@ -127,12 +127,12 @@ def test_a_transaction_hides_its_parts_from_other_threads() -> None:
     reader = threading.Thread(target=lambda: seen.append(one.kernel.size(one.map)))
     reader.start()
     one.insert([2])
-    assert 2 == one.kernel.size(one.map), "the thread of the transaction sees what it has done"
+    assert one.kernel.size(one.map) == 2, "the thread of the transaction sees what it has done"
     reader.join(0.05)
-    assert [] == seen
+    assert seen == []
     one.kernel.commit()
     reader.join()
-    assert [2] == seen
+    assert seen == [2]
 
 
 def test_a_cursor_notices_a_write_within_its_own_transaction() -> None:

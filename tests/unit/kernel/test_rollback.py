@@ -23,7 +23,7 @@ def test_a_count_that_overflows_is_found_and_rolled_back() -> None:
     with pytest.raises(_kernel.PayloadOverflow):
         one.add([column(7, 2, 1)], column(1, 1, 1))
     assert before == one.kernel.digest()
-    assert {(1,): (LARGEST,), (2,): (5,)} == one.contents()
+    assert one.contents() == {(1,): (LARGEST,), (2,): (5,)}
     one.kernel.verify()
 
 
@@ -45,16 +45,16 @@ def test_a_lift_that_overflows_is_found() -> None:
     one = OneMap(1, ["i64"], ["int"])
     with pytest.raises(_kernel.PayloadOverflow):
         one.add([column(1), column(2**62)], column(4))
-    assert {} == one.contents()
+    assert one.contents() == {}
 
 
 def test_a_wide_sum_holds_what_64_bits_cannot() -> None:
     one = OneMap(1, ["i128"], ["int"])
     for _ in range(8):
         one.add([column(1), column(2**62)], column(1))
-    assert (8, 2**65) == one.kernel.get(one.map, [1])
+    assert one.kernel.get(one.map, [1]) == (8, 2**65)
     one.add([column(1), column(2**62)], column(-9))
-    assert (-1, -(2**62)) == one.kernel.get(one.map, [1])
+    assert one.kernel.get(one.map, [1]) == (-1, -(2**62))
 
 
 def test_a_product_that_overflows_in_a_join_rolls_back_the_maps_before_it() -> None:
@@ -64,7 +64,7 @@ def test_a_product_that_overflows_in_a_join_rolls_back_the_maps_before_it() -> N
     with pytest.raises(_kernel.PayloadOverflow):
         path.apply(path.on_r, [5, 1], [2, 1], 2**40)
     assert before == path.kernel.digest()
-    assert 0 == path.kernel.size(path.r)
+    assert path.kernel.size(path.r) == 0
 
 
 def test_float_sums_come_back_bit_by_bit() -> None:
@@ -75,7 +75,7 @@ def test_float_sums_come_back_bit_by_bit() -> None:
     with pytest.raises(_kernel.PayloadOverflow):
         one.add([column(1, 1), column(third, third), column(LARGEST, LARGEST)], column(1, 1))
     assert before == one.kernel.digest()
-    assert (1, 0.1, 1) == one.kernel.get(one.map, [1])
+    assert one.kernel.get(one.map, [1]) == (1, 0.1, 1)
 
 
 def _float(value: float) -> int:
@@ -86,9 +86,9 @@ def test_an_emptied_group_leaves_no_rounding_behind() -> None:
     one = OneMap(1, ["f64"], ["float"])
     one.add([column(1), column(_float(0.1))], column(3))
     one.add([column(1), column(_float(0.3))], column(-3))
-    assert {} == one.contents()
+    assert one.contents() == {}
     one.add([column(1), column(_float(0.5))], column(1))
-    assert (1, 0.5) == one.kernel.get(one.map, [1])
+    assert one.kernel.get(one.map, [1]) == (1, 0.5)
 
 
 def test_a_strict_map_refuses_counts_below_zero_and_names_the_entry() -> None:
@@ -97,7 +97,7 @@ def test_a_strict_map_refuses_counts_below_zero_and_names_the_entry() -> None:
     before = one.kernel.digest()
     with pytest.raises(_kernel.NegativeCount) as refused:
         one.delete([1, 9], [3, 9])
-    assert (9, 9) == refused.value.args[1]
+    assert refused.value.args[1] == (9, 9)
     assert before == one.kernel.digest()
     one.add([[9, 9], [9, 9]], [-1, 1])  # judged on the net weight
     assert before == one.kernel.digest()
