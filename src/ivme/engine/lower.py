@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,24 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Lowered:
-    """Where a program's parts are in a kernel. `feeds` are the inputs of the triggers, and of the build in order."""
+    """Where a program's parts are in a kernel.
+
+    `feeds` are the inputs of the triggers, `build_feeds` those of the build in order, and `emits` the maps whose
+    changes a trigger's run returns, in order.
+    """
 
     maps: dict[str, int] = field(default_factory=dict)
     triggers: dict[str, int] = field(default_factory=dict)
     feeds: dict[str, Feed] = field(default_factory=dict)
     build_feeds: dict[str, Feed] = field(default_factory=dict)
+    emits: dict[str, list[str]] = field(default_factory=dict)
     build: int = 0
     reader: int = 0
 
 
-def lower(program: ir.Program, kernel: Kernel, slots: Sequence[str], codes: ValueCodes) -> Lowered:
-    """Declares the maps, compiles the triggers, the build and the enumeration."""
+def lower(
+    program: ir.Program, kernel: Kernel, slots: Sequence[str], codes: ValueCodes, emit: Collection[str] = ()
+) -> Lowered:
+    """Declares the maps, compiles the triggers, the build and the enumeration.
+
+    The changes of the maps named by `emit` come back from each run.
+    """
     lowered = Lowered()
     for declared in program.maps:
         lowered.maps[declared.name] = _declare(declared, kernel, slots, codes)
     for trigger in program.triggers:
-        steps = _Steps(lowered.maps, slots, codes)
+        steps = _Steps(lowered.maps, slots, codes, emit)
         lowered.triggers[trigger.relation] = steps.compile(kernel, trigger.steps)
+        lowered.emits[trigger.relation] = steps.emitted
         # A trigger whose loads nobody uses still takes its relation's rows.
         lowered.feeds[trigger.relation] = steps.feeds.get(trigger.relation, Feed(()))
     steps = _Steps(lowered.maps, slots, codes)
@@ -56,8 +67,12 @@ def _declare(declared: ir.Map, kernel: Kernel, slots: Sequence[str], codes: Valu
 class _Steps:
     """The steps of one trigger under translation."""
 
-    def __init__(self, maps: dict[str, int], slots: Sequence[str], codes: ValueCodes) -> None:
+    def __init__(
+        self, maps: dict[str, int], slots: Sequence[str], codes: ValueCodes, emit: Collection[str] = ()
+    ) -> None:
         self.feeds: dict[str, Feed] = {}
+        self.emitted: list[str] = []
+        self._emit = emit
         self._maps = maps
         self._slots = slots
         self._codes = codes
@@ -75,6 +90,9 @@ class _Steps:
                     self._registers[step.target] = self._count
                     self._count += 1
                 lowered.append(self._step(step))
+            if isinstance(step, ir.Add) and step.map in self._emit:
+                self.emitted.append(step.map)
+                lowered.append(("emit", self._registers[step.origin]))
             if not isinstance(step, ir.Add):
                 self._schemas[step.target] = step.schema
         return kernel.add_trigger(self._count, self._slots, lowered)

@@ -7,7 +7,7 @@ Rows of Python values go in and out through `ValueCodes`; who has columns of cod
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,16 +30,23 @@ _BLOCK = 8192
 class NativeKernel:
     """Runs a program on the compiled kernel.
 
-    `slots` are the types of the payloads' sums ("i64", "f64" or "i128"), one for each slot of the enumeration.
+    `slots` are the types of the payloads' sums ("i64", "f64" or "i128"), one for each slot of the enumeration;
+    `emit` names the maps whose changes `apply_columns` returns.
     """
 
-    def __init__(self, program: Program, slots: Sequence[str] | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        slots: Sequence[str] | None = None,
+        emit: Collection[str] = (),
+        seed: int | None = None,
+    ) -> None:
         seed = secrets.randbits(64) if seed is None else seed
         self.program = program
         self.kernel = _kernel.Kernel(seed)
         self.codes = ValueCodes(seed)
         self._slots = list(slots) if slots is not None else ["i64"] * len(program.enumeration.slots)
-        self._lowered = lower(program, self.kernel, self._slots, self.codes)
+        self._lowered = lower(program, self.kernel, self._slots, self.codes, emit)
         self._encoders = {relation: feed.encoder(self.codes) for relation, feed in self._lowered.feeds.items()}
         self._inputs = [original for _, original in program.enumeration.inputs]
         self._plain = not any(program.map(factor.map).sums for factor in program.enumeration.factors)
@@ -106,11 +113,14 @@ class NativeKernel:
         """What the columns given to `apply_columns` stand for."""
         return tuple(self._lowered.feeds[relation].columns)
 
-    def apply_columns(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[Emitted]:
-        """`apply` for a batch that is encoded already, as the columns of the relation's feed."""
+    def apply_columns(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[tuple[str, Emitted]]:
+        """`apply` for a batch that is encoded already, as the columns of the relation's feed.
+
+        Returns the changes of the maps that `emit` names. A map may change more than once; the sum is its change.
+        """
         emitted = self._run(self._lowered.triggers[relation], [(columns, weights)])
         self._stale = self.program.lazy
-        return emitted
+        return list(zip(self._lowered.emits[relation], emitted, strict=True))
 
     def build_columns(self, database: Mapping[str, Input]) -> None:
         """`build` from encoded tables, as the columns of `build_feed`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ivme.engine.codes import FIRST_INTEGER, ValueCodes
@@ -60,3 +62,17 @@ def test_a_sum_over_what_is_no_integer_is_refused() -> None:
     for value in ("x", 0.5, 2**64):
         with pytest.raises(IvmeError, match="summed"):
             kernel.apply("R", {(1, value): 1})
+
+
+def test_the_emitted_changes_of_a_map_add_up_to_it() -> None:
+    program = plan_with("classical", parse_rule("Q(A, C) = E(A, B), E(B, C)")).program
+    kernel = NativeKernel(program, emit=["Q"])
+    total: Counter[Any] = Counter()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        columns = [rng.integers(0, 6, 10), rng.integers(0, 6, 10)]
+        for name, (codes, counts, _) in kernel.apply_columns("E", columns, rng.choice([1, 1, -1], 10)):
+            assert name == "Q"
+            for row, count in zip(zip(*(c.tolist() for c in codes), strict=True), counts.tolist(), strict=True):
+                total[row] += count
+    assert {row: n for row, n in total.items() if n} == dict(kernel.map("Q").items())
