@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import combinations, permutations, product
 
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
@@ -34,7 +34,7 @@ def cover_number(hypergraph: Hypergraph, variables: frozenset[str]) -> Fraction:
     return _packing(frozenset(edge.variables & variables for edge in hypergraph.edges) - {frozenset()})
 
 
-@lru_cache(maxsize=None)
+@cache
 def _packing(edges: frozenset[frozenset[str]]) -> Fraction:
     names = sorted(frozenset().union(*edges))
     at_most_one = [[Fraction(name in edge) for name in names] for edge in edges]
@@ -139,9 +139,7 @@ def _grow(query: Cqap, left: list[str], above: str | None, parents: dict[str, st
     while left:
         part = {left[0]}
         while True:
-            grown = part | {
-                v for e in query.hypergraph.edges if e.variables & part for v in e.variables if v in left
-            }
+            grown = part | {v for e in query.hypergraph.edges if e.variables & part for v in e.variables if v in left}
             if grown == part:
                 break
             part = grown

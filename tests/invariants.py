@@ -17,7 +17,7 @@ from tests import oracle
 
 def check_maps(query: Query, kernel: Kernel, database: Mapping[str, Counter[Any]]) -> None:
     """Every map but those of a lazy program that nobody has read yet."""
-    sources = _sources(query, kernel)
+    sources = _sources(kernel)
     if isinstance(kernel, NativeKernel):
         kernel.kernel.verify()
     for declared in kernel.program.maps:
@@ -72,7 +72,7 @@ def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) ->
     return tuples
 
 
-def _sources(query: Query, kernel: Kernel) -> dict[str, Source]:
+def _sources(kernel: Kernel) -> dict[str, Source]:
     """The sources of all atoms by label, as the program's own map labels name them."""
     labels = {label for declared in kernel.program.maps for label in declared.atoms}
     labels |= {label for declared in kernel.program.maps for label, _ in declared.indicators}

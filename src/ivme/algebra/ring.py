@@ -12,7 +12,11 @@ decides whether an entry is there: SUM over {5, -5} is a group with sum 0 (DESIG
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from typing import Any
+
+EXACT = Context(prec=200)
+"""Decimal sums are exact: 200 digits hold any 38-digit value times any 64-bit count, added up."""
 
 Payload = int | tuple[Any, ...]
 """A multiplicity, or a multiplicity followed by sums."""
@@ -21,7 +25,7 @@ Payload = int | tuple[Any, ...]
 def add(left: Payload, right: Payload) -> Payload:
     """The sum of two payloads of one kind."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return tuple(a + b for a, b in zip(left, right, strict=True))
+        return tuple(_plus(a, b) for a, b in zip(left, right, strict=True))
     assert isinstance(left, int)
     assert isinstance(right, int)
     return left + right
@@ -36,11 +40,11 @@ def multiply(left: Payload, right: Payload) -> Payload:
     if isinstance(left, int):
         if isinstance(right, int):
             return left * right
-        return tuple(left * value for value in right)
+        return tuple(_times(left, value) for value in right)
     if isinstance(right, int):
-        return tuple(right * value for value in left)
+        return tuple(_times(right, value) for value in left)
     c, d = left[0], right[0]
-    return (c * d, *(c * b + d * a for a, b in zip(left[1:], right[1:], strict=True)))
+    return (c * d, *(_plus(_times(c, b), _times(d, a)) for a, b in zip(left[1:], right[1:], strict=True)))
 
 
 def count(payload: Payload) -> int:
@@ -55,4 +59,12 @@ def negate(payload: Payload) -> Payload:
 
 def lift(weight: int, values: tuple[Any, ...]) -> Payload:
     """The payload of a leaf row of that weight whose lifted values are `values` (None where another leaf lifts)."""
-    return (weight, *(0 if value is None else weight * value for value in values))
+    return (weight, *(0 if value is None else _times(weight, value) for value in values))
+
+
+def _plus(left: Any, right: Any) -> Any:
+    return EXACT.add(left, right) if isinstance(left, Decimal) or isinstance(right, Decimal) else left + right
+
+
+def _times(count: int, value: Any) -> Any:
+    return EXACT.multiply(count, value) if isinstance(value, Decimal) else count * value

@@ -14,6 +14,7 @@ from typing import Any
 
 from ivme.algebra.ring import Payload, add, count
 from ivme.engine.kernel import Row
+from ivme.errors import DataError
 from ivme.plan.program import Index, Map
 
 
@@ -22,6 +23,10 @@ class Tally:
     """Counts elementary operations."""
 
     operations: int = 0
+
+
+Journal = list[tuple["IndexedMap", Row, Payload | None]]
+"""What entries were before they changed, in order."""
 
 
 class IndexedMap:
@@ -52,18 +57,26 @@ class IndexedMap:
         for ordered in self._ordered.values():
             ordered.clear()
 
-    def add_all(self, delta: Mapping[Row, Payload]) -> None:
-        """Adds a delta; indexes follow where an entry appears or disappears."""
+    def add_all(self, delta: Mapping[Row, Payload], journal: Journal | None = None) -> None:
+        """Adds a delta; the journal learns what each entry was before."""
         for key, payload in delta.items():
             self.tally.operations += 1
             old = self._entries.get(key)
             total = payload if old is None else add(old, payload)
-            if count(total):
-                self._entries[key] = total
-            elif old is not None:
-                del self._entries[key]
-            if (old is None) != (count(total) == 0):
-                self._reindex(key, 1 if old is None else -1)
+            if journal is not None:
+                journal.append((self, key, old))
+            self.put(key, total if count(total) else None)
+
+    def put(self, key: Row, payload: Payload | None) -> None:
+        """Sets or removes an entry; indexes follow where it appears or disappears."""
+        old = self._entries.get(key)
+        if (old is None) != (payload is None):
+            self._reorder(key, 1 if old is None else -1)
+            self._reindex(key, 1 if old is None else -1)
+        if payload is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = payload
 
     def _reindex(self, row: Row, change: int) -> None:
         for index, groups in self._indexes.items():
@@ -76,11 +89,19 @@ class IndexedMap:
                 del group[values]
                 if not group:
                     del groups[key]
-        for index, ordered in self._ordered.items():
-            key, value = _pick(row, index.key), row[index.values[0]]
-            if value is not None and change > 0:
+
+    def _reorder(self, row: Row, change: int) -> None:
+        """A value that some ordered index cannot compare is refused before any of them changes."""
+        groups = [(index, _pick(row, index.key), row[index.values[0]]) for index in self._ordered]
+        groups = [(index, key, value) for index, key, value in groups if value is not None]
+        for index, key, value in groups if change > 0 else ():
+            if key in self._ordered[index]:
+                self._ordered[index][key].check(value)
+        for index, key, value in groups:
+            ordered = self._ordered[index]
+            if change > 0:
                 ordered.setdefault(key, _Extremes()).push(value)
-            elif value is not None and ordered[key].drop() == 0:
+            elif ordered[key].drop(value) == 0:
                 del ordered[key]
 
     def size(self, index: Index, key: Row) -> int:
@@ -99,9 +120,7 @@ class IndexedMap:
     def supports(self, index: Index, key: Row, values: Row) -> bool:
         """Whether some entry has this key and these values."""
         self.tally.operations += 1
-        if self._is_whole(index):
-            return values in self._entries
-        return values in self._indexes[index].get(key, ())
+        return values in (self._entries if self._is_whole(index) else self._indexes[index].get(key, ()))
 
     def _is_whole(self, index: Index) -> bool:
         return not index.key and len(index.values) == len(self.declared.schema)
@@ -113,37 +132,47 @@ class IndexedMap:
             group = self._indexes[index].get(key, {})
             return len(group) - ((None,) in group)
         extremes = self._ordered[index].get(key)
-        if extremes is None:
-            return None
-        return extremes.first(function, lambda value: _insert(key, index, value) in self._entries)
+        return None if extremes is None else extremes.first(function)
 
 
 class _Extremes:
-    """The values of one group, in a heap for each side. A value that left stays until it surfaces."""
+    """The values of one group, with a heap for each side. A value that left stays there until it surfaces, or until
+    most of the heap is dead and it is made anew."""
 
-    __slots__ = ("_greatest", "_least", "_size")
+    __slots__ = ("_alive", "_greatest", "_least")
 
     def __init__(self) -> None:
+        self._alive: set[Any] = set()
         self._least: list[Any] = []
         self._greatest: list[_Reversed] = []
-        self._size = 0
+
+    def check(self, value: Any) -> None:
+        """Raises DataError if the value cannot be compared with the others."""
+        try:
+            bool(value < self._least[0])
+        except TypeError as error:
+            raise DataError(f"MIN and MAX cannot compare {value!r} with {self._least[0]!r}") from error
 
     def push(self, value: Any) -> None:
-        self._size += 1
+        self._alive.add(value)
         heappush(self._least, value)
         heappush(self._greatest, _Reversed(value))
+        if len(self._least) > 2 * len(self._alive) + 16 or len(self._greatest) > 2 * len(self._alive) + 16:
+            self._least = sorted(self._alive)
+            self._greatest = [_Reversed(value) for value in reversed(self._least)]
 
-    def drop(self) -> int:
-        """Notes that a value left; how many are there still."""
-        self._size -= 1
-        return self._size
+    def drop(self, value: Any) -> int:
+        """A value goes; how many are there still."""
+        self._alive.remove(value)
+        return len(self._alive)
 
-    def first(self, function: str, is_alive: Any) -> Any:
+    def first(self, function: str) -> Any:
+        """The least or greatest value; amortised O(log n)."""
         if function == "min":
-            while not is_alive(self._least[0]):
+            while self._least[0] not in self._alive:
                 heappop(self._least)
             return self._least[0]
-        while not is_alive(self._greatest[0].value):
+        while self._greatest[0].value not in self._alive:
             heappop(self._greatest)
         return self._greatest[0].value
 
@@ -160,10 +189,3 @@ class _Reversed:
 
 def _pick(row: Row, positions: tuple[int, ...]) -> Row:
     return tuple(row[position] for position in positions)
-
-
-def _insert(key: Row, index: Index, value: Any) -> Row:
-    """The whole tuple of a group's key and one value."""
-    row = list(key)
-    row.insert(index.values[0], value)
-    return tuple(row)

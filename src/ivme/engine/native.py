@@ -64,9 +64,7 @@ class NativeKernel:
 
     def apply(self, relation: str, changes: Changes) -> None:
         """Runs the trigger of a relation; on any error every map is as it was."""
-        encode = self._encoders[relation]
-        rows = [encode(row) for row in changes]
-        self._run(self._lowered.triggers[relation], [self._input(rows, changes, self._lowered.feeds[relation])])
+        self.kernel.run(self._lowered.triggers[relation], [self._input(self._lowered.feeds[relation], changes)])
         self._stale = self.program.lazy
 
     def apply_one(self, relation: str, row: Row, weight: int) -> None:
@@ -75,16 +73,22 @@ class NativeKernel:
         self._stale = self.program.lazy
 
     def build(self, database: Mapping[str, Changes]) -> None:
-        """Fills the empty maps from whole tables, each view once."""
+        """Fills the empty maps from whole tables, each view once; a lazy program only takes the tables."""
         if self.program.lazy:
-            for trigger in self.program.triggers:
-                self.apply(trigger.relation, database.get(trigger.relation, {}))
-            return
-        inputs = []
-        for relation, feed in self._lowered.build_feeds.items():
-            encode, changes = feed.encoder(self.codes), database.get(relation, {})
-            inputs.append(self._input([encode(row) for row in changes], changes, feed))
-        self._run(self._lowered.build, inputs)
+            runs = [
+                (self._lowered.triggers[relation], [self._input(feed, database.get(relation, {}))])
+                for relation, feed in self._lowered.feeds.items()
+            ]
+            self.kernel.begin()
+            for trigger, inputs in runs:
+                self.kernel.run(trigger, inputs)
+            self.kernel.commit()
+        else:
+            feeds = self._lowered.build_feeds.items()
+            self.kernel.run(
+                self._lowered.build, [self._input(feed, database.get(relation, {})) for relation, feed in feeds]
+            )
+        self._stale = self.program.lazy
 
     def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
         """Enumerates an access request; see `enumerate`."""
@@ -118,13 +122,13 @@ class NativeKernel:
 
         Returns the changes of the maps that `emit` names. A map may change more than once; the sum is its change.
         """
-        emitted = self._run(self._lowered.triggers[relation], [(columns, weights)])
+        emitted = self.kernel.run(self._lowered.triggers[relation], [(columns, weights)])
         self._stale = self.program.lazy
         return list(zip(self._lowered.emits[relation], emitted, strict=True))
 
     def build_columns(self, database: Mapping[str, Input]) -> None:
         """`build` from encoded tables, as the columns of `build_feed`."""
-        self._run(self._lowered.build, [database[relation] for relation in self._lowered.build_feeds])
+        self.kernel.run(self._lowered.build, [database[relation] for relation in self._lowered.build_feeds])
 
     def build_feed(self, relation: str) -> tuple[FeedColumn, ...]:
         return tuple(self._lowered.build_feeds[relation].columns)
@@ -145,13 +149,12 @@ class NativeKernel:
             for declared in self.program.maps:
                 if declared.role not in ("leaf", "support"):
                     self.kernel.clear_map(self._lowered.maps[declared.name])
-            self._run(self._lowered.build, [])
+            self.kernel.run(self._lowered.build, [])
             self._stale = False
 
-    def _run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
-        return self.kernel.run(trigger, inputs)
-
-    def _input(self, rows: list[tuple[int, ...]], changes: Changes, feed: Feed) -> Input:
+    def _input(self, feed: Feed, changes: Changes) -> Input:
+        encode = feed.encoder(self.codes)
+        rows = [encode(row) for row in changes]
         weights = np.fromiter(changes.values(), np.int64, len(rows))
         if not rows:
             return [np.empty(0, np.int64) for _ in feed.columns], weights

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from ivme.algebra.ring import Payload, add, count, multiply, negate
+from ivme.algebra.ring import Payload, add, count, multiply
 from ivme.engine.enumerate import enumerate_items
-from ivme.engine.indexed_map import IndexedMap, Tally
+from ivme.engine.indexed_map import IndexedMap, Journal, Tally
 from ivme.engine.kernel import Changes, Row
 from ivme.engine.load import load
 from ivme.plan import program as ir
@@ -44,12 +44,12 @@ class Interpreter:
         self._stale = self.program.lazy
 
     def build(self, database: Mapping[str, Changes]) -> None:
-        """Fills the empty maps from whole tables, each view once."""
+        """Fills the empty maps from whole tables, each view once; a lazy program only takes the tables."""
         if self.program.lazy:
-            for trigger in self.program.triggers:
-                self.apply(trigger.relation, database.get(trigger.relation, {}))
+            self._run(tuple(step for trigger in self.program.triggers for step in trigger.steps), database)
         else:
             self._run(self.program.build, database)
+        self._stale = self.program.lazy
 
     def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
         """Enumerates an access request; see `enumerate`."""
@@ -67,18 +67,17 @@ class Interpreter:
     def _run(self, steps: tuple[ir.Step, ...], changes: Mapping[str, Changes]) -> None:
         deltas: dict[str, Delta] = {}
         schemas: dict[str, tuple[str, ...]] = {}
-        done: list[ir.Add] = []
+        journal: Journal = []
         try:
             for step in steps:
                 if isinstance(step, ir.Add):
-                    self._maps[step.map].add_all(deltas[step.origin])
-                    done.append(step)
+                    self._maps[step.map].add_all(deltas[step.origin], journal)
                 else:
                     deltas[step.target] = self._delta(step, changes, deltas, schemas)
                     schemas[step.target] = step.schema
         except BaseException:
-            for step in reversed(done):
-                self._maps[step.map].add_all({key: negate(p) for key, p in deltas[step.origin].items()})
+            for stored, key, old in reversed(journal):
+                stored.put(key, old)
             raise
 
     def _delta(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from ivme.algebra.ring import Payload, count
 from ivme.engine.kernel import Kernel, Row
 from ivme.query.model import Aggregate, Query
+from ivme.query.sql_values import DECIMALS
 
 
 def rows(query: Query, kernel: Kernel, parameters: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
@@ -54,7 +56,9 @@ def _aggregate(aggregate: Aggregate, values: Mapping[str, Any], payload: Payload
     if present == 0:
         return None
     total = sums["sum", aggregate.variable]
-    return total if aggregate.function == "sum" else total / present
+    if aggregate.function == "sum":
+        return total
+    return DECIMALS.divide(total, present) if isinstance(total, Decimal) else total / present
 
 
 def _over_nothing(source: str | Aggregate) -> int | None:

@@ -93,7 +93,7 @@ class Bound:
         text = {"0": "O(1)", "1": "O(N)"}.get(str(self.exponent))
         if text is None:
             bare = str(self.exponent)
-            simple = bare.isalnum() or bare.startswith(("max", "min"))
+            simple = bare.isdigit() or bare == "ε" or bare.startswith(("max", "min"))
             text = f"O(N^{bare})" if simple else f"O(N^({bare}))"
         return f"{text} amortised" if self.amortised else text
 

@@ -60,10 +60,10 @@ def best_order(
 ) -> OrderChoice:
     """The access-top order of a fracture with the least dynamic, then static width over all such orders.
 
-    `keys` gives the variables of an atom's primary key and `sizes` the rows of its table, by label; they break
-    ties: widths under the keys, estimated work, fewer columns in views, names. The result does not depend on the
-    names except in the last resort, and not on the run. Where the space of orders is beyond the budget, a good
-    order takes the place of the best one; `exact` then says whether its widths are the least all the same.
+    `keys` gives the variables (of the fracture) that are an atom's primary key, and `sizes` the rows of its table,
+    by label. They break ties: widths under the keys, estimated work, fewer columns in views, and names in the last
+    resort. The result is the same in every run. Where the space of orders is beyond the budget, a good order takes
+    the place of the best one; `exact` then says whether its widths are the least all the same.
     """
     parts = [cqap.restricted(component) for component in cqap.hypergraph.components() if component.vertices]
     searches = [_Search(part, OrderSpace(part, keys or {}, sizes or {}), budget) for part in parts]
@@ -96,6 +96,7 @@ class _Search:
     def __init__(self, cqap: Cqap, space: OrderSpace, budget: int) -> None:
         self.space = space
         self.good, self.reached = good_order(space, _seed(cqap))
+        self.budget = budget
         self.limit = space.spent + budget
         floor = Widths(Fraction(0 if is_cqap0(cqap) else 1), Fraction(1))
         self.settled = self.reached == floor or is_hierarchical(cqap.hypergraph)
@@ -123,7 +124,12 @@ class _Search:
         return [Widths(Fraction(partial.cost[0]), Fraction(partial.cost[1])) for partial in found]
 
     def cheapest(self, target: Widths) -> Mapping[int, int | None]:
-        """Of the orders within the target, the best under the keys, then that of least work and smallest views."""
+        """Of the orders within the target, the best under the keys, then that of least work and smallest views.
+
+        All its steps are among those of a search for the widths. Where that was not needed or not possible, a
+        tenth of the budget goes to this one, and the good order stands in.
+        """
+        self.limit = self.space.spent + self.budget // 10
         try:
             keyed = self.keyed_widths(target)
             return _parents(self.least_work(target, keyed))

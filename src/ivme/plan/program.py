@@ -79,8 +79,9 @@ class Source:
 
     `row` names the columns of the relation's rows, in their order. A row passes if the atom's constants, repeated
     variables and predicate hold and no variable of `not_null` is NULL (a join or an input: NULL never joins).
-    `schema[i]` is the name of `atom.variables[i]` in the plan: inputs are renamed by the fracture. With `lifts`, one for each slot of the payload and None where another leaf lifts,
-    the payload of a row of weight m is m times the lifted values (see algebra.ring); without, it is m.
+    `schema[i]` is the name of `atom.variables[i]` in the plan: inputs are renamed by the fracture. With `lifts`, one
+    for each slot of the payload and None where another leaf lifts, the payload of a row of weight m is m times the
+    lifted values (see algebra.ring); without, it is m.
     """
 
     atom: Atom

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ivme.errors import SchemaError
 from ivme.query.model import Column, Table
 from ivme.query.sql_expression import read_type
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
@@ -25,19 +26,25 @@ def parse_create_tables(text: str) -> tuple[Table, ...]:
     ('src', 'dst')
     """
     source, statements = read_statements(text, ("CREATE",), _CREATE)
+    refuse_odd_names(source, statements)
     try:
         tables = tuple(_table(source, statement) for statement in statements)
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, _CREATE) from None
+    refuse_gaps(source, statements)
+    seen: set[str] = set()
     for table, statement in zip(tables, statements, strict=True):
-        if sum(table.name.lower() == other.name.lower() for other in tables) > 1:
+        if table.name.lower() in seen:
             raise source.unsupported(f"the table {table.name} is created twice", statement.this, "rename one")
+        seen.add(table.name.lower())
     return tables
 
 
 def _table(source: SqlText, statement: exp.Expr) -> Table:
     if not isinstance(statement, exp.Create) or statement.args.get("kind") != "TABLE":
         raise source.unsupported("the statement does not create a table", statement, _CREATE)
+    if statement.args.get("expression") is not None:
+        raise source.unsupported("CREATE TABLE ... AS is not supported", statement.args["expression"], _CREATE)
     refuse_other_arguments(source, statement, ("this", "kind", "exists", "properties"), _CREATE)
     schema = statement.this
     if not isinstance(schema, exp.Schema) or not isinstance(schema.this, exp.Table):
@@ -61,7 +68,7 @@ def _column(source: SqlText, node: exp.ColumnDef) -> Column:
     refuse_other_arguments(source, node, ("this", "kind", "constraints"), _CREATE)
     kind = node.args.get("kind")
     if not isinstance(kind, exp.DataType):
-        raise source.unsupported(f"the column {node.name} has no type", node, _CREATE)
+        raise source.unsupported(f"the column {node.name} has no type that is known", node, _CREATE)
     return Column(node.name, read_type(source, kind))
 
 
@@ -71,6 +78,8 @@ def _primary_key(source: SqlText, schema: exp.Schema) -> tuple[str, ...] | None:
         if isinstance(part, exp.ColumnDef):
             keys += [(part.name,)] if _is_key(source, part) else []
             continue
+        if isinstance(part, exp.Identifier):
+            raise source.unsupported(f"the column {part.name} has no type", part, _CREATE)
         constraints = part.expressions if isinstance(part, exp.Constraint) else [part]
         for constraint in constraints:
             if not isinstance(constraint, exp.PrimaryKey):

@@ -8,7 +8,7 @@ with NULL is NULL, and a predicate keeps a row only if it is true.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,7 @@ def columns_of(expression: Expression) -> Iterator[str]:
             yield from columns_of(argument)
 
 
-def conjunction(predicates: Iterator[Expression] | tuple[Expression, ...] | list[Expression]) -> Expression | None:
+def conjunction(predicates: Iterable[Expression]) -> Expression | None:
     """The predicates joined by AND: None for no predicate, and one predicate as it is."""
     every = tuple(predicates)
     return Call("and", every) if len(every) > 1 else every[0] if every else None
@@ -260,6 +260,9 @@ FUNCTIONS: dict[str, Function] = {
 `cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list."""
 
 
+_CASTS = {"cast_int": "BIGINT", "cast_float": "DOUBLE", "cast_bool": "BOOLEAN"}
+
+
 def _written(call: Call) -> str:
     """The call as SQL would spell it."""
     arguments = [_operand(argument) for argument in call.arguments]
@@ -282,7 +285,7 @@ def _written(call: Call) -> str:
         case "cast_decimal":
             return f"CAST({plain[0]} AS DECIMAL({plain[1]}, {plain[2]}))"
         case name if name.startswith("cast_"):
-            return f"CAST({plain[0]} AS {name.removeprefix('cast_').upper()})"
+            return f"CAST({plain[0]} AS {_CASTS.get(name, name.removeprefix('cast_').upper())})"
         case name if FUNCTIONS[name].symbol and len(plain) > 1:
             return f" {FUNCTIONS[name].symbol} ".join(arguments)
     return f"{call.function}({', '.join(plain)})"

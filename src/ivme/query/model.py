@@ -33,13 +33,15 @@ class Constant:
     value: Value
 
     def __str__(self) -> str:
+        """As rule notation has it; a float bears an exponent, since `1.5` is a decimal there."""
         if isinstance(self.value, str):
             return "'" + self.value.replace("'", "''") + "'"
-        return (
-            {None: "NULL", True: "TRUE", False: "FALSE"}.get(self.value, str(self.value))
-            if isinstance(self.value, bool | None)
-            else str(self.value)
-        )
+        if isinstance(self.value, bool):
+            return "TRUE" if self.value else "FALSE"
+        if isinstance(self.value, float):
+            text = repr(self.value)
+            return text if "e" in text else f"{text}e0"
+        return "NULL" if self.value is None else str(self.value)
 
 
 Term = str | Constant
@@ -287,9 +289,10 @@ class Query:
         def listed(names: Iterable[object]) -> str:
             return ", ".join(map(str, names)) or "."
 
-        plain = [c.source for c in self.head if isinstance(c.source, str) and c.source not in self.input]
-        hidden = [variable for variable in self.output if variable not in plain]
-        head = f"{self.name}({listed([*plain, *hidden, *self.aggregates])} | {listed(self.input)})"
+        shown = [column.source for column in self.head if column.source not in self.input]
+        hidden = [variable for variable in self.output if variable not in shown]
+        outputs = listed(dict.fromkeys([*shown, *hidden]))
+        head = f"{self.name}({'DISTINCT ' if self.distinct else ''}{outputs} | {listed(self.input)})"
         return f"{head} = {', '.join(map(str, self.atoms))}"
 
 

@@ -10,8 +10,8 @@ Recognised, up to names, the order of the joins and how they are written:
         SELECT a.x, b.y FROM r a JOIN r b ON a.y = b.x           -- or doubling
     )
 
-The closure is a set of pairs with a path of at least one edge (DESIGN section 5). UNION ALL is read as UNION:
-Spark has no other spelling, and as a bag it would count paths, or not end on a cycle.
+The closure is a set of pairs with a path of at least one edge (DESIGN section 5). UNION ALL, Spark's only spelling,
+means a row for each path; it is accepted where nobody can tell, under SELECT DISTINCT, MIN, MAX and COUNT(DISTINCT).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _closure(source: SqlText, cte: exp.CTE, catalog: Catalog) -> Closure:
     refuse_other_arguments(source, union, ("this", "expression", "distinct"), _RECOGNISED)
     edge, ends, names = _base(source, union.this.unnest(), catalog)
     names = _renamed(source, alias, names)
-    closure = Closure(edge, ends, names)
+    closure = Closure(edge, ends, names, bag=not union.args.get("distinct"))
     _check_step(source, union.expression.unnest(), alias.this, closure, catalog)
     return closure
 
@@ -111,7 +111,7 @@ def _base(
             raise source.unknown(f"{column.sql()} is not a column of {alias}", column, f"name columns of {alias}")
         ends.append(found)
     names = [item.args["alias"] if isinstance(item, exp.Alias) else item.this for item in items]
-    if ends[0] == ends[1] or not all(isinstance(name, exp.Identifier) for name in names):
+    if ends[0] == ends[1]:
         raise source.unsupported("edges need a source and a target column", node, _RECOGNISED)
     return relation, (ends[0], ends[1]), (names[0], names[1])
 
@@ -120,8 +120,9 @@ def _table(source: SqlText, node: exp.Expr) -> exp.Table:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise source.unsupported("a recursive query reads plain tables only", node, _RECOGNISED)
     refuse_other_arguments(source, node, ("this", "db", "catalog", "alias"), _RECOGNISED)
-    if node.args.get("alias") is not None:
-        refuse_other_arguments(source, node.args["alias"], ("this",), _RECOGNISED)
+    alias = node.args.get("alias")
+    if alias is not None:
+        refuse_other_arguments(source, alias, ("this",), _RECOGNISED)
     return node
 
 
@@ -133,7 +134,7 @@ def _check_step(source: SqlText, node: exp.Expr, name: exp.Identifier, closure: 
     if len(pairs) != 2 or not any(pair.recursive for pair in pairs):
         raise source.unsupported("the step must join two tables, the recursive one among them", node, _RECOGNISED)
     if len(conditions) != 1 or not isinstance(conditions[0], exp.EQ):
-        place = conditions[1] if len(conditions) > 1 else node
+        place = conditions[-1] if conditions else node
         raise source.unsupported("the step must have one condition, an equality", place, _RECOGNISED)
     sides = [conditions[0].this.unnest(), conditions[0].expression.unnest()]
     met = {_end(source, side, pairs) for side in sides}

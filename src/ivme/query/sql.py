@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from sqlglot import exp
 
 from ivme.query.expression import ColumnRef, conjunction
-from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
+from ivme.query.model import ORDER_AGGREGATES, Aggregate, Atom, HeadColumn, Query, Table
 from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
 from ivme.query.sql_scope import Catalog, Key
+from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
 from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
@@ -38,6 +39,7 @@ _CLAUSES = {
     "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
     "hint": ("a hint", "leave hints out; ivme plans by itself"),
+    "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
     "into": ("INTO", _SELECT),
 }
 
@@ -54,7 +56,11 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)
-        raise source.unsupported("the text has several statements", statements[1], "give each view its own text")
+        position = source.query(statements[1])
+        raise source.unsupported("the text has several statements", position, "give each view its own text")
+    refuse_gaps(source, statements)
+    refuse_odd_names(source, statements)
+    refuse_lengths(source)
     try:
         return _read_query(source, statements[0], tables, name)
     except RecursionError:
@@ -67,7 +73,18 @@ def _read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | I
     closures = read_closures(source, select, catalog)
     read = read_from(source, select, catalog, closures)
     body = read_conditions(read, select)
-    return _query(body, read_head(body, select), source.text, name)
+    head = read_head(body, select)
+    _refuse_path_counts(source, body, head)
+    return _query(body, head, source.text, name)
+
+
+def _refuse_path_counts(source: SqlText, body: Body, head: Head) -> None:
+    """UNION ALL has a row for each path, the closure one for each pair: they must show the same rows."""
+    aggregates = [item.aggregate for item in head.items if item.aggregate is not None]
+    insensitive = head.distinct or (aggregates and all(function in ORDER_AGGREGATES for function in aggregates))
+    if not insensitive and any(found.closure is not None and found.closure.bag for found in body.scope.occurrences):
+        message = "UNION ALL would give a row for each path, and reachability has one for each pair"
+        raise source.unsupported(message, source.keyword(["UNION ALL"]), "write UNION, or SELECT DISTINCT")
 
 
 def _only_select(source: SqlText, node: exp.Expr) -> exp.Select:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError
-from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal, evaluate
+from ivme.query.expression import FUNCTIONS, Call, Expression, Literal, evaluate
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.types import Type, parse_type
@@ -54,6 +54,11 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Day: "day",
     exp.DayOfMonth: "day",
 }
+_NARROW = {
+    **dict.fromkeys((exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT), ("integers", "BIGINT")),
+    exp.DType.FLOAT: ("floats", "DOUBLE"),
+}
+"""Types that would round or overflow where ours do not: what values we have instead, and the type to write."""
 _SUPPORTED = "use + - * / % ||, comparisons, AND OR NOT, IS NULL, IN, BETWEEN, LIKE, CASE, IF, CAST, " + ", ".join(
     name.upper()
     for name in FUNCTIONS
@@ -122,18 +127,29 @@ class Scalars:
 
     def _refusal(self, node: exp.Expr) -> Exception:
         if isinstance(node, exp.Placeholder | exp.Parameter):
-            name = f":{node.name}" if node.name else "?"
+            name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
-        if node.find(exp.Query):
-            instead = "join the tables, or make the subquery a view of its own"
-            return self.source.unsupported("a subquery is not supported", node, instead)
         if isinstance(node, exp.Window):
             return self.source.unsupported("window functions are not supported", node, "use GROUP BY")
         if isinstance(node, exp.AggFunc):
             instead = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
-            return self.source.unsupported(f"{_name(node)} cannot stand here", node, instead)
-        return self.source.unsupported(f"{_name(node)} is not supported", node, _SUPPORTED)
+            return self.source.unsupported(f"{self._name(node)} cannot stand here", node, instead)
+        return self.source.unsupported(f"{self._name(node)} is not supported", node, _SUPPORTED)
+
+    def refuse_queries(self, node: exp.Expr) -> None:
+        """Refuses subqueries, before any of their names is looked up in the wrong place."""
+        query = node.find(exp.Query)
+        if query is not None:
+            instead = "join the tables, or make the subquery a view of its own"
+            raise self.source.unsupported("a subquery is not supported", self.source.query(query), instead)
+
+    def _name(self, node: exp.Expr) -> str:
+        """What to call a node in a message: a function as its author wrote it."""
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if isinstance(node, exp.Func) and start is not None and end is not None:
+            return f"the function {self.source.text[start : end + 1].upper()}"
+        return f"the expression {node.sql(dialect=DIALECT, comments=False)}"
 
     def _column(self, node: exp.Expr, _: int) -> Expression:
         assert isinstance(node, exp.Column)
@@ -181,8 +197,6 @@ class Scalars:
         raise self._refusal(node)
 
     def _in(self, node: exp.Expr, depth: int) -> Expression:
-        if node.args.get("query"):
-            raise self._refusal(node)
         self._only(node, "this", "expressions")
         if not node.expressions:
             raise self.source.unsupported("IN needs a list of values", node, "write IN (1, 2, 3)")
@@ -240,12 +254,16 @@ class Scalars:
         self._only(node, "expressions", "safe")
         parts = node.expressions
         if not node.args.get("safe") and all(isinstance(part, exp.Literal) and part.is_string for part in parts):
-            value = parts[0].this
-            for before, after in pairwise(parts):
-                touching = before.meta.get("end", -1) + 1 == after.meta.get("start")
-                value += (self.source.text[after.meta["start"]] if touching else "") + after.this
-            return Literal(value)
+            return Literal(self._side_by_side(node))
         return self._call("concat", list(parts), depth)
+
+    def _side_by_side(self, node: exp.Expr) -> str:
+        start = self.source.at(node)
+        tokens = [token for token in self.source.tokens if start is not None and token.start >= start]
+        value = str(node.expressions[0].this)
+        for part, (before, after) in zip(node.expressions[1:], pairwise(tokens), strict=False):
+            value += (self.source.text[after.start] if before.end + 1 == after.start else "") + part.this
+        return value
 
     def _extract(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "expression")
@@ -266,6 +284,10 @@ class Scalars:
     def _cast(self, node: exp.Expr, depth: int) -> Expression:
         """A cast; one of a literal is done here and now, so that a bad date is refused with its place."""
         self._only(node, "this", "to")
+        narrow = _NARROW.get(node.args["to"].this)
+        if narrow is not None:
+            what, instead = narrow
+            raise self.source.unsupported(f"ivme's {what} have 64 bits", node, f"write CAST(x AS {instead})")
         target = read_type(self.source, node.args["to"])
         if target.kind == "binary":
             raise self.source.unsupported("a CAST to BINARY is not supported", node, "store the column as BINARY")
@@ -278,20 +300,6 @@ class Scalars:
             return Literal(evaluate(call, {}))
         except DataError as error:
             raise self.source.unsupported(str(error), node, "write a value of that type") from error
-
-
-def _name(node: exp.Expr) -> str:
-    """What to call a node in a message."""
-    if isinstance(node, exp.Anonymous):
-        return f"the function {node.name.upper()}"
-    if isinstance(node, exp.Func):
-        return f"the function {node.sql_name()}"
-    return f"the expression {node.sql(dialect=DIALECT)}"
-
-
-def is_plain(expression: Expression) -> bool:
-    """Whether the expression is a column as it is stored."""
-    return isinstance(expression, ColumnRef)
 
 
 _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] = {

@@ -61,7 +61,7 @@ def _segment(scope: Scope, occurrence: int) -> tuple[int, ...]:
 def _check_join(source: SqlText, join: exp.Join) -> None:
     kind = " ".join(str(join.args[part]) for part in ("method", "side", "kind") if join.args.get(part))
     if kind not in ("", "INNER", "CROSS"):
-        position = source.keyword(kind.split(), before=source.at(join.this))
+        position = source.keyword(kind.split()[:1], before=source.at(join.this))
         raise source.unsupported(f"{kind.removesuffix(' JOIN')} JOIN is not supported", position, _JOINS)
     refuse_other_arguments(source, join, ("this", "on", "using", "method", "side", "kind"), _JOINS)
 
@@ -70,9 +70,14 @@ def _add(scope: Scope, node: exp.Expr, closures: Mapping[str, Closure]) -> None:
     """Appends an occurrence; a comma before it starts a new segment."""
     source = scope.source
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        name = "a subquery" if isinstance(node, exp.Subquery) else f"{node.key.upper()}"
-        raise source.unsupported(f"{name} in FROM is not supported", node, _FROM)
+        names = {"subquery": "a subquery", "table": "a table function"}
+        name = names.get(node.key, node.key.upper())
+        position = source.query(node) if isinstance(node, exp.Subquery) else source.at(node)
+        raise source.unsupported(f"{name} in FROM is not supported", position, _FROM)
     refuse_other_arguments(source, node, ("this", "db", "catalog", "alias"), _FROM)
+    follower = source.next(node.this.meta.get("end", len(source.text)))
+    if follower is not None and follower.token_type == TokenType.STAR:
+        raise source.broken("'*' is not expected here", follower.start, _FROM)
     occurrence = _occurrence(scope, node, closures)
     if any(occurrence.alias.lower() == other.alias.lower() for other in scope.occurrences):
         raise source.unsupported(

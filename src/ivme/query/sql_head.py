@@ -61,8 +61,6 @@ def _items(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
     name, inner = None, node
     if isinstance(node, exp.Alias):
         refuse_other_arguments(scalars.source, node, ("this", "alias"), "write expression AS name")
-        if not isinstance(node.args["alias"], exp.Identifier):
-            raise scalars.source.unsupported("the alias is not a name", node, "write expression AS name")
         name, inner = node.alias, node.this
     inner = inner.unnest()
     if isinstance(inner, tuple(_AGGREGATES)):
@@ -89,11 +87,9 @@ def _star(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
 def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
     """The key of an expression of SELECT or GROUP BY, which must be over one table."""
     source = scalars.source
-    inside = next(iter(node.find_all(exp.AggFunc, exp.Window, exp.Filter)), None)
-    if inside is not None and not node.find(exp.Query):
-        kind = "a window function" if node.find(exp.Window) else "a FILTER" if node.find(exp.Filter) else "an aggregate"
-        raise source.unsupported(f"{kind} cannot be part of an expression here", inside, _WHOLE)
-    occurrences = [] if node.find(exp.Query) else scalars.occurrences(node)
+    scalars.refuse_queries(node)
+    _refuse_aggregates(source, node)
+    occurrences = scalars.occurrences(node)
     if len(occurrences) > 1:
         text = node.sql(dialect=DIALECT, comments=False)
         raise source.unsupported(f"the expression {text} mixes columns of several tables", node, _ONE_TABLE)
@@ -106,11 +102,25 @@ def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
     return body.classes.add(key)
 
 
+def _refuse_aggregates(source: SqlText, node: exp.Expr) -> None:
+    """Refuses what aggregates rows within an expression that must be computed from one row."""
+    if node.find(exp.Window):
+        raise source.unsupported("window functions are not supported", node, "use GROUP BY")
+    if node.find(exp.Filter):
+        instead = "aggregate a condition: SUM(CASE WHEN condition THEN 1 ELSE 0 END)"
+        raise source.unsupported("FILTER is not supported", node, instead)
+    if isinstance(node, exp.AggFunc) and not isinstance(node, tuple(_AGGREGATES)):
+        raise source.unsupported(f"the aggregate {node.sql(dialect=DIALECT)} is not supported", node, _WHOLE)
+    inside = node.find(exp.AggFunc)
+    if inside is not None:
+        raise source.unsupported("an aggregate cannot be part of an expression here", inside, _WHOLE)
+
+
 def _aggregate(body: Body, scalars: Scalars, node: exp.Expr, name: str | None) -> Item:
     source, function, argument = scalars.source, _AGGREGATES[type(node)], node.this
     text = node.sql(dialect=DIALECT, comments=False)
     if node.expressions:
-        raise source.unsupported(f"{text} has several arguments", node, "aggregate one column")
+        raise source.unsupported(f"{function.upper()} has several arguments", node, "aggregate one column")
     refuse_other_arguments(source, node, ("this", "expressions", "big_int"), _WHOLE)
     if isinstance(argument, exp.Distinct):
         if function != "count":
@@ -145,7 +155,9 @@ def _check_names(source: SqlText, items: tuple[Item, ...]) -> None:
     seen: set[str] = set()
     for item in items:
         if item.name.lower() in seen:
-            raise source.unsupported(f"two columns are named {item.name!r}", item.node, "rename one with AS")
+            star = item.node.find(exp.Star) is not None
+            instead = "name the columns, and rename one with AS" if star else "rename one with AS"
+            raise source.unsupported(f"two columns are named {item.name!r}", item.node, instead)
         seen.add(item.name.lower())
 
 
@@ -157,12 +169,16 @@ def _group(body: Body, scalars: Scalars, select: exp.Select, items: tuple[Item, 
     refuse_other_arguments(scalars.source, group, ("expressions", "all"), instead)
     plain = [item.key for item in items if item.aggregate is None and item.key is not None]
     if group.args.get("all"):
+        refuse_other_arguments(scalars.source, group, ("all",), "write GROUP BY ALL, or list the keys")
         return tuple(dict.fromkeys(plain))
     keys = [_group_key(body, scalars, node.unnest(), items) for node in group.expressions]
     return tuple(dict.fromkeys(keys))
 
 
 def _group_key(body: Body, scalars: Scalars, node: exp.Expr, items: tuple[Item, ...]) -> Key:
+    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+        word = node.sql(dialect=DIALECT).split(" (")[0]
+        raise scalars.source.unsupported(f"{word} is not supported", node, "make each grouping a view of its own")
     item = _referenced(body, scalars, node, items)
     if item is None:
         return _key(body, scalars, node)
@@ -194,7 +210,7 @@ def _check_grouped(body: Body, source: SqlText, items: tuple[Item, ...], group: 
             continue
         parts = [Key(item.key.occurrence, ColumnRef(name)) for name in columns_of(item.key.expression)]
         if not all(part in body.classes.links and body.classes.root(part) in roots for part in parts):
-            message = f"{item.name} is neither aggregated nor in GROUP BY"
+            message = f"{body.scope.visible_name(item.key)} is neither aggregated nor in GROUP BY"
             raise source.unsupported(message, item.node, "add it to GROUP BY, or aggregate it")
 
 

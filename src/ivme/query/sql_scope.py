@@ -28,11 +28,15 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """A recognised WITH RECURSIVE: the closure of the edges `columns` of `relation`, its columns called `names`."""
+    """A recognised WITH RECURSIVE: the closure of the edges `columns` of `relation`, its columns called `names`.
+
+    `bag` if it was written with UNION ALL, which means a row for each path.
+    """
 
     relation: str
     columns: tuple[str, str]
     names: tuple[exp.Identifier, exp.Identifier]
+    bag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ class Scope:
 
     def resolve(self, node: exp.Column, visible: tuple[int, ...]) -> Key:
         """What a column's name means among the visible occurrences; ambiguity is an error."""
-        if node.args.get("db") is not None:
+        if any(value for name, value in node.args.items() if name not in ("this", "table")):
             raise self.source.unknown("a column is qualified by one name", node, "give the table an alias, and use it")
         identifier, qualifier = node.this, node.args.get("table")
         if not isinstance(identifier, exp.Identifier):

@@ -8,16 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError as SqlglotParseError
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, UnknownNameError, UnsupportedError
 
 DIALECT = "spark"
+
+_WORDS = {
+    "columns": "a list of columns",
+    "expression": "a further part",
+    "expressions": "a list",
+    "except_": "EXCEPT",
+    "group": "GROUP BY",
+    "joins": "a join",
+    "on": "ON",
+    "order": "ORDER BY",
+    "pivots": "PIVOT",
+    "position": "LEADING or TRAILING",
+    "replace": "OR REPLACE",
+    "safe": "TRY_CAST",
+    "sample": "TABLESAMPLE",
+    "side": "an outer join",
+    "with_": "WITH",
+}
+"""What to call an argument of a sqlglot node; others go by their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +53,16 @@ class SqlText:
             known = [start for start in starts if start is not None]
             if known:
                 return min(known)
+            if isinstance(node, exp.Where):
+                return self.keyword(["WHERE"])
             node = node.parent
         return None
 
     def _start(self, node: exp.Expr) -> int | None:
-        if isinstance(node, exp.Placeholder | exp.Parameter) and node.name:
+        if isinstance(node, exp.Placeholder | exp.Parameter) and node.this:
             return self._parameter(node.name)
+        if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
+            return self._only_token(node)
         start = node.meta.get("start")
         return start if isinstance(start, int) else None
 
@@ -49,21 +72,42 @@ class SqlText:
                 return sigil.start
         return None
 
+    def _only_token(self, node: exp.Expr) -> int | None:
+        """The offset of a constant that sqlglot keeps no offset for, where it is written once."""
+        truth = TokenType.TRUE if node.this else TokenType.FALSE
+        kinds = {exp.Boolean: truth, exp.Null: TokenType.NULL, exp.Placeholder: TokenType.PLACEHOLDER}
+        found = [token.start for token in self.tokens if token.token_type == kinds[type(node)]]
+        return found[0] if len(found) == 1 else None
+
     def keyword(self, words: Iterable[str], before: int | None = None) -> int | None:
-        """The offset of one of these keywords: the least nested one, or the last one before an offset."""
+        """The offset of one of these keywords: the least nested one, or the last one before an offset.
+
+        A keyword is a token, or two with a space between them.
+        """
         wanted = {word.upper() for word in words}
         found, depth = [], 0
-        for token in self.tokens:
+        for token, follower in zip_longest(self.tokens, self.tokens[1:]):
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-            if token.text.upper() in wanted and token.token_type != TokenType.STRING:
+            texts = (token.text.upper(), f"{token.text} {follower.text if follower else ''}".upper())
+            if wanted.intersection(texts) and token.token_type != TokenType.STRING:
                 found.append((depth, token.start))
         if before is not None:
             return max((start for _, start in found if start < before), default=None)
         return min(found)[1] if found else None
 
+    def query(self, node: exp.Expr) -> int | None:
+        """The offset of the SELECT of a query."""
+        start = self.at(node)
+        keyword = None if start is None else self.keyword(["SELECT"], before=start)
+        return start if keyword is None else keyword
+
     def previous(self, offset: int) -> Token | None:
         """The token that ends before an offset."""
         return next((token for token in reversed(self.tokens) if token.end < offset), None)
+
+    def next(self, offset: int) -> Token | None:
+        """The token that starts after an offset."""
+        return next((token for token in self.tokens if token.start > offset), None)
 
     def broken(self, message: str, position: int | None, instead: str = "") -> ParseError:
         return ParseError(message, text=self.text, position=position, instead=instead)
@@ -88,8 +132,10 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
         if name not in handled and is_set(value):
             nodes = [value] if isinstance(value, exp.Expr) else value if isinstance(value, list) else []
             place = next((part for part in nodes if isinstance(part, exp.Expr)), node)
-            word = name.strip("_").replace("_", " ").upper()
-            raise source.unsupported(f"{word} is not supported here", place, instead)
+            word = _WORDS.get(name) or name.strip("_").replace("_", " ").upper()
+            start = source.at(place)
+            keyword = None if start is None else source.keyword([word], before=start)
+            raise source.unsupported(f"{word} is not supported here", start if keyword is None else keyword, instead)
 
 
 def read_statements(text: str, starts: Container[str], instead: str) -> tuple[SqlText, list[exp.Expr]]:
@@ -103,10 +149,8 @@ def read_statements(text: str, starts: Container[str], instead: str) -> tuple[Sq
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON
         if begins and token.text.upper() not in starts:
             raise source.unsupported(f"a statement cannot begin with {token.text!r}", token.start, instead)
-        if previous == TokenType.COMMA and token.token_type == TokenType.FROM:
-            raise source.broken("a comma comes before FROM", token.start, "remove the comma, or add a column")
         previous = token.token_type
-    return source, [statement for statement in _parse(source) if statement is not None]
+    return source, [statement for statement in _parse(source, instead) if statement is not None]
 
 
 def _tokenize(text: str) -> SqlText:
@@ -114,7 +158,7 @@ def _tokenize(text: str) -> SqlText:
         return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)))
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
-        raise ParseError(f"cannot read the text: {reason}", text=text, position=_unclosed(text)) from error
+        raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error
 
 
 def _unclosed(text: str) -> int | None:
@@ -133,17 +177,15 @@ def _unclosed(text: str) -> int | None:
     return None
 
 
-def _parse(source: SqlText) -> list[exp.Expr | None]:
+def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
     try:
         return list(sqlglot.parse(source.text, read=DIALECT))
     except SqlglotParseError as error:
-        raise source.broken(*_blame(source, error.errors[0] if error.errors else {})) from error
+        raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
-    except SqlglotError as error:
-        raise source.broken(f"cannot read the SQL: {error}", None) from error
     except Exception as error:
-        raise source.broken("cannot read the SQL: its parser gave up", None) from error
+        raise source.broken("the text is not SQL: its parser gave up", None, instead) from error
 
 
 def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:
@@ -154,4 +196,6 @@ def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None
         return "the text is not SQL", None
     if str(details.get("description")).startswith("Required keyword"):
         return f"something is missing near {token.text!r}", token.start
+    if str(details.get("description")).startswith("Expecting"):
+        return f"{details['description']} near {token.text!r}".replace("Expecting", "expected"), token.start
     return f"{token.text!r} is not expected here", token.start

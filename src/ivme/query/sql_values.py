@@ -56,7 +56,10 @@ def add(left: Any, right: Any) -> Any:
 
 
 def subtract(left: Any, right: Any) -> Any:
-    return add(left, -_number(right))
+    left, right = _numbers(left, right)
+    if isinstance(left, Decimal):
+        return DECIMALS.subtract(left, right)
+    return bounded(left - right) if isinstance(left, int) else left - right
 
 
 def multiply(left: Any, right: Any) -> Any:
@@ -89,11 +92,15 @@ def modulo(left: Any, right: Any) -> Any:
 
 def negate(value: Any) -> Any:
     value = _number(value)
+    if isinstance(value, Decimal):
+        return value.copy_negate() if value else value
     return bounded(-value) if isinstance(value, int) else -value
 
 
 def absolute(value: Any) -> Any:
     value = _number(value)
+    if isinstance(value, Decimal):
+        return value.copy_abs()
     return bounded(abs(value)) if isinstance(value, int) else abs(value)
 
 
@@ -254,10 +261,10 @@ def text(value: Any) -> str:
 
 def substring(value: Any, start: Any, length: Any = None) -> str:
     """Counts from 1, or from the end if negative; what lies outside the string is left out."""
-    value, first = text(value), to_int(start)
-    begin = first - 1 if first > 0 else len(value) + first if first < 0 else 0
-    end = len(value) if length is None else begin + to_int(length)
-    return value[max(begin, 0) : max(end, 0)]
+    whole, first = text(value), to_int(start)
+    begin = first - 1 if first > 0 else len(whole) + first if first < 0 else 0
+    end = len(whole) if length is None else begin + to_int(length)
+    return whole[max(begin, 0) : max(end, 0)]
 
 
 def length(value: Any) -> int:

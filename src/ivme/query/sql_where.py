@@ -76,6 +76,7 @@ def conjuncts(nodes: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
 
 
 def _read_conjunct(body: Body, scalars: Scalars, node: exp.Expr) -> None:
+    scalars.refuse_queries(node)
     if isinstance(node, exp.EQ):
         sides = [node.this.unnest(), node.expression.unnest()]
         named = [isinstance(side, exp.Placeholder) for side in sides]

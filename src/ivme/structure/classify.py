@@ -218,12 +218,11 @@ def _obstacle(broken: Fracture) -> Obstacle:
         text = f"{a} and {b} are crossed: {r} has {a} but not {b}, {s} has both, {t} has {b} but not {a}"
         return Obstacle("not hierarchical", (a, b), (r, s, t), text)
     sides = (
-        ("not free-dominant", whole.free, "A is free and B is bound"),
-        ("not input-dominant", whole.input, "A is input and B is not"),
-        ("not free-dominant", whole.input | whole.output, "A is grouped by and B is ordered within the groups"),
+        ("not free-dominant", whole.free, "{a} is free and {b} is bound"),
+        ("not input-dominant", whole.input, "{a} is input and {b} is not"),
+        ("not free-dominant", whole.input | whole.output, "{a} is grouped by and {b} is ordered within the groups"),
     )
     kind, (a, b), why = next((kind, pair, why) for kind, top, why in sides if (pair := _intruder(whole, top)))
     edges = (first(homes(a)), first(homes(b) - homes(a)))
     a, b = named(a), named(b)
-    why = why.replace("A is", f"{a} is").replace("B is", f"{b} is")
-    return Obstacle(kind, (a, b), edges, f"{b} dominates {a}, {why}")
+    return Obstacle(kind, (a, b), edges, f"{b} dominates {a}, {why.format(a=a, b=b)}")

@@ -10,9 +10,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from ivme.errors import UnsupportedError
 from ivme.query.expression import Literal
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
@@ -68,10 +69,11 @@ QUERIES = [
     "SELECT NULLIF(a, b) AS d, COUNT(*) FROM r GROUP BY NULLIF(a, b)",
     PATHS.format("SELECT p.x, e.dst FROM p JOIN edge e ON p.y = e.src") + "SELECT x, y FROM p",
     PATHS.format("SELECT e.src, p.y FROM edge e, p WHERE e.dst = p.x") + "SELECT y FROM p WHERE x = :p",
-    PATHS.format("SELECT u.x, v.y FROM p u JOIN p v ON v.x = u.y") + "SELECT x, COUNT(*) FROM p GROUP BY x",
+    PATHS.format("SELECT p.x, e.dst FROM edge e JOIN p ON e.src = p.y") + "SELECT x, COUNT(*) FROM p GROUP BY x",
     PATHS.format("SELECT x, dst FROM p JOIN edge ON y = src") + "SELECT r.b FROM p JOIN r ON p.y = r.a WHERE p.x < 3",
     PATHS.format("SELECT p.x, e.dst FROM p JOIN edge e ON p.y = e.src") + "SELECT x FROM p WHERE x = y",
 ]
+COLUMNS = {"r": ("a", "b"), "s": ("b", "c"), "edge": ("src", "dst")}
 SMALL = st.none() | st.integers(0, 3)
 
 
@@ -123,3 +125,60 @@ def test_a_query_means_what_duckdb_says(
         answers[comparable(row)] += multiplicity
 
     assert duckdb_rows(connection, text, database, inputs) == answers
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Random joins of up to three tables, with predicates, parameters, computed columns, groups and aggregates."""
+    names = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3))
+    tables = {f"t{number}": name for number, name in enumerate(names)}
+    numbers = [f"{alias}.{column}" for alias, name in tables.items() for column in COLUMNS[name] if column != "c"]
+    strings = [f"{alias}.c" for alias, name in tables.items() if name == "s"]
+    column = st.sampled_from(numbers)
+    computed = column | column.map(lambda name: f"{name} + 1") | column.map(lambda name: f"COALESCE({name}, 0)")
+    shapes = [
+        st.builds("{} = {}".format, computed, column),
+        st.builds("{} = {}".format, computed, st.sampled_from([":p", ":q"])),
+        st.builds("{} {} {}".format, column, st.sampled_from(["<", "<>", ">=", "<=>"]), st.integers(0, 3)),
+        st.builds("{} IS {} NULL".format, column, st.sampled_from(["", "NOT"])),
+        st.builds("({0} = {1} OR {0} IS NULL)".format, column, st.integers(0, 3)),
+        st.builds("NOT {} IN (1, {})".format, column, st.sampled_from(["2", "NULL"])),
+    ]
+    conditions = draw(st.lists(st.one_of(shapes), max_size=4))
+    values = st.sampled_from([*numbers, *strings]) | computed
+    plain = draw(st.lists(values, max_size=3))
+    functions = st.sampled_from(
+        ["COUNT(*)", "COUNT({})", "SUM({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})"]
+    )
+    aggregates = draw(
+        st.lists(st.builds(lambda function, name: function.format(name), functions, computed), max_size=2)
+    )
+    distinct = draw(st.booleans()) and not aggregates
+    items = [*plain, *aggregates] if plain or aggregates else [numbers[0]]
+    listed = ", ".join(f"{item} AS c{number}" for number, item in enumerate(items))
+    body = ", ".join(f"{name} {alias}" for alias, name in tables.items())
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    group = f" GROUP BY {', '.join(plain)}" if plain and aggregates else ""
+    return f"SELECT {'DISTINCT ' * distinct}{listed} FROM {body}{where}{group}"
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=texts(), database=databases(), parameters=st.tuples(SMALL, SMALL))
+def test_a_random_query_means_what_duckdb_says(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    database: dict[str, Counter[Any]],
+    parameters: tuple[Any, Any],
+) -> None:
+    try:
+        query = parse_sql(text, TABLES)
+    except UnsupportedError:
+        reject()
+    inputs = dict(zip(query.parameters, parameters, strict=False))
+
+    answers: Counter[Any] = Counter()
+    for row, multiplicity in rows(query, database, inputs).items():
+        answers[comparable(row)] += multiplicity
+
+    expected = duckdb_rows(connection, text.replace("<=>", "IS NOT DISTINCT FROM"), database, inputs)
+    assert expected == answers

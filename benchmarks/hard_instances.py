@@ -1,0 +1,111 @@
+"""Databases on which a join step does as much work as its exponent allows.
+
+The work of a step is bounded by N^ρ, where ρ is the fractional edge cover number of the variables it produces and
+the update does not fix. By duality ρ is also the weight of a fractional packing of these variables: give variable X
+a domain of N^y(X) values, where the y of each edge sum up to at most 1. The product of the domains is then a
+database whose relations have at most N tuples each and whose join has N^ρ (Atserias, Grohe, Marx).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice, product
+from typing import Any
+
+from ivme.plan.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
+from ivme.query.model import Atom, Constant, Query
+
+DENOMINATORS = (1, 2, 3)
+"""Packings of the shapes that we measure are integral, half-integral (cycles) or in thirds (Loomis-Whitney)."""
+
+Database = dict[str, dict[tuple[Any, ...], int]]
+
+
+@dataclass(frozen=True, slots=True)
+class HardCase:
+    """A step to stress: the relation whose change sets it off (None in the bulk build), and a packing."""
+
+    relation: str | None
+    exponent: Fraction
+    packing: tuple[tuple[str, Fraction], ...]
+
+
+def hard_cases(program: Program) -> list[HardCase]:
+    """For each trigger, and for the build, the dearest join step with a packing of what it leaves open."""
+    cases = []
+    for trigger in program.triggers:
+        cases += [case for case in [_dearest(program, trigger.relation, trigger.steps)] if case is not None]
+    build = _dearest(program, None, program.build)
+    return [*cases, build] if build is not None else cases
+
+
+def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) -> HardCase | None:
+    joins = [step for step in steps if isinstance(step, Join)]
+    if not joins:
+        return None
+    worst = max(joins, key=lambda step: step.exponent)
+    line = _descent(steps, worst)
+    original = dict(program.enumeration.inputs)
+    produced = {original.get(variable, variable) for variable in worst.schema}
+    fixed = {original.get(v, v) for v in _changed_variables(line)} if relation is not None else set()
+    edges = {label: schema for step in line for label, schema in _edges(program, step)}
+    schemas = [frozenset(original.get(variable, variable) for variable in schema) for schema in edges.values()]
+    return HardCase(relation, worst.exponent, tuple(best_packing(sorted(produced - fixed), schemas).items()))
+
+
+def _descent(steps: tuple[Step, ...], last: Step) -> list[Any]:
+    """The steps from the load or scan down to the given one."""
+    by_target: dict[str, Any] = {step.target: step for step in steps if not isinstance(step, Add)}
+    line: list[Any] = [last]
+    while not isinstance(line[0], Load | Scan):
+        line.insert(0, by_target[line[0].origin])
+    return line
+
+
+def _changed_variables(line: list[Any]) -> tuple[str, ...]:
+    """The variables that the change fixes: those of the delta before it is first joined."""
+    joined = next(i for i, step in enumerate(line) if isinstance(step, Join))
+    whole = next((step for step in reversed(line[:joined]) if isinstance(step, Load | Rename | Exists)), line[0])
+    schema: tuple[str, ...] = whole.schema
+    return schema
+
+
+def _edges(program: Program, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The atoms and indicators that a step's reads are bound by."""
+    if isinstance(step, Load):
+        yield next((label, source.schema) for label, source in program.sources if source == step.source)
+    names = [read.map for read in step.reads] if isinstance(step, Join) else []
+    for name in names + ([step.map] if isinstance(step, Scan) else []):
+        declared = program.map(name)
+        yield from ((label, program.source(label).schema) for label in declared.atoms)
+        yield from ((f"∃{label}{schema}", schema) for label, schema in declared.indicators)
+
+
+def best_packing(variables: list[str], schemas: Iterable[frozenset[str]]) -> dict[str, Fraction]:
+    """A fractional packing of greatest weight, by trying all of small denominator."""
+    edges = [edge & frozenset(variables) for edge in schemas]
+    best: dict[str, Fraction] = {}
+    for denominator in DENOMINATORS:
+        for numerators in product(range(denominator + 1), repeat=len(variables)):
+            weights = dict(zip(variables, (Fraction(n, denominator) for n in numerators), strict=True))
+            feasible = all(sum(weights[variable] for variable in edge) <= 1 for edge in edges)
+            if feasible and sum(weights.values()) > sum(best.values()):
+                best = weights
+    return best
+
+
+def instance(query: Query, packing: Mapping[str, Fraction], size: int) -> Database:
+    """The product database of a packing; relations that do not bound the step are cut to `size` rows."""
+    domains = {variable: range(max(1, round(size ** float(packing.get(variable, 0))))) for variable in query.variables}
+    database: Database = {table.name: {} for table in query.tables}
+    for atom in query.atoms:
+        for values in islice(product(*(domains[variable] for variable in atom.variables)), max(size, 1)):
+            database[atom.relation][row_of(atom, dict(zip(atom.variables, values, strict=True)))] = 1
+    return database
+
+
+def row_of(atom: Atom, assignment: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The row of the atom's relation for an assignment of its variables."""
+    return tuple(term.value if isinstance(term, Constant) else assignment[term] for term in atom.terms)

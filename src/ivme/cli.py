@@ -1,0 +1,193 @@
+"""The command line: it reads arguments, calls the public functions, and prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import ivme
+from ivme.errors import IvmeError, PlanError
+from ivme.plan.draw import text_tree
+from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.tables import load_tables
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"ivme {ivme.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keeps the answers of queries fresh while the data changes, and says what nobody can beat.
+
+    \b
+    Start with
+      ivme demo
+      ivme explain "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
+    """
+
+
+@app.command()
+def explain(
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, or - for stdin.")
+    ],
+    tables: Annotated[
+        Path | None,
+        typer.Option(help="Tables: .sql with CREATE TABLE, or .yml/.json with name -> columns, primary_key, ..."),
+    ] = None,
+    strategy: Annotated[str | None, typer.Option(help="Force a strategy, such as classical.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="A number from 0 to 1 (also 1/3), auto, or R=0.5,S=1 for each relation.")
+    ] = None,
+    append_only: Annotated[str, typer.Option(metavar="R,S", help="Tables without deletes.")] = "",
+    static: Annotated[str, typer.Option(metavar="R,S", help="Tables that never change.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the view trees as Mermaid text.")] = False,
+    as_program: Annotated[bool, typer.Option("--program", help="Print the program that maintains the view.")] = False,
+    svg: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a picture of the view trees too.")] = None,
+) -> None:
+    """Explain a view: its class, how it is maintained, what that costs, and what no algorithm can beat.
+
+    \b
+    A rule lists what is asked for, a bar, and what is given:
+      ivme explain "Q(C | A, B) = R(A, B), S(B, C), T(C, A)"
+      ivme explain "Q(A, SUM(B)) = R(A, B), S(A)"
+    In SQL, parameters are what is given:
+      ivme explain "SELECT o.item FROM orders o WHERE o.customer = :customer"
+      ivme explain view.sql --tables schema.sql --svg view.svg
+    Compare strategies, or look at the program:
+      ivme explain "Q(.) = R(A, B), S(B, C), T(C, A)" --strategy recursive
+      ivme explain "Q(A, C) = R(A, B), S(B, C)" --program
+    """
+    with _errors():
+        found = ivme.explain(
+            _text(query),
+            None if tables is None else load_tables(tables),
+            strategy=strategy,
+            epsilon=None if epsilon is None else _epsilon(epsilon),
+            append_only=_listed(append_only),
+            static=_listed(static),
+        )
+        if svg is not None:
+            _write(svg, found.svg())
+        print(_chosen(found, as_json=as_json, as_mermaid=as_mermaid, as_program=as_program))
+
+
+@app.command()
+def demo() -> None:
+    """Explain a gallery of views, in short."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ivme.gallery import GALLERY
+
+    summary = Table(title="what the gallery shows", title_justify="left")
+    for column in ("view", "class", "update", "delay", "lower bound"):
+        summary.add_column(column, no_wrap=column != "view")
+    with _errors():
+        for exhibit in GALLERY:
+            found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
+            _show(exhibit.title, exhibit.query, found)
+            least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
+            title = exhibit.title.split(" (")[0]
+            cells = (found.query_class, found.update, found.delay)
+            summary.add_row(title, *(str(cell) for cell in cells), least)
+    Console().print(summary)
+    print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
+
+
+def _show(title: str, text: str, found: ivme.Explanation) -> None:
+    """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
+    print(f"{title}\n{'─' * len(title)}")
+    for lines in (text.split("\n"), summary_lines(found), lower_bound_lines(found), text_tree(found.drawing()[0])):
+        print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
+
+
+def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_program: bool) -> str:
+    """The one form of the explanation that was asked for."""
+    if as_json + as_mermaid + as_program > 1:
+        raise PlanError("--json, --mermaid and --program exclude each other; --json has the program too")
+    if as_program and found.program is None:
+        raise PlanError(f"there is no program to print: {found.reason}")
+    forms: tuple[tuple[bool, Callable[[], str]], ...] = (
+        (as_json, lambda: json.dumps(found.to_dict(), ensure_ascii=False, indent=2)),
+        (as_mermaid, found.mermaid),
+        (as_program, lambda: str(found.program)),
+    )
+    return next((form() for wanted, form in forms if wanted), str(found))
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Errors that ivme raises on purpose go to stderr, without a traceback."""
+    try:
+        yield
+    except IvmeError as error:
+        print(f"ivme: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _text(query: str) -> str:
+    """The text of the query: the argument itself, what the file of that name holds, or stdin."""
+    if query == "-":
+        return sys.stdin.read()
+    try:
+        path = Path(query)
+        return path.read_text("utf-8") if path.is_file() else query
+    except (OSError, ValueError) as error:
+        if len(query) > 255 or "\n" in query or "(" in query:
+            return query
+        raise IvmeError(f"{query} cannot be read: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise IvmeError(f"{path} cannot be written: {error}") from error
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _epsilon(text: str) -> object:
+    if text == "auto":
+        return text
+    if "=" not in text:
+        return _number(text)
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {relation.strip(): _number(value) for relation, _, value in pairs}
+
+
+def _number(text: str) -> Fraction:
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise PlanError(f"--epsilon takes a number such as 0.5 or 1/3, auto, or R=0.5,S=1; it is {text!r}") from None
+
+
+if __name__ == "__main__":
+    app()

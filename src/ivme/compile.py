@@ -1,0 +1,108 @@
+"""The compiler, from the text of a view to its explained plan. Read `compile_query` top to bottom.
+
+Each stage is a pure function from one frozen value to the next; the rooms they live in are described in
+docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ivme.errors import PlanError, QueryError
+from ivme.plan.choose import choose
+from ivme.plan.explain import Explanation, explain_choice
+from ivme.plan.options import Options, read_options
+from ivme.query.model import ORDER_AGGREGATES, Query, Table
+from ivme.query.rule import parse_rule
+from ivme.structure.classify import Classification, classify
+from ivme.structure.fracture import fracture
+from ivme.structure.hypergraph import cqap_of
+from ivme.tables import Tables, read_tables
+
+_SQL = re.compile(
+    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:\(|(?:SELECT|WITH)\b"
+    r"|(?:FROM|VALUES|TABLE|CREATE|INSERT|UPDATE|DELETE|MERGE|DROP|ALTER|EXPLAIN)\s+\w)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How SQL starts, after comments. A rule starts with a name and a parenthesis."""
+
+
+def compile_query(text: str | Query, tables: Tables | None = None, **given: object) -> Explanation:
+    """Compile a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies.
+
+    Everything a user may get wrong raises an `IvmeError`.
+    """
+    options = read_options(given)
+    query = parse(text, read_tables(tables))
+    query = with_promises(query, options)
+
+    plain_structure = cqap_of(query)
+    broken = fracture(plain_structure)
+    plain = classify(plain_structure)
+    classification = classify_ordered(query, plain)
+
+    choice = choose(query, classification, options)
+    return explain_choice(query, broken, classification, plain, choice, options)
+
+
+def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
+    """The query that a text says, in whichever of the two notations; a `Query` is taken as it is.
+
+    >>> str(parse("-- flights by airline\\nSELECT f.no FROM flights f WHERE f.airline = :airline", ()))
+    'Q(no | airline) = flights(no, airline)'
+    """
+    if isinstance(text, Query):
+        return text.with_tables(tables)
+    if not isinstance(text, str):
+        raise QueryError(f"a query must be SQL, a rule or a Query; it is a {type(text).__name__}")
+    if is_sql(text):
+        from ivme.query.sql import parse_sql
+
+        return parse_sql(text, tables)
+    return parse_rule(text, tables)
+
+
+def is_sql(text: str) -> bool:
+    """Whether a text is meant as SQL: it starts with SELECT, WITH, ( or another statement's first word."""
+    return _SQL.match(text) is not None
+
+
+def with_promises(query: Query, options: Options) -> Query:
+    """The query over tables that promise what the options say about them."""
+    append_only = _named(query, "append_only", options.append_only)
+    static = _named(query, "static", options.static)
+    if isinstance(options.epsilon, tuple):
+        _named(query, "epsilon", (name for name, _ in options.epsilon))
+    return query.with_tables(
+        replace(
+            table,
+            append_only=table.append_only or table.name in append_only,
+            static=table.static or table.name in static,
+        )
+        for table in query.tables
+    )
+
+
+def _named(query: Query, option: str, names: Iterable[str]) -> set[str]:
+    """The query's tables of these names, whatever their case."""
+    known = {table.name.lower(): table.name for table in query.tables}
+    found = set()
+    for name in names:
+        if name.lower() not in known:
+            listed = ", ".join(known.values())
+            raise PlanError(f"option {option} names {name}, which is no table of the query; its tables are {listed}")
+        found.add(known[name.lower()])
+    return found
+
+
+def classify_ordered(query: Query, plain: Classification) -> Classification:
+    """The classification with the variables of MIN, MAX and COUNT DISTINCT as free.
+
+    Each of them has a view tree of its own; the class of the query is that of the hardest.
+    """
+    variables = dict.fromkeys(a.variable for a in query.aggregates if a.function in ORDER_AGGREGATES)
+    ordered = [variable for variable in variables if variable is not None and variable not in query.free]
+    found = [classify(cqap_of(query, frozenset({variable}))) for variable in ordered]
+    return max(found, key=lambda each: (not each.cqap0, not each.cqap1, not each.hierarchical_fracture), default=plain)

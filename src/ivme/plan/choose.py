@@ -1,0 +1,134 @@
+"""The chooser: which strategy maintains a query, and why (DESIGN section 1).
+
+Plans are compared by update time, then delay, preprocessing time and space. `view-tree` wins ties; `recompute`
+maintains nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ivme.errors import PlanError
+from ivme.plan.exponent import Bound, bound
+from ivme.plan.options import Options
+from ivme.plan.plan import Plan
+from ivme.plan.program import Join, Program
+from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.widths import Widths
+from ivme.query.model import Query
+from ivme.structure.classify import Classification
+
+MAINTAINING = ("view-tree", *(name for name in STRATEGIES if name not in ("view-tree", "recompute")))
+"""The strategies that the chooser compares, the preferred one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen plan and the reason; without a plan, the reason why there is none.
+
+    `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows.
+    """
+
+    plan: Plan | None
+    reason: str
+    widths: Widths | None = None
+
+
+def choose(query: Query, classification: Classification, options: Options) -> Choice:
+    """The plan for a query, or the one of the strategy that was asked for.
+
+    Raises PlanError if the strategy asked for cannot maintain the query, or if none can under ring semantics.
+    """
+    if options.strategy is not None:
+        return _forced(query, options)
+    if any(atom.closure for atom in query.atoms):
+        return Choice(None, "no strategy maintains reachability yet, and ivme never recomputes silently")
+    trees = plan_with("view-tree", query)
+    if classification.cqap0 and _fits(trees, options):
+        return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
+    candidates = [plan for plan in _candidates(query, trees) if _fits(plan, options)]
+    if not candidates:
+        raise PlanError(
+            "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
+            "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
+        )
+    best = min(candidates, key=lambda plan: _costs(plan, options))
+    return Choice(best, _reason(best, trees, options), trees.widths)
+
+
+def _forced(query: Query, options: Options) -> Choice:
+    assert options.strategy is not None
+    plan = _with_static(plan_with(options.strategy, query), query)
+    if not _fits(plan, options):
+        raise PlanError(
+            f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
+            "multiplicities may cancel; let ivme choose, or use bag or set semantics"
+        )
+    trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
+    reason = "asked for"
+    if _costs(trees, options) < _costs(plan, options):
+        reason += f"; view-tree would have {_quoted(trees)}"
+    return Choice(plan, reason, trees.widths)
+
+
+def _candidates(query: Query, trees: Plan) -> Iterator[Plan]:
+    """The plans of all maintaining strategies that have one for the query."""
+    yield _with_static(trees, query)
+    for strategy in MAINTAINING[1:]:
+        try:
+            yield _with_static(plan_with(strategy, query), query)
+        except PlanError:
+            continue
+
+
+def _with_static(plan: Plan, query: Query) -> Plan:
+    """The plan with an update bound over the tables that change: a static table's trigger never runs."""
+    static = {table.name for table in query.tables if table.static}
+    if not static or plan.program.lazy or plan.program.partitions:
+        return plan
+    steps = (step for each in plan.program.triggers if each.relation not in static for step in each.steps)
+    dearest = max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
+    return replace(plan, update=bound(dearest))
+
+
+def _fits(plan: Plan, options: Options) -> bool:
+    return options.semantics != "ring" or not _loses_cancelled_rows(plan.program)
+
+
+def _loses_cancelled_rows(program: Program) -> bool:
+    """Whether something may get lost because multiplicities in a view cancel to zero.
+
+    An entry without a count is dropped together with its sums, so that only multiplicities are safe. Rows are, where
+    each loop is over a map whose payload is a factor of the row's: integers have no divisors of zero, so such a
+    factor is zero only if the row is.
+    """
+    reading = program.enumeration
+    if reading.slots or reading.extremes:
+        return True
+    factors = {factor.map for factor in reading.factors}
+    return any(loop.read.map not in factors for loop in reading.loops)
+
+
+def _costs(plan: Plan, options: Options) -> tuple[Fraction, ...]:
+    epsilon = options.epsilon_value if options.epsilon_value is not None else Fraction(1, 2)
+    return tuple(b.exponent.at(epsilon) for b in (plan.update, plan.delay, plan.preprocessing, plan.space))
+
+
+def _reason(best: Plan, trees: Plan, options: Options) -> str:
+    if best.strategy != "view-tree":
+        if not _fits(trees, options):
+            return "under ring semantics multiplicities may cancel, and view trees would then hide rows"
+        return f"{_quoted(best)}; view-tree would have {_quoted(trees)}"
+    if best.update == bound(0):
+        return "constant update time and delay: the tables that would make updates costly are static"
+    widths = best.widths
+    order = "" if widths is None else f" over the order with least (δ, w) = ({widths.dynamic}, {widths.static})"
+    return f"no strategy here maintains it in less than {best.update}: view trees{order}"
+
+
+def _quoted(plan: Plan) -> str:
+    names = ("update", "delay", "preprocessing", "space")
+    bounds: tuple[Bound, ...] = (plan.update, plan.delay, plan.preprocessing, plan.space)
+    return ", ".join(f"{name} {value}" for name, value in zip(names, bounds, strict=True))

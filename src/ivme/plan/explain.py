@@ -1,0 +1,126 @@
+"""The `Explanation` of a view: its class, its plan and what that guarantees, and what nobody can beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ivme.errors import PlanError
+from ivme.plan.admits import Admitted, admitted
+from ivme.plan.choose import Choice
+from ivme.plan.draw import Box, mermaid, view_boxes
+from ivme.plan.exponent import Bound, bound
+from ivme.plan.lower_bound import LowerBound, lower_bound
+from ivme.plan.notes import notes
+from ivme.plan.options import Epsilon, Options
+from ivme.plan.plan import Plan
+from ivme.plan.program import Program
+from ivme.plan.variable_order import VariableOrder
+from ivme.plan.view_tree import ViewNode
+from ivme.query.model import Query
+from ivme.structure.classify import Classification
+from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
+
+    `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
+    those of the query (source 003, Definition 4.12), whatever the strategy. `admits` is what the query's class
+    admits once heavy and light parts are there, apart from what the plan does.
+    """
+
+    query: Query
+    query_class: str
+    strategy: str | None
+    reason: str
+    static_width: Fraction | None
+    dynamic_width: Fraction | None
+    preprocessing: Bound | None
+    update: Bound | None
+    delay: Bound | None
+    space: Bound | None
+    lower_bound: LowerBound | None
+    admits: Admitted | None
+    fracture: Fracture
+    variable_orders: tuple[VariableOrder, ...]
+    view_trees: tuple[ViewNode, ...]
+    program: Program | None
+    notes: tuple[str, ...]
+    epsilon: Epsilon | None
+
+    def __str__(self) -> str:
+        from ivme.plan.explain_text import explanation_text
+
+        return explanation_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain values that `json.dumps` takes; docs/explain.md lists the keys."""
+        from ivme.plan.explain_dict import explanation_dict
+
+        return explanation_dict(self)
+
+    def svg(self) -> str:
+        """The view trees as a self-contained SVG picture."""
+        from ivme.plan.svg import svg
+
+        return svg(self.drawing(), str(self.query))
+
+    def mermaid(self) -> str:
+        """The view trees as Mermaid text."""
+        return mermaid(self.drawing())
+
+    def drawing(self) -> tuple[Box, ...]:
+        """The boxes of the view trees; of the maps, where the strategy follows no trees."""
+        if self.program is None:
+            raise PlanError(f"there is nothing to draw: {self.reason}")
+        return view_boxes(self.program, self.view_trees)
+
+
+def explain_choice(
+    query: Query,
+    fracture: Fracture,
+    classification: Classification,
+    plain: Classification,
+    choice: Choice,
+    options: Options,
+) -> Explanation:
+    """The last stage of the compiler: the choice together with all that can be said about it.
+
+    `classification` counts the variables of MIN, MAX and COUNT DISTINCT as free; `plain` does not.
+    """
+    plan, widths = choice.plan, choice.widths
+    return Explanation(
+        query=query,
+        query_class=_class(query, classification),
+        strategy=None if plan is None else plan.strategy,
+        reason=choice.reason,
+        static_width=None if widths is None else widths.static,
+        dynamic_width=None if widths is None else widths.dynamic,
+        preprocessing=None if plan is None else plan.preprocessing,
+        update=None if plan is None else plan.update,
+        delay=None if plan is None else plan.delay,
+        space=None if plan is None else plan.space,
+        lower_bound=lower_bound(query, plain),
+        admits=None if widths is None or _constant(plan) else admitted(query, classification, widths),
+        fracture=fracture,
+        variable_orders=() if plan is None else plan.orders,
+        view_trees=() if plan is None else plan.trees,
+        program=None if plan is None else plan.program,
+        notes=notes(query, classification, plain, choice, options),
+        epsilon=options.epsilon_value if options.epsilon_value is not None else options.epsilon,
+    )
+
+
+def _constant(plan: Plan | None) -> bool:
+    """Whether there is nothing left to gain."""
+    return plan is not None and plan.update == plan.delay == bound(0)
+
+
+def _class(query: Query, classification: Classification) -> str:
+    """The class of the structure; a closure is a class of its own, alone or joined with other atoms."""
+    if not any(atom.closure for atom in query.atoms):
+        return classification.query_class
+    return "closure" if len(query.atoms) == 1 else "closure/joined"

@@ -1,0 +1,88 @@
+"""What a reader of an explanation should know besides the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ivme.plan.choose import Choice
+from ivme.plan.exponent import bound
+from ivme.plan.lower_bound import unclaimed
+from ivme.plan.options import Options
+from ivme.query.model import ORDER_AGGREGATES, Query
+from ivme.structure.classify import Classification
+
+
+def notes(
+    query: Query, classification: Classification, plain: Classification, choice: Choice, options: Options
+) -> tuple[str, ...]:
+    """The notes, in the order of their weight; `plain` is the classification without ordered variables."""
+    found = [
+        *_optimality(query, classification, choice),
+        *unclaimed(query, plain),
+        *_tables(query, choice),
+        *_aggregates(query, classification, plain),
+        *_semantics(options),
+        *(choice.plan.notes if choice.plan is not None else ()),
+        *_without_effect(choice, options),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _optimality(query: Query, classification: Classification, choice: Choice) -> Iterator[str]:
+    if choice.plan is None:
+        yield "a strategy for closures is to come; until then such a view is explained but cannot be maintained"
+    elif classification.cqap0 and choice.plan.update == choice.plan.delay == bound(0):
+        yield "O(1) update time and delay are optimal, so that there is no lower bound to state"
+    if choice.plan is not None and choice.plan.program.lazy:
+        yield "nothing but the tables is maintained: the first read after a change builds all views anew"
+    if choice.plan is not None and not any(atom.variables for atom in query.atoms):
+        yield "the query has no variables: its answer is a product of counts"
+
+
+def _tables(query: Query, choice: Choice) -> Iterator[str]:
+    static = ", ".join(table.name for table in query.tables if table.static)
+    if static:
+        yield f"the update bound leaves out {static}: a static table does not change"
+    growing = ", ".join(table.name for table in query.tables if table.append_only)
+    if growing:
+        yield f"no strategy here gains from {growing} being append-only; `marks`, which does, is to come"
+    if choice.plan is not None and choice.plan.update != bound(0) and any(table.primary_key for table in query.tables):
+        yield "the bounds make no use of primary keys, which only break ties between orders; updates may cost less"
+
+
+def _aggregates(query: Query, classification: Classification, plain: Classification) -> Iterator[str]:
+    ordered = [a for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable not in query.free]
+    if not ordered:
+        return
+    listed = ", ".join(map(str, ordered))
+    variables = ", ".join(dict.fromkeys(str(a.variable) for a in ordered))
+    verb = "is no sum in a ring" if len(ordered) == 1 else "are no sums in a ring"
+    count = "count" if "," in variables else "counts"
+    yield f"{listed} {verb}: {variables} {count} as free, below the groups, when widths are computed"
+    if plain.query_class != classification.query_class:
+        yield f"without {listed} the view would be in class {plain.query_class}"
+
+
+def _semantics(options: Options) -> Iterator[str]:
+    if options.semantics == "set":
+        yield "set semantics: a row comes once; multiplicities are maintained all the same, because deletes need them"
+    elif options.semantics == "ring":
+        yield "ring semantics: multiplicities may be negative, and rows whose multiplicity is zero are absent"
+
+
+def _without_effect(choice: Choice, options: Options) -> Iterator[str]:
+    """Options for heavy and light parts, where the plan has none."""
+    if choice.plan is not None and choice.plan.program.partitions:
+        return
+    asked = [
+        name
+        for name, given in (
+            ("ε", options.epsilon is not None),
+            (f"space={options.space!r}", options.space != Options().space),
+            (f"rebalance={options.rebalance!r}", options.rebalance != Options().rebalance),
+        )
+        if given
+    ]
+    if asked:
+        verb = "has" if len(asked) == 1 else "have"
+        yield f"{', '.join(asked)} {verb} no effect on this plan: it has no heavy and light parts"

@@ -1,0 +1,99 @@
+"""What a user may ask of a plan, read and checked once (DESIGN section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+
+from ivme.errors import PlanError
+
+Epsilon = Fraction | str | tuple[tuple[str, Fraction], ...]
+"""A number in [0, 1], "auto", or one number for each relation."""
+
+CHOICES = {
+    "semantics": ("bag", "set", "ring"),
+    "space": ("linear", "source"),
+    "rebalance": ("amortised", "deamortised"),
+}
+"""The options that name one of a few values; the first is the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for; `strategy` None means that the chooser chooses."""
+
+    strategy: str | None = None
+    epsilon: Epsilon | None = None
+    append_only: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    semantics: str = "bag"
+    space: str = "linear"
+    rebalance: str = "amortised"
+
+    @property
+    def epsilon_value(self) -> Fraction | None:
+        """The one ε at which exponents have a value; None if there is no such."""
+        if isinstance(self.epsilon, tuple):
+            values = {value for _, value in self.epsilon}
+            return values.pop() if len(values) == 1 else None
+        return self.epsilon if isinstance(self.epsilon, Fraction) else None
+
+
+def read_options(given: Mapping[str, object]) -> Options:
+    """Options from keyword arguments; raises PlanError for an unknown one or a value that it cannot have.
+
+    >>> read_options({"epsilon": 0.25, "static": "S"}).epsilon
+    Fraction(1, 4)
+    """
+    known = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in known:
+            raise PlanError(f"there is no option {name!r}; the options are {', '.join(known)}")
+    strategy = given.get("strategy")
+    if strategy is not None and not isinstance(strategy, str):
+        raise PlanError(f"strategy must be the name of a strategy, or None to let ivme choose; it is {strategy!r}")
+    return Options(
+        strategy,
+        _epsilon(given.get("epsilon")),
+        _names("append_only", given.get("append_only", ())),
+        _names("static", given.get("static", ())),
+        *(_choice(name, given.get(name, allowed[0])) for name, allowed in CHOICES.items()),
+    )
+
+
+def _choice(name: str, value: object) -> str:
+    if not isinstance(value, str) or value not in CHOICES[name]:
+        raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {value!r}")
+    return value
+
+
+def _names(option: str, value: object) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(name, str) and name for name in names):
+        raise PlanError(f"{option} must be a table's name or several; it is {value!r}")
+    return tuple(dict.fromkeys(map(str, names)))
+
+
+def _epsilon(value: object) -> Epsilon | None:
+    if value is None or value == "auto":
+        return None if value is None else "auto"
+    if isinstance(value, Mapping):
+        if not value or not all(isinstance(name, str) for name in value):
+            raise PlanError(f"epsilon for each relation must map the names of relations to numbers; it is {value!r}")
+        return tuple((str(name), _unit(number)) for name, number in value.items())
+    return _unit(value)
+
+
+def _unit(value: object) -> Fraction:
+    """A number in [0, 1]; a float counts as the decimal that it is printed as."""
+    number: Fraction | None = None
+    if isinstance(value, int | Fraction | Decimal | float) and not isinstance(value, bool):
+        try:
+            number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+        except (ValueError, OverflowError):
+            number = None
+    if number is None or not 0 <= number <= 1:
+        raise PlanError(f'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is {value!r}')
+    return number

@@ -1,0 +1,104 @@
+"""What sqlglot forgives and SQL does not: a text with a gap in it is refused, not completed by a guess."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ivme.query.sql_text import SqlText
+
+_COMPLETE = "add what is missing there, or remove what is left over"
+_OPENS = {
+    TokenType.L_PAREN,
+    TokenType.SELECT,
+    TokenType.DISTINCT,
+    TokenType.COMMA,
+    TokenType.FROM,
+    TokenType.WHERE,
+    TokenType.ON,
+    TokenType.GROUP_BY,
+    TokenType.SEMICOLON,
+}
+_CLOSES = {
+    TokenType.R_PAREN,
+    TokenType.COMMA,
+    TokenType.FROM,
+    TokenType.WHERE,
+    TokenType.ON,
+    TokenType.USING,
+    TokenType.JOIN,
+    TokenType.INNER,
+    TokenType.CROSS,
+    TokenType.GROUP_BY,
+    TokenType.ORDER_BY,
+    TokenType.UNION,
+    TokenType.SEMICOLON,
+}
+
+
+_TEXTS = {TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR, TokenType.BPCHAR, TokenType.TEXT}
+_NAMES: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Alias: ("alias",),
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Join: ("using",),
+    exp.Table: ("this", "db", "catalog"),
+    exp.TableAlias: ("this", "columns"),
+}
+"""The arguments of sqlglot's nodes that must be names: it takes parameters, literals and functions there too."""
+
+
+def refuse_odd_names(source: SqlText, statements: list[exp.Expr]) -> None:
+    """Refuses what stands for a name and is none. Stars and table functions are looked at where they are read."""
+    for node in (node for statement in statements for node in statement.walk()):
+        for argument in _NAMES.get(type(node), ()):
+            value = node.args.get(argument)
+            elsewhere = (exp.Star, exp.Func) if argument == "this" and not isinstance(node, exp.TableAlias) else ()
+            for part in value if isinstance(value, list) else [value]:
+                if part is not None and not isinstance(part, (exp.Identifier, *elsewhere)):
+                    place = part if isinstance(part, exp.Expr) else node
+                    raise source.unsupported("a name is expected here", place, "write a plain or a quoted `name`")
+
+
+def refuse_lengths(source: SqlText) -> None:
+    """Refuses a cast to VARCHAR(n) or CHAR(n), from which sqlglot drops the length."""
+    for before, kind, after in zip(source.tokens, source.tokens[1:], source.tokens[2:], strict=False):
+        cast = before.token_type in (TokenType.ALIAS, TokenType.DCOLON) and after.token_type == TokenType.L_PAREN
+        if cast and kind.token_type in _TEXTS:
+            name = kind.text.upper()
+            instead = "write CAST(x AS STRING), with SUBSTRING(x, 1, n) if it is to be cut"
+            raise source.unsupported(f"a CAST to {name}(n) is not supported", kind.start, instead)
+
+
+def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
+    """Refuses commas, dots, +, AND, OR, AS, USING, GROUP BY, BETWEEN, CASE and * that miss an operand."""
+    tokens = source.tokens
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
+        after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
+        if _has_gap(token, before, after, tokens[index + 2 : index + 3]):
+            raise source.broken(f"something is missing near {token.text!r}", token.start, _COMPLETE)
+    for word, kind, nodes in (
+        ("BETWEEN", TokenType.AND, (exp.And, exp.Between)),
+        ("CASE", TokenType.THEN, (exp.Case,)),
+    ):
+        written = sum(token.token_type == kind for token in tokens)
+        read = sum(len(node.args.get("ifs") or (1,)) for statement in statements for node in statement.find_all(*nodes))
+        if written != read:
+            raise source.broken(f"something is missing near {word!r}", source.keyword([word]), _COMPLETE)
+
+
+def _has_gap(token: Token, before: TokenType, after: TokenType, later: tuple[Token, ...]) -> bool:
+    match token.token_type:
+        case TokenType.COMMA | TokenType.ALIAS:
+            return before in _OPENS or after in _CLOSES
+        case TokenType.GROUP_BY | TokenType.PLUS:
+            return after in _CLOSES or after == TokenType.SELECT
+        case TokenType.AND | TokenType.OR:
+            return before in _OPENS
+        case TokenType.STAR:
+            return before not in _OPENS | {TokenType.DOT} and after in _CLOSES
+        case TokenType.DOT:
+            return (before in _OPENS and after != TokenType.NUMBER) or after in _CLOSES
+        case TokenType.USING:
+            return after != TokenType.L_PAREN or any(follower.token_type == TokenType.R_PAREN for follower in later)
+    return False

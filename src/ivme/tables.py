@@ -1,0 +1,127 @@
+"""Tables as users declare them: Python values, CREATE TABLE statements, or a file of either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ivme.errors import SchemaError
+from ivme.query.model import Table, table
+from ivme.query.types import Type
+
+Schema = Table | Mapping[str, Any] | Iterable[str]
+"""A table, its columns with their types, or just the names of its columns."""
+
+Tables = Mapping[str, Schema] | Iterable[Table]
+
+_FIELDS = ("columns", "primary_key", "append_only", "static", "rows", "distinct")
+
+
+def read_tables(tables: Tables | None) -> tuple[Table, ...]:
+    """The declared tables; none if the query's own text is all that is known.
+
+    >>> [str(t.columns[0].type) for t in read_tables({"R": {"a": "int"}, "S": ["b", "c"]})]
+    ['int', 'None']
+    """
+    if tables is None:
+        return ()
+    if isinstance(tables, Mapping):
+        return tuple(_declared(name, schema) for name, schema in tables.items())
+    if isinstance(tables, str | bytes) or not isinstance(tables, Iterable):
+        raise SchemaError(f"tables must map names to schemas, or list Table objects; it is {tables!r}")
+    found = tuple(tables)
+    for each in found:
+        if not isinstance(each, Table):
+            raise SchemaError(f"tables must map names to schemas, or list Table objects; {each!r} is none")
+    return found
+
+
+def _declared(name: object, schema: object) -> Table:
+    if not isinstance(name, str):
+        raise SchemaError(f"the name of a table must be a string; it is {name!r}")
+    if isinstance(schema, Table):
+        if schema.name != name:
+            raise SchemaError(f"the table {schema.name} is declared under the name {name}; use one name")
+        return schema
+    if isinstance(schema, Mapping):
+        for column, kind in schema.items():
+            if not isinstance(column, str) or not isinstance(kind, str | Type):
+                raise SchemaError(f"table {name} needs a type for each column, such as 'int'; {column} has {kind!r}")
+        return table(name, schema)
+    if isinstance(schema, str | bytes) or not isinstance(schema, Iterable):
+        raise SchemaError(f"table {name} needs its columns: a mapping to types, or a list of names; it has {schema!r}")
+    columns = tuple(schema)
+    if not all(isinstance(column, str) for column in columns):
+        raise SchemaError(f"table {name} needs the names of its columns as strings; it has {list(columns)!r}")
+    return table(name, columns)
+
+
+def load_tables(path: Path) -> tuple[Table, ...]:
+    """The tables of a file: CREATE TABLE statements in `.sql`; in `.yml`, `.yaml` or `.json` a mapping from names
+    to `columns`, and where it applies `primary_key`, `append_only`, `static`, `rows` and `distinct`."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"the file of tables {path} cannot be read: {error}") from error
+    if path.suffix.lower() == ".sql":
+        from ivme.query.ddl import parse_create_tables
+
+        return parse_create_tables(text)
+    content = _parsed(path, text)
+    if not isinstance(content, Mapping):
+        raise SchemaError(f"{path} must map the names of tables to their columns")
+    return described_tables(content)
+
+
+def described_tables(content: Mapping[Any, Any]) -> tuple[Table, ...]:
+    """The tables that a mapping describes, as a `.yml` or `.json` file holds it."""
+    return tuple(_described(str(name), entry) for name, entry in content.items())
+
+
+def _parsed(path: Path, text: str) -> object:
+    kind = path.suffix.lower()
+    if kind not in (".yml", ".yaml", ".json"):
+        raise SchemaError(f"{path} must be a .sql, .yml or .json file")
+    import yaml
+
+    try:
+        return json.loads(text) if kind == ".json" else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise SchemaError(f"{path} is not valid {kind[1:]}: {error}") from error
+
+
+def _described(name: str, entry: object) -> Table:
+    if not isinstance(entry, Mapping) or "columns" not in entry:
+        raise SchemaError(f"table {name} needs `columns`: a mapping to types, or a list of names")
+    for field in entry:
+        if field not in _FIELDS:
+            raise SchemaError(f"table {name} has an unknown field {field!r}; known are {', '.join(_FIELDS)}")
+    plain = _declared(name, entry["columns"])
+    key = entry.get("primary_key")
+    if key is not None and not isinstance(key, str | list):
+        raise SchemaError(f"the primary_key of table {name} must be a column or a list of columns; it is {key!r}")
+    for field in ("append_only", "static"):
+        if not isinstance(entry.get(field, False), bool):
+            raise SchemaError(f"{field} of table {name} must be true or false; it is {entry[field]!r}")
+    rows, distinct = entry.get("rows"), entry.get("distinct") or {}
+    if not _is_count(rows, optional=True) or not isinstance(distinct, Mapping):
+        raise SchemaError(f"rows of table {name} must be a number, and distinct a mapping from columns to numbers")
+    if not all(plain.column(str(column)) and _is_count(number) for column, number in distinct.items()):
+        raise SchemaError(f"distinct of table {name} must give a number for columns that it has; it is {distinct!r}")
+    return table(
+        name,
+        {column.name: column.type for column in plain.columns if column.type} or plain.column_names,
+        primary_key=key,
+        append_only=entry.get("append_only", False),
+        static=entry.get("static", False),
+        rows=rows,
+        distinct=distinct,
+    )
+
+
+def _is_count(value: object, *, optional: bool = False) -> bool:
+    if value is None:
+        return optional
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,120 @@
+"""A lower bound is claimed where its proof goes through, and nowhere else (erratum 15)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ivme
+from ivme.plan.lower_bound import LowerBound
+from ivme.query.model import Table, table
+
+HARD = "Q(. | .) = R(A), S(A, B), T(B)"
+TRIANGLE = "R(A, B), S(B, C), T(C, A)"
+
+
+def bound_of(text: str, *tables: Table, **options: Any) -> LowerBound | None:
+    return ivme.explain(text, tables or None, **options).lower_bound
+
+
+def claimed(text: str, *tables: Table, **options: Any) -> LowerBound:
+    found = bound_of(text, *tables, **options)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "delay", "source"),
+    [
+        (HARD, "O(N^(1/2-γ)) delay", "003, Theorem 3.11"),
+        ("Q(A | .) = R(A, B), S(B)", "O(N^(1/2-γ)) delay", "003, section 5.6, Corollary 5.34"),
+        (f"Q(. | .) = {TRIANGLE}", " O(1) delay", "003, Proposition 6.8"),
+        (f"Q(B | A) = {TRIANGLE}", "O(N^(1-γ)) delay", "003, Proposition 6.8"),
+        (f"Q(C | A, B) = {TRIANGLE}", "O(N^(1/2-γ)) delay", "003, Proposition 6.8"),
+        (f"Q(A, B, C) = {TRIANGLE}", " O(1) delay", "003, Proposition 6.8"),
+    ],
+)
+def test_each_class_has_the_bound_of_its_proposition(text: str, delay: str, source: str) -> None:
+    found = claimed(text)
+    assert (Fraction(1, 2), source) == (found.exponent, found.source)
+    assert delay in str(found)
+    assert "unless the OMv conjecture fails" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        (HARD, "A and B are crossed: R has A but not B, S has both, T has B but not A"),
+        ("Q(A | .) = R(A, B), S(B)", "B dominates A (R has both, S only B), and A is free and B is bound"),
+        ("Q(A | B) = R(A, B), S(A)", "A dominates B (R has both, S only A), and B is input and A is not"),
+    ],
+)
+def test_the_pattern_to_blame_is_named_in_the_querys_own_names(text: str, pattern: str) -> None:
+    assert pattern == claimed(text).pattern
+
+
+def test_a_query_in_cqap0_needs_no_bound() -> None:
+    assert bound_of("Q(A, B, C) = R(A, B), S(A, C)") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("Q(. | .) = E(A, B), E(B, C), E(C, A)", {}, "E is repeated"),
+        (HARD, {"append_only": "R"}, "R is append-only"),
+        (HARD, {"static": "T"}, "T is static"),
+        ("Q(X, Y) = closure(edge)", {}, "for closures"),
+    ],
+)
+def test_no_bound_is_claimed_where_the_proof_does_not_apply(text: str, options: dict[str, Any], reason: str) -> None:
+    found = ivme.explain(text, **options)
+    assert found.lower_bound is None
+    assert any(note.startswith("no lower bound is claimed") and reason in note for note in found.notes)
+
+
+def test_sums_keep_the_bound() -> None:
+    assert claimed("Q(A, SUM(B) | .) = R(A, B), S(B)").exponent == Fraction(1, 2)
+
+
+def test_a_variable_that_is_free_only_for_our_widths_gives_no_bound() -> None:
+    """Q(.) = R(A, B), S(B) is in CQAP0; that MIN(A) wants A above the bound B is no fact about all algorithms."""
+    found = ivme.explain("Q(MIN(A) | .) = R(A, B), S(B)")
+    assert (found.query_class, found.lower_bound) == ("CQAP1", None)
+
+
+R = table("R", {"a": "int"})
+S = table("S", {"a": "int", "b": "int", "id": "int"})
+T = table("T", {"b": "int"})
+COUNT = "SELECT COUNT(*) FROM R JOIN S ON R.a = S.a JOIN T ON S.b = T.b"
+
+
+@pytest.mark.parametrize(
+    ("where", "tables", "reason"),
+    [
+        (" WHERE S.b IN (1, 2)", (R, S, T), "the filter on b of S"),
+        ("", (R, replace(S, primary_key=("a",)), T), "the primary key of S"),
+        ("", (R, table("S", {"a": "int", "b": "bool"}), table("T", {"b": "bool"})), "two values"),
+    ],
+)
+def test_what_forbids_the_databases_of_the_proof_forbids_the_claim(
+    where: str, tables: tuple[Table, ...], reason: str
+) -> None:
+    found = ivme.explain(COUNT + where, tables)
+    assert found.lower_bound is None
+    assert any(reason in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("where", "tables"),
+    [
+        ("", (R, S, T)),
+        (" WHERE S.id > 3", (R, S, T)),
+        ("", (R, replace(S, primary_key=("a", "b")), T)),
+        ("", (replace(R, primary_key=("a",)), replace(S, primary_key=("id",)), T)),
+    ],
+)
+def test_filters_and_keys_beside_the_pattern_leave_the_claim(where: str, tables: tuple[Table, ...]) -> None:
+    claimed(COUNT + where, *tables)

@@ -1,0 +1,124 @@
+"""The command line prints what the library says, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import ivme
+from ivme.cli import app
+from ivme.gallery import GALLERY
+
+TRIANGLE = "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, input=stdin)
+
+
+def test_a_query_is_explained_as_the_library_does() -> None:
+    result = run("explain", TRIANGLE)
+    assert (0, f"{ivme.explain(TRIANGLE)}\n") == (result.exit_code, result.stdout)
+
+
+def test_a_query_may_come_from_a_file_or_from_stdin(tmp_path: Path) -> None:
+    path = tmp_path / "view.sql"
+    path.write_text("SELECT r.a FROM r WHERE r.b = :b", "utf-8")
+    expected = f"{ivme.explain(path.read_text('utf-8'))}\n"
+    assert expected == run("explain", str(path)).stdout
+    assert expected == run("explain", "-", stdin=path.read_text("utf-8")).stdout
+
+
+def test_a_query_that_is_longer_than_any_file_name_is_a_query() -> None:
+    text = "Q(A) = " + ", ".join(f"{'R' * 100}{i}(A)" for i in range(4))
+    assert run("explain", text).exit_code == 0
+
+
+def test_tables_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "tables.yml"
+    path.write_text("r: {columns: {a: int, b: int}, static: true}", "utf-8")
+    result = run("explain", "SELECT a FROM r", "--tables", str(path))
+    assert result.exit_code == 0
+    assert "leaves out r: a static table does not change" in result.stdout
+
+
+def test_json_is_the_dict_of_the_explanation() -> None:
+    assert ivme.explain(TRIANGLE, epsilon=0.5).to_dict() == json.loads(
+        run("explain", TRIANGLE, "--json", "--epsilon", "1/2").stdout
+    )
+
+
+def test_mermaid_and_program_take_the_place_of_the_text() -> None:
+    assert f"{ivme.explain(TRIANGLE).mermaid()}\n" == run("explain", TRIANGLE, "--mermaid").stdout
+    assert f"{ivme.explain(TRIANGLE).program}\n" == run("explain", TRIANGLE, "--program").stdout
+
+
+def test_a_picture_is_written_beside_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "view.svg"
+    result = run("explain", TRIANGLE, "--svg", str(path))
+    assert f"{ivme.explain(TRIANGLE)}\n" == result.stdout
+    assert ElementTree.fromstring(path.read_text("utf-8")).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_options_reach_the_library() -> None:
+    given = ("--strategy", "classical", "--append-only", "R,S", "--static", "T", "--epsilon", "R=0.5, S=1")
+    found = json.loads(run("explain", TRIANGLE, "--json", *given).stdout)
+    options: dict[str, Any] = {"strategy": "classical", "append_only": ("R", "S"), "static": "T"}
+    assert ivme.explain(TRIANGLE, epsilon={"R": 0.5, "S": 1}, **options).to_dict() == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Q(A) = ",), "expected"),
+        (("SELECT a FROM r LEFT JOIN s ON r.a = s.a",), "Instead"),
+        ((TRIANGLE, "--strategy", "magic"), "there is no strategy 'magic'"),
+        ((TRIANGLE, "--epsilon", "2"), "epsilon must be a number from 0 to 1"),
+        ((TRIANGLE, "--epsilon", "much"), "--epsilon takes a number"),
+        ((TRIANGLE, "--epsilon", "1/0"), "--epsilon takes a number"),
+        ((TRIANGLE, "--static", "X"), "no table of the query"),
+        ((TRIANGLE, "--tables", "no-such-file.yml"), "cannot be read"),
+        ((TRIANGLE, "--svg", "no-such-folder/out.svg"), "cannot be written"),
+        ((TRIANGLE, "--json", "--program"), "exclude each other"),
+        (("Q(X, Y) = closure(edge)", "--program"), "no program to print"),
+    ],
+)
+def test_an_error_goes_to_stderr_with_exit_code_2(arguments: tuple[str, ...], message: str) -> None:
+    result = run("explain", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_demo_shows_every_exhibit_and_a_summary() -> None:
+    result = run("demo")
+    assert result.exit_code == 0, result.stderr
+    assert all(exhibit.title in result.stdout for exhibit in GALLERY)
+    assert "what the gallery shows" in result.stdout
+
+
+def test_the_gallery_has_rules_and_sql_and_classes_from_easy_to_hard() -> None:
+    classes = {ivme.explain(e.query, e.tables or None, **e.options).query_class for e in GALLERY}
+    assert {"CQAP0", "CQAP1", "triangle/C_count", "triangle/C1", "free-connex"} <= classes
+    assert {True, False} == {exhibit.query.startswith("SELECT") for exhibit in GALLERY}
+
+
+def test_help_teaches_with_examples_that_run() -> None:
+    text = run("explain", "--help").stdout
+    examples = [line.strip() for line in text.split("\n") if line.strip().startswith('ivme explain "')]
+    assert len(examples) >= 4
+    for example in examples:
+        query, rest = example.removeprefix('ivme explain "').split('"')
+        assert run("explain", query, *rest.split()).exit_code == 0, example
+
+
+def test_the_version_is_printed_and_the_module_runs() -> None:
+    command = [sys.executable, "-m", "ivme.cli", "--version"]
+    assert f"ivme {ivme.__version__}\n" == subprocess.run(command, capture_output=True, text=True, check=True).stdout
