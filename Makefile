@@ -42,6 +42,7 @@ typecheck: $(STAMP) ## check the types
 bench: $(STAMP) ## measure how update times grow with the data
 	$(BIN)/python -m benchmarks.exponents
 	$(BIN)/python -m benchmarks.order_search
+	$(BIN)/python -m benchmarks.kernel
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -54,7 +54,10 @@ class NativeKernel:
 
     @property
     def operations(self) -> int:
-        """How many elementary operations `pure.Interpreter` would have done so far."""
+        """How many elementary operations `pure.Interpreter` would have done so far.
+
+        A load that only sums read is not consolidated, so that rows which become equal tuples count more than once.
+        """
         return self.kernel.operations
 
     def map(self, name: str) -> NativeMap:
