@@ -7,6 +7,7 @@ import signal
 import threading
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -27,7 +28,16 @@ def test_a_count_that_overflows_is_found_and_rolled_back() -> None:
     one.kernel.verify()
 
 
-def test_an_overflow_is_an_overflow_error() -> None:
+def test_errors_are_our_own_beside_another_extension_of_the_same_kind() -> None:
+    """DuckDB is bound by nanobind too, and translates whatever exceptions it is shown."""
+    duckdb.connect().close()
+    one = OneMap(1)
+    _kernel.limit_allocations(0)
+    try:
+        with pytest.raises(MemoryError):
+            one.insert(np.arange(1000))
+    finally:
+        _kernel.limit_allocations(-1)
     assert issubclass(_kernel.PayloadOverflow, OverflowError)
 
 
