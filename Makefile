@@ -4,7 +4,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long demo lint format typecheck bench docs clean
+.PHONY: help venv test test-long sanitize demo lint format typecheck bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: $(STAMP) ## run the tests, except the long ones
 test-long: $(STAMP) ## run the long tests
 	$(BIN)/python -m pytest -n $(JOBS) -m long
 
+sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
+	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
+
 demo: $(STAMP) ## explain a gallery of views
 	$(BIN)/ivme demo
 
@@ -36,9 +39,11 @@ format: $(STAMP) ## format the code, and mend what ruff can mend
 typecheck: $(STAMP) ## check the types
 	$(BIN)/mypy
 
-bench: $(STAMP) ## measure how update times grow with the data
-	$(BIN)/python -m benchmarks.exponents
-	$(BIN)/python -m benchmarks.order_search
+bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
+	for name in exponents order_search join_count bulk_load access enumerate memory tpch; do \
+		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
+	$(BIN)/python -m benchmarks.kernel
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -8,22 +8,26 @@ from typing import Any
 
 from ivme.algebra.ring import count
 from ivme.engine.indexed_map import IndexedMap
-from ivme.engine.pure import Interpreter
+from ivme.engine.kernel import Kernel, StoredMap
+from ivme.engine.native import NativeKernel
 from ivme.plan.program import Map, Source
 from ivme.query.model import Query
 from tests import oracle
 
 
-def check_maps(query: Query, kernel: Interpreter, database: Mapping[str, Counter[Any]]) -> None:
+def check_maps(query: Query, kernel: Kernel, database: Mapping[str, Counter[Any]]) -> None:
     """Every map but those of a lazy program that nobody has read yet."""
     sources = _sources(kernel)
+    if isinstance(kernel, NativeKernel):
+        kernel.kernel.verify()
     for declared in kernel.program.maps:
         stored = kernel.map(declared.name)
-        check_indexes(stored)
+        if isinstance(stored, IndexedMap):
+            check_indexes(stored)
         assert expected_counts(declared, sources, query, database) == counts(stored), declared.name
 
 
-def counts(stored: IndexedMap) -> dict[Any, int]:
+def counts(stored: StoredMap) -> dict[Any, int]:
     return {key: count(payload) for key, payload in stored.items()}
 
 
@@ -68,7 +72,7 @@ def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) ->
     return tuples
 
 
-def _sources(kernel: Interpreter) -> dict[str, Source]:
+def _sources(kernel: Kernel) -> dict[str, Source]:
     """The sources of all atoms by label, as the program's own map labels name them."""
     labels = {label for declared in kernel.program.maps for label in declared.atoms}
     labels |= {label for declared in kernel.program.maps for label, _ in declared.indicators}
@@ -79,7 +83,7 @@ def check_indexes(stored: IndexedMap) -> None:
     """Each index counts exactly the projections of the entries."""
     for index, groups in stored._indexes.items():
         expected: Counter[Any] = Counter()
-        for row in dict(stored.items()):
+        for row in stored._entries:
             expected[tuple(row[p] for p in index.key), tuple(row[p] for p in index.values)] += 1
         actual = {(key, values): n for key, group in groups.items() for values, n in group.items()}
         assert dict(expected) == actual

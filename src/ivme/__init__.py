@@ -8,14 +8,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ivme.compile import compile_query as _compile_query
 from ivme.errors import IvmeError
 from ivme.plan.explain import Explanation
 from ivme.query.model import Query as _Query
 from ivme.tables import Tables as _Tables
 
-__all__ = ["Explanation", "IvmeError", "__version__", "explain"]
+if TYPE_CHECKING:
+    from ivme.database import Database
+    from ivme.view import View
+
+__all__ = ["Database", "Explanation", "IvmeError", "View", "__version__", "explain"]
 __version__ = "0.1.0"
+
+_LAZY = {"Database": "ivme.database", "View": "ivme.view"}
+"""Names that need Arrow: they are imported when they are first used, so that `ivme explain` starts quickly."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'ivme' has no attribute {name!r}")
 
 
 def explain(query: str | _Query, tables: _Tables | None = None, **options: object) -> Explanation:

@@ -14,6 +14,7 @@ from ivme.errors import PlanError, QueryError
 from ivme.plan.choose import choose
 from ivme.plan.explain import Explanation, explain_choice
 from ivme.plan.options import Options, read_options
+from ivme.plan.plan import Plan
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.rule import parse_rule
 from ivme.structure.classify import Classification, classify
@@ -34,8 +35,12 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
 
     Everything a user may get wrong raises an `IvmeError`.
     """
+    return compile_plan(parse(text, read_tables(tables)), **given)[0]
+
+
+def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
+    """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = parse(text, read_tables(tables))
     query = with_promises(query, options)
     try:
         return _planned(query, options)
@@ -46,7 +51,7 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
         ) from None
 
 
-def _planned(query: Query, options: Options) -> Explanation:
+def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
     plain_structure = cqap_of(query)
     broken = fracture(plain_structure)
@@ -54,7 +59,7 @@ def _planned(query: Query, options: Options) -> Explanation:
     classification = classify_ordered(query, plain)
 
     choice = choose(query, classification, options)
-    return explain_choice(query, broken, classification, plain, choice, options)
+    return explain_choice(query, broken, classification, plain, choice, options), choice.plan
 
 
 def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:

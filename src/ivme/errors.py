@@ -69,5 +69,13 @@ class PlanError(IvmeError):
     """No plan of the strategy that was asked for exists for the query."""
 
 
+class StaleCursor(IvmeError):  # noqa: N818
+    """A result that was being read when the data under it changed; it never gives wrong rows, it says so."""
+
+
+class VerificationError(IvmeError):
+    """A view whose rows are not what its query gives when it is computed from scratch."""
+
+
 class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""

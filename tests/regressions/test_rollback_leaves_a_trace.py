@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.pure import Interpreter
+from ivme.engine.pure import Interpreter, PureKernel
 from ivme.errors import DataError
 from ivme.plan.strategies import plan_with
 from ivme.query.model import Query, table
@@ -37,14 +37,14 @@ def test_a_sum_of_floats_is_what_it_was_after_a_change_that_failed(monkeypatch: 
     kernel.build({"R": {(1, 1, 0.1): 1}, "S": {(1,): 1}})
     before = contents(kernel)
     last = kernel.program.trigger("R").steps[-1]
-    real = Interpreter._delta
+    real = PureKernel._delta
 
-    def failing(self: Interpreter, step: Any, *rest: Any) -> Any:
+    def failing(self: PureKernel, step: Any, *rest: Any) -> Any:
         if step is kernel.program.trigger("R").steps[-2] and step is not last:
             raise DataError("injected")
         return real(self, step, *rest)
 
-    monkeypatch.setattr(Interpreter, "_delta", failing)
+    monkeypatch.setattr(PureKernel, "_delta", failing)
     with pytest.raises(DataError):
         kernel.apply("R", {(1, 1, 1e20): 1})
     assert before == contents(kernel)

@@ -8,24 +8,69 @@ sums ride along in the ring of degree one, (count, s1, ..., sk) with
 so that a sum over a join is the sum of each side times the count of the other. A leaf lifts a row of weight m
 whose lifted values are v1, ..., vk to (m, m·v1, ..., m·vk); each value is lifted by one leaf only. Only the count
 decides whether an entry is there: SUM over {5, -5} is a group with sum 0 (DESIGN section 4).
+
+Other rings are an extension point (003, chapter 9): a `Ring` says how values of variables are lifted to elements, and
+its elements add, multiply and scale themselves. Two are shipped: `covariance` and `relational`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, Self
 
 EXACT = Context(prec=200)
 """Decimal sums are exact: 200 digits hold any 38-digit value times any 64-bit count, added up."""
 
-Payload = int | tuple[Any, ...]
-"""A multiplicity, or a multiplicity followed by sums."""
+
+class Element(ABC):
+    """An element of a user's ring. It never changes; `count` is the multiplicity that it stands for."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The multiplicity; an entry whose count is zero is not there."""
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self: ...
+
+    @abstractmethod
+    def __mul__(self, other: Self) -> Self: ...
+
+    @abstractmethod
+    def scaled(self, factor: int) -> Self:
+        """The sum of `factor` copies; -1 gives the additive inverse."""
+
+
+class Ring(ABC):
+    """A ring of payloads: which variables it lifts, and to what.
+
+    The payload of a result row is the sum, over all assignments of the bound variables, of the products of the lifted
+    values: give `create_view(..., ring=...)` an instance, and `v.items()` pairs each row with its element.
+    """
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[str, ...]:
+        """The query's variables whose values are lifted."""
+
+    @abstractmethod
+    def lift(self, variable: str, value: Any) -> Element:
+        """The element of one value of a variable, with count 1."""
+
+
+Payload = int | tuple[Any, ...] | Element
+"""A multiplicity, a multiplicity followed by sums, or an element of a user's ring."""
 
 
 def add(left: Payload, right: Payload) -> Payload:
     """The sum of two payloads of one kind."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return tuple(_plus(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, Element) and isinstance(right, Element):
+        return left + right
     assert isinstance(left, int)
     assert isinstance(right, int)
     return left + right
@@ -38,23 +83,42 @@ def multiply(left: Payload, right: Payload) -> Payload:
     ((6, 30, 14), (4, 20))
     """
     if isinstance(left, int):
-        if isinstance(right, int):
-            return left * right
-        return tuple(_times(left, value) for value in right)
+        return _scaled(right, left)
     if isinstance(right, int):
-        return tuple(_times(right, value) for value in left)
+        return _scaled(left, right)
+    if isinstance(left, Element) and isinstance(right, Element):
+        return left * right
+    assert isinstance(left, tuple)
+    assert isinstance(right, tuple)
     c, d = left[0], right[0]
     return (c * d, *(_plus(_times(c, b), _times(d, a)) for a, b in zip(left[1:], right[1:], strict=True)))
 
 
+def _scaled(payload: Payload, factor: int) -> Payload:
+    if isinstance(payload, int):
+        return payload * factor
+    if isinstance(payload, Element):
+        return payload.scaled(factor)
+    return tuple(_times(factor, value) for value in payload)
+
+
 def count(payload: Payload) -> int:
     """The multiplicity in a payload."""
-    return payload if isinstance(payload, int) else payload[0]
+    if isinstance(payload, int):
+        return payload
+    return payload.count if isinstance(payload, Element) else payload[0]
+
+
+def is_nothing(payload: Payload) -> bool:
+    """Whether a change with this payload changes nothing. An element is kept unless it is equal to its own zero."""
+    if isinstance(payload, Element):
+        return payload.count == 0 and payload == payload.scaled(0)
+    return not any(payload) if isinstance(payload, tuple) else payload == 0
 
 
 def negate(payload: Payload) -> Payload:
     """The additive inverse."""
-    return -payload if isinstance(payload, int) else tuple(-value for value in payload)
+    return _scaled(payload, -1)
 
 
 def lift(weight: int, values: tuple[Any, ...]) -> Payload:

@@ -7,7 +7,7 @@ whose dead entries are dropped when they surface.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -16,6 +16,14 @@ from ivme.algebra.ring import Payload, add, count
 from ivme.engine.kernel import Row
 from ivme.errors import DataError
 from ivme.plan.program import Index, Map
+
+
+class CheckError(Exception):
+    """An entry whose count would break its map's check; the runtime turns it into an error that names the row."""
+
+    def __init__(self, check: str, key: Row, before: int, after: int) -> None:
+        super().__init__(check, key, before, after)
+        self.check, self.key, self.before, self.after = check, key, before, after
 
 
 @dataclass(slots=True)
@@ -32,12 +40,24 @@ Journal = list[tuple["IndexedMap", Row, Payload | None]]
 class IndexedMap:
     """The contents of one declared map. An entry whose count is zero is absent."""
 
-    def __init__(self, declared: Map, tally: Tally) -> None:
+    def __init__(
+        self,
+        declared: Map,
+        tally: Tally,
+        sort_keys: Mapping[str, Callable[[Any], Any]] | None = None,
+        null: Any = None,
+    ) -> None:
         self.declared = declared
         self.tally = tally
+        self._sort_keys = sort_keys or {}
+        self._null = null
         self._entries: dict[Row, Payload] = {}
         self._indexes: dict[Index, dict[Row, dict[Row, int]]] = {index: {} for index in declared.indexes}
         self._ordered: dict[Index, dict[Row, _Extremes]] = {index: {} for index in declared.sorted_by}
+
+    def emptied(self, tally: Tally) -> IndexedMap:
+        """An empty map of the same kind."""
+        return IndexedMap(self.declared, tally, self._sort_keys, self._null)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -57,12 +77,29 @@ class IndexedMap:
         for ordered in self._ordered.values():
             ordered.clear()
 
-    def add_all(self, delta: Mapping[Row, Payload], journal: Journal | None = None) -> None:
-        """Adds a delta; the journal learns what each entry was before."""
+    def extend(self, declared: Map) -> None:
+        """Adds the indexes of the declaration that this map does not have yet, and fills them."""
+        indexes = [index for index in declared.indexes if index not in self._indexes]
+        ordered = [index for index in declared.sorted_by if index not in self._ordered]
+        for index in indexes:
+            self._indexes[index] = {}
+        for index in ordered:
+            self._ordered[index] = {}
+        for row in self._entries:
+            self._reindex(row, 1, indexes)
+            self._reorder(row, 1, ordered)
+
+    def add_all(self, delta: Mapping[Row, Payload], journal: Journal | None = None, check: str = "") -> None:
+        """Adds a delta; the journal learns what each entry was before.
+
+        With a check, raises `CheckError` at the first entry whose count would be below zero, or not 0 or 1.
+        """
         for key, payload in delta.items():
             self.tally.operations += 1
             old = self._entries.get(key)
             total = payload if old is None else add(old, payload)
+            if check and (count(total) < 0 or (check == "unique" and count(total) > 1)):
+                raise CheckError(check, key, 0 if old is None else count(old), count(total))
             if journal is not None:
                 journal.append((self, key, old))
             self.put(key, total if count(total) else None)
@@ -71,15 +108,16 @@ class IndexedMap:
         """Sets or removes an entry; indexes follow where it appears or disappears."""
         old = self._entries.get(key)
         if (old is None) != (payload is None):
-            self._reorder(key, 1 if old is None else -1)
-            self._reindex(key, 1 if old is None else -1)
+            self._reorder(key, 1 if old is None else -1, self._ordered)
+            self._reindex(key, 1 if old is None else -1, self._indexes)
         if payload is None:
             self._entries.pop(key, None)
         else:
             self._entries[key] = payload
 
-    def _reindex(self, row: Row, change: int) -> None:
-        for index, groups in self._indexes.items():
+    def _reindex(self, row: Row, change: int, indexes: Iterable[Index]) -> None:
+        for index in indexes:
+            groups = self._indexes[index]
             key, values = _pick(row, index.key), _pick(row, index.values)
             group = groups.setdefault(key, {})
             support = group.get(values, 0) + change
@@ -90,19 +128,26 @@ class IndexedMap:
                 if not group:
                     del groups[key]
 
-    def _reorder(self, row: Row, change: int) -> None:
+    def _reorder(self, row: Row, change: int, indexes: Iterable[Index]) -> None:
         """A value that some ordered index cannot compare is refused before any of them changes."""
-        groups = [(index, _pick(row, index.key), row[index.values[0]]) for index in self._ordered]
-        groups = [(index, key, value) for index, key, value in groups if value is not None]
-        for index, key, value in groups if change > 0 else ():
+        groups = [(i, _pick(row, i.key), self._ranked(i, row[i.values[0]])) for i in indexes]
+        groups = [(index, key, ranked) for index, key, ranked in groups if ranked is not None]
+        for index, key, ranked in groups if change > 0 else ():
             if key in self._ordered[index]:
-                self._ordered[index][key].check(value)
-        for index, key, value in groups:
+                self._ordered[index][key].check(ranked)
+        for index, key, ranked in groups:
             ordered = self._ordered[index]
             if change > 0:
-                ordered.setdefault(key, _Extremes()).push(value)
-            elif ordered[key].drop(value) == 0:
+                ordered.setdefault(key, _Extremes()).push(ranked)
+            elif ordered[key].drop(ranked) == 0:
                 del ordered[key]
+
+    def _ranked(self, index: Index, value: Any) -> Any:
+        """The value, behind its rank where it does not sort by itself; None for NULL."""
+        if value == self._null:
+            return None
+        sort_key = self._sort_keys.get(self.declared.schema[index.values[0]])
+        return value if sort_key is None else (sort_key(value), value)
 
     def size(self, index: Index, key: Row) -> int:
         """How many matches a key has, in O(1)."""
@@ -130,9 +175,12 @@ class IndexedMap:
         self.tally.operations += 1
         if function == "count_distinct":
             group = self._indexes[index].get(key, {})
-            return len(group) - ((None,) in group)
+            return len(group) - ((self._null,) in group)
         extremes = self._ordered[index].get(key)
-        return None if extremes is None else extremes.first(function)
+        if extremes is None:
+            return None
+        first = extremes.first(function)
+        return first[1] if self.declared.schema[index.values[0]] in self._sort_keys else first
 
 
 class _Extremes:

@@ -1,4 +1,4 @@
-"""What every kernel offers: the protocol behind which `pure` and, later, the compiled kernel stand.
+"""What every kernel offers: the protocol behind which `pure` and `native` stand.
 
 A kernel runs a `Program` and knows nothing about queries. It owns the program's maps and changes them only through
 triggers and the bulk build; a change that fails leaves no trace.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ivme.algebra.ring import Payload, add, lift
+from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply
 from ivme.engine.indexed_map import Tally
 from ivme.engine.kernel import Changes, Row
 from ivme.plan.program import Lift, Source
@@ -13,8 +13,11 @@ from ivme.query.expression import ColumnRef, Expression, evaluate
 from ivme.query.model import Constant
 
 
-def load(source: Source, changes: Changes, tally: Tally) -> dict[Row, Payload]:
-    """The delta of a leaf: rows that pass, each as a tuple over the source's schema, consolidated."""
+def load(source: Source, changes: Changes, tally: Tally, ring: Ring | None = None) -> dict[Row, Payload]:
+    """The delta of a leaf: rows that pass, each as a tuple over the source's schema, consolidated.
+
+    With a ring, payloads are products of its lifted values in place of the sums that the source asks for.
+    """
     read = reader(source)
     delta: dict[Row, Payload] = {}
     for row, weight in changes.items():
@@ -22,26 +25,36 @@ def load(source: Source, changes: Changes, tally: Tally) -> dict[Row, Payload]:
         values = read(row)
         if values is None or weight == 0:
             continue
-        lifted = lift(weight, tuple(_lifted(slot, values) for slot in source.lifts)) if source.lifts else weight
+        lifted = _payload(source, values, weight, ring) if source.lifts else weight
         old = delta.get(values)
         delta[values] = lifted if old is None else add(old, lifted)
-    return {values: payload for values, payload in delta.items() if payload != 0 and any(_slots(payload))}
+    return {values: payload for values, payload in delta.items() if not is_nothing(payload)}
+
+
+def _payload(source: Source, values: Row, weight: int, ring: Ring | None) -> Payload:
+    if ring is None:
+        return lift(weight, tuple(_lifted(slot, values) for slot in source.lifts))
+    payload: Payload = weight
+    for slot in source.lifts:
+        if slot is not None:
+            payload = multiply(payload, ring.lift(source.atom.variables[slot.column], values[slot.column]))
+    return payload
 
 
 def reader(source: Source) -> Callable[[Row], Row | None]:
     """A function from a row of the relation to the tuple it stands for, or None if it does not pass."""
     atom = source.atom
-    getters = [_getter(column, source.row) for column in atom.columns]
+    getters = [getter(column, source.row) for column in atom.columns]
     first = {variable: atom.terms.index(variable) for variable in atom.variables}
     repeats = [(i, first[t]) for i, t in enumerate(atom.terms) if isinstance(t, str) and first[t] != i]
     constants = [(i, t.value) for i, t in enumerate(atom.terms) if isinstance(t, Constant)]
     positions = [first[variable] for variable in atom.variables]
-    where = None if atom.where is None else _getter(atom.where, source.row)
+    where = None if atom.where is None else getter(atom.where, source.row)
 
     def read(row: Row) -> Row | None:
         if where is not None and where(row) is not True:
             return None
-        values = [getter(row) for getter in getters]
+        values = [get(row) for get in getters]
         if any(values[i] is None or values[i] != constant for i, constant in constants):
             return None
         if any(values[i] != values[j] for i, j in repeats):
@@ -52,7 +65,8 @@ def reader(source: Source) -> Callable[[Row], Row | None]:
     return read
 
 
-def _getter(expression: Expression, columns: tuple[str, ...]) -> Callable[[Row], Any]:
+def getter(expression: Expression, columns: tuple[str, ...]) -> Callable[[Row], Any]:
+    """A function from a row with these columns to the value of an expression."""
     names = [column.lower() for column in columns]
     if isinstance(expression, ColumnRef):
         position = names.index(expression.name.lower())
@@ -65,7 +79,3 @@ def _lifted(slot: Lift | None, values: Row) -> Any:
     if slot is None or values[slot.column] is None:
         return 0
     return 1 if slot.function == "count" else values[slot.column]
-
-
-def _slots(payload: Payload) -> tuple[Any, ...]:
-    return payload if isinstance(payload, tuple) else (payload,)

@@ -6,11 +6,11 @@ each look-up, each entry visited and each entry changed, so that a benchmark can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from ivme.algebra.ring import Payload, add, count, multiply
+from ivme.algebra.ring import Payload, Ring, add, count, is_nothing, multiply
 from ivme.engine.enumerate import enumerate_items
 from ivme.engine.indexed_map import IndexedMap, Journal, Tally
 from ivme.engine.kernel import Changes, Row
@@ -20,88 +20,89 @@ from ivme.plan import program as ir
 Delta = dict[Row, Payload]
 
 
-class Interpreter:
-    """Runs a program on maps of its own."""
+Emitted = dict[str, list[tuple[tuple[str, ...], Delta]]]
+"""For each view that somebody follows, the deltas of its result with their schemas."""
 
-    def __init__(self, program: ir.Program) -> None:
-        self.program = program
-        self._tally = Tally()
-        self._maps = {declared.name: IndexedMap(declared, self._tally) for declared in program.maps}
-        self._derived = [m for m in self._maps.values() if m.declared.role not in ("leaf", "support")]
-        self._stale = program.lazy
+
+class PureKernel:
+    """Maps, and the steps that change them. Between `begin` and `commit` every change is journalled."""
+
+    def __init__(self, null: Any = None) -> None:
+        self.tally = Tally()
+        self.maps: dict[str, IndexedMap] = {}
+        self._null = null
+        self._journal: Journal | None = None
+
+    def install(self, maps: Iterable[ir.Map], sort_keys: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+        """Adds maps that are not there yet, and indexes to those that are.
+
+        `sort_keys` are for variables whose values (or codes) do not sort by themselves.
+        """
+        for declared in maps:
+            if declared.name in self.maps:
+                self.maps[declared.name].extend(declared)
+            else:
+                self.maps[declared.name] = IndexedMap(declared, self.tally, sort_keys, self._null)
 
     @property
-    def operations(self) -> int:
-        """How many elementary operations have been done so far."""
-        return self._tally.operations
+    def in_transaction(self) -> bool:
+        return self._journal is not None
 
-    def map(self, name: str) -> IndexedMap:
-        return self._maps[name]
+    @property
+    def journal(self) -> Journal | None:
+        """What has changed since `begin`; None outside of a transaction."""
+        return self._journal
 
-    def apply(self, relation: str, changes: Changes) -> None:
-        """Runs the trigger of a relation; on any error every map is as it was."""
-        self._run(self.program.trigger(relation).steps, {relation: changes})
-        self._stale = self.program.lazy
+    def begin(self) -> None:
+        """From here on `rollback` undoes everything."""
+        self._journal = []
 
-    def build(self, database: Mapping[str, Changes]) -> None:
-        """Fills the empty maps from whole tables, each view once; a lazy program only takes the tables."""
-        if self.program.lazy:
-            self._run(tuple(step for trigger in self.program.triggers for step in trigger.steps), database)
-        else:
-            self._run(self.program.build, database)
-        self._stale = self.program.lazy
+    def commit(self) -> None:
+        self._journal = None
 
-    def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
-        """Enumerates an access request; see `enumerate`."""
-        self._refresh()
-        return enumerate_items(self.program.enumeration, self._maps, inputs)
+    def rollback(self) -> None:
+        """Puts every entry back as it was at `begin`."""
+        for stored, key, old in reversed(self._journal or []):
+            stored.put(key, old)
+        self._journal = None
 
-    def _refresh(self) -> None:
-        """Strategy `recompute`: builds all views anew if a table changed since the last read."""
-        if self._stale:
-            for stored in self._derived:
-                stored.clear()
-            self._run(self.program.build, {})
-            self._stale = False
-
-    def _run(self, steps: tuple[ir.Step, ...], changes: Mapping[str, Changes]) -> None:
+    def execute(self, steps: Iterable[ir.Step], loaded: Callable[[ir.Source], Delta]) -> Emitted:
+        """Runs steps; `loaded` gives the delta of a source."""
         deltas: dict[str, Delta] = {}
         schemas: dict[str, tuple[str, ...]] = {}
-        journal: Journal = []
-        try:
-            for step in steps:
-                if isinstance(step, ir.Add):
-                    self._maps[step.map].add_all(deltas[step.origin], journal)
-                else:
-                    deltas[step.target] = self._delta(step, changes, deltas, schemas)
-                    schemas[step.target] = step.schema
-        except BaseException:
-            for stored, key, old in reversed(journal):
-                stored.put(key, old)
-            raise
+        emitted: Emitted = {}
+        for step in steps:
+            if isinstance(step, ir.Add):
+                self.maps[step.map].add_all(deltas[step.origin], self._journal, step.check)
+            elif isinstance(step, ir.Emit):
+                emitted.setdefault(step.view, []).append((schemas[step.origin], deltas[step.origin]))
+            else:
+                deltas[step.target] = self._delta(step, loaded, deltas, schemas)
+                schemas[step.target] = step.schema
+        return emitted
 
     def _delta(
         self,
         step: ir.Load | ir.Scan | ir.Rename | ir.Join | ir.Project | ir.Exists | ir.Filter,
-        changes: Mapping[str, Changes],
+        loaded: Callable[[ir.Source], Delta],
         deltas: dict[str, Delta],
         schemas: dict[str, tuple[str, ...]],
     ) -> Delta:
         match step:
             case ir.Load(_, source):
-                return load(source, changes.get(source.atom.relation, {}), self._tally)
+                return loaded(source)
             case ir.Scan(_, name, _, indicator):
-                entries = self._maps[name].items()
+                entries = self.maps[name].items()
                 return {key: 1 for key, _ in entries} if indicator else dict(entries)
             case ir.Rename(_, origin, _):
                 return deltas[origin]
             case ir.Project(_, origin, schema):
                 return self._project(deltas[origin], picker(schemas[origin], schema))
             case ir.Exists(_, origin, name, _):
-                return self._presence(deltas[origin], self._maps[name])
+                return self._presence(deltas[origin], self.maps[name])
             case ir.Filter(_, origin, read, present, _):
                 key = picker(schemas[origin], tuple(v for v in read.variables if v is not None))
-                wanted = self._maps[read.map]
+                wanted = self.maps[read.map]
                 return {t: p for t, p in deltas[origin].items() if (wanted.get(key(t)) is not None) == present}
             case ir.Join(_, origin, reads, schema, _):
                 readers = [self._reader(read, schemas[origin], schema, deltas) for read in reads]
@@ -111,7 +112,7 @@ class Interpreter:
     def _project(self, delta: Delta, pick: Callable[[Row], Row]) -> Delta:
         result: Delta = {}
         for key, payload in delta.items():
-            self._tally.operations += 1
+            self.tally.operations += 1
             accumulate(result, pick(key), payload)
         return result
 
@@ -128,9 +129,9 @@ class Interpreter:
     def _reader(
         self, read: ir.Read, known: tuple[str, ...], schema: tuple[str, ...], deltas: dict[str, Delta]
     ) -> _Reader:
-        stored: IndexedMap | Overlay = self._maps[read.map]
+        stored: IndexedMap | Overlay = self.maps[read.map]
         if read.pending is not None:
-            stored = Overlay(self._maps[read.map], deltas[read.pending])
+            stored = Overlay(self.maps[read.map], deltas[read.pending])
         return _Reader(read, stored, known, schema)
 
     def _look_up(self, delta: Delta, readers: list[_Reader]) -> Delta:
@@ -147,11 +148,79 @@ class Interpreter:
         for key, payload in delta.items():
             smallest = min(readers, key=lambda reader: reader.size(key))
             for values in smallest.matches(key):
-                self._tally.operations += 1
+                self.tally.operations += 1
                 joined = _joined(key + values, payload, readers)
                 if joined is not None:
                     result[key + values] = joined
         return result
+
+
+class Interpreter:
+    """One view's program on maps of its own, fed with the rows of its tables."""
+
+    def __init__(self, program: ir.Program, ring: Ring | None = None) -> None:
+        self.program = program
+        self._ring = ring
+        self.kernel = PureKernel()
+        self.kernel.install(program.maps)
+        self._derived = [m for m in self.kernel.maps.values() if m.declared.role not in ("leaf", "support")]
+        self._stale = program.lazy
+
+    @property
+    def operations(self) -> int:
+        """How many elementary operations have been done so far."""
+        return self.kernel.tally.operations
+
+    def map(self, name: str) -> IndexedMap:
+        return self.kernel.maps[name]
+
+    def apply(self, relation: str, changes: Changes) -> None:
+        """Runs the trigger of a relation; on any error every map is as it was."""
+        self._run(self.program.trigger(relation).steps, {relation: changes})
+        self._stale = self.program.lazy
+
+    def stage(self, relation: str, changes: Changes) -> None:
+        """Runs the trigger of a relation as part of a transaction that the caller ends."""
+        if not self.kernel.in_transaction:
+            self.kernel.begin()
+        self.kernel.execute(self.program.trigger(relation).steps, self._loader({relation: changes}))
+        self._stale = self.program.lazy
+
+    def build(self, database: Mapping[str, Changes]) -> None:
+        """Fills the empty maps from whole tables, each view once; a lazy program only takes the tables."""
+        if self.program.lazy:
+            self._run(tuple(step for trigger in self.program.triggers for step in trigger.steps), database)
+        else:
+            self._run(self.program.build, database)
+        self._stale = self.program.lazy
+
+    def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
+        """Enumerates an access request; see `enumerate`."""
+        self._refresh()
+        return enumerate_items(self.program.enumeration, self.kernel.maps, inputs)
+
+    def _refresh(self) -> None:
+        """Strategy `recompute`: builds all views anew if a table changed since the last read."""
+        if self._stale:
+            for stored in self._derived:
+                stored.clear()
+            self._run(self.program.build, {})
+            self._stale = False
+
+    def _loader(self, changes: Mapping[str, Changes]) -> Callable[[ir.Source], Delta]:
+        def loaded(source: ir.Source) -> Delta:
+            return load(source, changes.get(source.atom.relation, {}), self.kernel.tally, self._ring)
+
+        return loaded
+
+    def _run(self, steps: tuple[ir.Step, ...], changes: Mapping[str, Changes]) -> None:
+        self.kernel.begin()
+        try:
+            self.kernel.execute(steps, self._loader(changes))
+        except BaseException:
+            self.kernel.rollback()
+            raise
+        self.kernel.commit()
 
 
 def _joined(key: Row, payload: Payload, readers: list[_Reader]) -> Payload | None:
@@ -166,18 +235,22 @@ def _joined(key: Row, payload: Payload, readers: list[_Reader]) -> Payload | Non
 
 
 class Overlay:
-    """A map together with a delta that it does not hold yet."""
+    """A map together with a delta that it does not hold yet.
+
+    The delta's keys are indexed whatever they carry: one whose count is zero still changes the sums of an entry.
+    """
 
     def __init__(self, stored: IndexedMap, pending: Delta) -> None:
         self._stored = stored
-        self._pending = IndexedMap(stored.declared, stored.tally)
-        self._pending.add_all(pending)
+        self._change = pending
+        self._pending = stored.emptied(stored.tally)
+        self._pending.add_all(dict.fromkeys(pending, 1))
 
     def get(self, key: Row) -> Payload | None:
-        old, change = self._stored.get(key), self._pending.get(key)
-        if old is None or change is None:
-            return change if old is None else old
-        total = add(old, change)
+        old, changed = self._stored.get(key), self._pending.get(key)
+        if changed is None:
+            return old
+        total = self._change[key] if old is None else add(old, self._change[key])
         return total if count(total) else None
 
     def size(self, index: ir.Index, key: Row) -> int:
@@ -234,7 +307,7 @@ def accumulate(delta: Delta, key: Row, payload: Payload) -> None:
     """Adds a payload to a delta's entry; an entry whose payload is all zero goes away."""
     old = delta.get(key)
     total = payload if old is None else add(old, payload)
-    if total == 0 or (isinstance(total, tuple) and not any(total)):
+    if is_nothing(total):
         delta.pop(key, None)
     else:
         delta[key] = total

@@ -1,4 +1,4 @@
-"""From a `Blueprint` to a `Program`: triggers, the bulk build, the enumeration.
+"""From blueprints to a `Program`: triggers, the bulk build, the enumeration.
 
 Within one trigger the occurrences of the changed relation are propagated one after the other; those before the
 current one are read with their new contents and those after it with the old (SEEDS.md). A map that several of
@@ -8,46 +8,39 @@ delta as `pending`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from ivme.plan import program as ir
-from ivme.plan.blueprint import Blueprint, Definition, IndicatorLeaf, Leaf, Node, Propagation, Rule, View, liveness
+from ivme.plan.blueprint import (
+    Blueprint,
+    Definition,
+    IndicatorLeaf,
+    Leaf,
+    Node,
+    Propagation,
+    Reference,
+    Rule,
+    View,
+    referred,
+)
+from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.join import Extension, extensions
 from ivme.plan.leaf_deltas import LeafDeltas
-from ivme.plan.storage import MapKey, Storage
+from ivme.plan.prune import without_dead_steps
+from ivme.plan.storage import Existing, MapKey, Storage
 from ivme.structure.hypergraph import Edge
-
-_Definitions = Mapping[View, Definition]
 
 
 def assemble(blueprint: Blueprint) -> ir.Program:
-    """The program of a blueprint; what nobody reads is neither stored nor computed."""
-    assembly = _Assembly(blueprint)
-    relations = dict.fromkeys(source.atom.relation for _, source in blueprint.leaves.sources)
-    triggers = tuple(ir.Trigger(relation, _used(list(assembly.trigger(relation)))) for relation in relations)
-    build = _used(list(assembly.build(relations)))
-    enumeration = assembly.enumeration()
+    """The program of one view; what nobody reads is neither stored nor computed."""
+    assembly = Assembly(catalog_of({"": blueprint}))
+    triggers = tuple(ir.Trigger(relation, assembly.trigger(relation)) for relation in assembly.relations)
+    build = assembly.build("") if blueprint.lazy else assembly.fill(frozenset()) + assembly.build("")
+    enumeration = assembly.enumeration("")
     maps = assembly.storage.maps()
     return ir.Program(blueprint.leaves.sources, maps, triggers, build, enumeration, lazy=blueprint.lazy)
-
-
-def _used(steps: list[ir.Step]) -> tuple[ir.Step, ...]:
-    """The steps without those whose result nobody uses; a sum of a sum is taken in one step."""
-    sums = {step.target: step.origin for step in steps if isinstance(step, ir.Project)}
-    kept: list[ir.Step] = []
-    wanted: set[str] = set()
-    uses = Counter(step.origin for step in steps if not isinstance(step, ir.Load | ir.Scan))
-    for step in reversed(steps):
-        if isinstance(step, ir.Project) and uses[step.origin] == 1 and step.origin in sums:
-            step = replace(step, origin=sums[step.origin])
-        if isinstance(step, ir.Add) or step.target in wanted:
-            kept.append(step)
-            wanted.update([] if isinstance(step, ir.Load | ir.Scan) else [step.origin])
-            wanted.update(read.pending for read in (step.reads if isinstance(step, ir.Join) else ()) if read.pending)
-    return tuple(reversed(kept))
 
 
 @dataclass(slots=True)
@@ -60,35 +53,43 @@ class _Delta:
     fixed: frozenset[str]
 
 
-class _Assembly:
-    """The state of one assembly: registers, maps, and memoised exponents."""
+class Assembly:
+    """The programs of a catalog under construction. `existing` are maps that are there already, by key."""
 
-    def __init__(self, blueprint: Blueprint) -> None:
-        self.blueprint = blueprint
-        self.storage = Storage(blueprint)
-        alive = liveness(blueprint)
-        self.live, self.stored = alive.views, self._with_supported_leaves(alive.stored, alive.views)
+    def __init__(self, catalog: Catalog, existing: Existing | None = None, prefix: str = "") -> None:
+        self.catalog = catalog
+        self.storage = Storage(catalog, existing, prefix)
+        alive = catalog.liveness()
+        self._live = alive.views
+        self.stored = self._with_supports(alive.stored)
+        self._stored_keys = frozenset(self.storage.key(node) for node in self.stored)
         self._registers = 0
 
-    def _with_supported_leaves(self, stored: frozenset[Node], live: frozenset[View]) -> frozenset[Node]:
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that some view reads."""
+        return tuple(dict.fromkeys(source.atom.relation for source in self.catalog.sources.values()))
+
+    def _with_supports(self, stored: frozenset[Node]) -> tuple[Node, ...]:
         """Indicators judge presence in the whole leaf and in their support, so both are stored."""
-        propagated = {p.use for p in self.blueprint.propagations if any(rule.view in live for rule in p.rules)}
+        propagations = [p for b in self.catalog.blueprints.values() if not b.lazy for p in b.propagations]
+        propagated = {p.use for p in propagations if any(rule.view in self._live for rule in p.rules)}
         indicators = {node for node in stored | propagated if isinstance(node, IndicatorLeaf)}
-        return stored | indicators | {Leaf(i.label, self.blueprint.source(i.label).schema) for i in indicators}
+        leaves = {Leaf(i.label, self.catalog.source(i.label).schema) for i in indicators}
+        return tuple(sorted(stored | indicators | leaves, key=_rank))
 
     def _register(self) -> str:
         self._registers += 1
         return f"d{self._registers}"
 
     def _relation(self, node: Leaf | IndicatorLeaf) -> str:
-        return self.blueprint.source(node.label).atom.relation
+        return self.catalog.source(node.label).atom.relation
 
-    def _leaf_deltas(self, relation: str) -> LeafDeltas:
+    def _leaf_deltas(self, relation: str, origins: Iterable[Node] = ()) -> LeafDeltas:
         """The deltas of the leaves that are stored or that set off a propagation."""
-        origins = [r.origin for p in self.blueprint.propagations for r in p.rules if r.view in self.live]
-        used = set(self.stored) | set(origins)
+        used = {referred(node) for node in (*self.stored, *origins)}
         nodes = [n for n in used if not isinstance(n, View) and self._relation(n) == relation]
-        labels = self.blueprint.labels
+        labels = self.catalog.labels
         nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), labels.index(n.label), -len(n.schema), n.schema))
         return LeafDeltas(self.storage, nodes, self._register)
 
@@ -114,41 +115,70 @@ class _Assembly:
 
     # Triggers
 
-    def trigger(self, relation: str) -> Iterator[ir.Step]:
+    def trigger(self, relation: str) -> tuple[ir.Step, ...]:
         """The steps of a relation's trigger."""
-        leaves = self._leaf_deltas(relation)
-        yield from leaves.steps(self.stored)
-        if self.blueprint.lazy:
-            yield from leaves.commit(lambda _: True)
-            return
-        affected = [p for p in self.blueprint.propagations if self._relation(p.use) == relation]
-        affected = [Propagation(p.use, tuple(r for r in p.rules if r.view in self.live)) for p in affected]
+        return without_dead_steps(list(self._trigger(relation)))
+
+    def _trigger(self, relation: str) -> Iterator[ir.Step]:
+        affected = [
+            Propagation(p.use, tuple(rule for rule in p.rules if rule.view in self._live))
+            for p in self.catalog.propagations(relation)
+        ]
+        leaves = self._leaf_deltas(relation, [rule.origin for p in affected for rule in p.rules])
+        yield from leaves.steps(self._stored_keys)
         versions = _Versions(self.storage, affected)
+        shared: dict[MapKey, _Delta] = {}
         for k, propagation in enumerate(affected):
             yield from leaves.commit(partial(versions.is_new, at=k))
-            yield from self._propagate(propagation, k, versions, leaves)
+            yield from self._propagate(propagation, k, versions, leaves, shared)
         yield from leaves.commit(lambda _: True)
 
-    def _propagate(self, use: Propagation, k: int, versions: _Versions, leaves: LeafDeltas) -> Iterator[ir.Step]:
+    def _propagate(
+        self,
+        use: Propagation,
+        k: int,
+        versions: _Versions,
+        leaves: LeafDeltas,
+        shared: dict[MapKey, _Delta],
+    ) -> Iterator[ir.Step]:
+        """Runs the rules of one use. A shared view has no indicators and one occurrence of the relation below it, so
+        the first of its owners to come brings it up to date, and the others take the same delta."""
         deltas: dict[Node, _Delta] = {}
         for rule in use.rules:
-            if isinstance(rule.origin, View):
-                origin = deltas[rule.origin]
-                delta = _Delta(origin.name, origin.schema, origin.edges, origin.fixed)
+            key = self.storage.key(rule.view)
+            if key in shared:
+                delta = self._again(shared[key], rule.view)
+                yield ir.Rename(delta.name, shared[key].name, delta.schema)
             else:
-                name, steps = leaves.origin(rule.origin)
+                delta, steps = self._origin(rule, deltas, leaves, use)
                 yield from steps
-                delta = _Delta(
-                    name, self.storage.variables(rule.origin), self.storage.edges(rule.origin), self._fixed(use)
-                )
-            pending = {sibling: leaves.change(sibling) for sibling in versions.pending(rule, k)}
-            yield from self._apply(rule, delta, pending)
+                pending = {sibling: leaves.change(sibling) for sibling in versions.pending(rule, k)}
+                yield from self._apply(rule, delta, pending)
+                shared.update({} if self.storage.is_private(rule.view) else {key: delta})
             deltas[rule.view] = delta
+            yield from self._emitted(rule.view, delta)
 
-    def _fixed(self, use: Propagation) -> frozenset[str]:
-        """The variables whose values an update of this use fixes."""
-        node = use.use
-        return frozenset(self.blueprint.source(node.label).schema if isinstance(node, Leaf) else node.schema)
+    def _again(self, delta: _Delta, view: View) -> _Delta:
+        """The delta of an equal view under this view's names."""
+        names = dict(zip(delta.schema, self.storage.variables(view), strict=True))
+        edges = frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in delta.edges)
+        fixed = frozenset(names.get(variable, variable) for variable in delta.fixed)
+        return _Delta(self._register(), self.storage.variables(view), edges | self.storage.edges(view), fixed)
+
+    def _origin(
+        self, rule: Rule, deltas: Mapping[Node, _Delta], leaves: LeafDeltas, use: Propagation
+    ) -> tuple[_Delta, list[ir.Step]]:
+        node = referred(rule.origin)
+        if isinstance(node, View):
+            delta = deltas[node]
+            return _Delta(delta.name, delta.schema, delta.edges, delta.fixed), []
+        name, steps = leaves.origin(rule.origin)
+        fixed = self.catalog.source(node.label).schema if isinstance(use.use, Leaf) else use.use.schema
+        if isinstance(rule.origin, Reference):
+            names = dict(zip(node.schema, rule.origin.schema, strict=True))
+            fixed = tuple(names.get(variable, variable) for variable in fixed)
+        variables = self.storage.variables(rule.origin)
+        return _Delta(name, variables, self.storage.edges(rule.origin), frozenset(fixed)), steps
 
     def _apply(self, rule: Rule, delta: _Delta, pending: Mapping[Node, str]) -> Iterator[ir.Step]:
         for i, stage in enumerate(rule.stages):
@@ -157,62 +187,80 @@ class _Assembly:
             if later:
                 keep = later.union(rule.view.schema)
                 yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
-        yield from self._project(delta, rule.view.schema)
-        if rule.view in self.stored:
+        yield from self._project(delta, self.storage.variables(rule.view))
+        if self.storage.key(rule.view) in self._stored_keys:
             yield ir.Add(delta.name, self.storage.declare(rule.view))
+
+    def _emitted(self, view: View, delta: _Delta) -> Iterator[ir.Step]:
+        for name, blueprint in self.catalog.blueprints.items():
+            if view in blueprint.changes:
+                yield ir.Emit(delta.name, name)
 
     # Bulk build
 
-    def build(self, relations: Mapping[str, None]) -> Iterator[ir.Step]:
-        """Fills the leaves, then materialises each stored view once, bottom-up."""
-        if not self.blueprint.lazy:
-            for relation in relations:
-                leaves = self._leaf_deltas(relation)
-                yield from leaves.steps(self.stored)
-                yield from leaves.commit(lambda _: True)
-        definitions = {definition.view: definition for definition in self.blueprint.definitions}
-        for definition in self.blueprint.definitions:
-            if definition.view in self.stored:
-                delta, steps = self._construct(definition, definitions)
-                yield from steps
-                yield ir.Add(delta.name, self.storage.declare(definition.view))
+    def fill(self, filled: frozenset[str]) -> tuple[ir.Step, ...]:
+        """Fills the leaves from whole tables, but for the maps that are filled already."""
+        steps: list[ir.Step] = []
+        for relation in self.relations:
+            leaves = self._leaf_deltas(relation)
+            steps += leaves.steps(self._stored_keys)
+            steps += [step for step in leaves.commit(lambda _: True) if step.map not in filled]
+        return without_dead_steps(steps)
 
-    def _construct(
-        self, definition: Definition, definitions: Mapping[View, Definition]
-    ) -> tuple[_Delta, list[ir.Step]]:
+    def build(self, name: str, filled: frozenset[str] = frozenset()) -> tuple[ir.Step, ...]:
+        """Materialises each stored view of a blueprint once, bottom-up, but for the maps that are filled already."""
+        steps: list[ir.Step] = []
+        done = set(filled)
+        for definition in self.catalog.blueprints[name].definitions:
+            if self.storage.key(definition.view) in self._stored_keys:
+                stored = self.storage.declare(definition.view)
+                if stored not in done:
+                    done.add(stored)
+                    delta, construction = self._construct(definition)
+                    steps += [*construction, ir.Add(delta.name, stored)]
+        return without_dead_steps(steps)
+
+    def _construct(self, definition: Definition) -> tuple[_Delta, list[ir.Step]]:
         """Steps that compute a view from its children, beginning with the widest."""
         first, *rest = sorted(definition.children, key=lambda node: -len(node.schema))
-        delta, steps = self._start(first, definitions)
+        delta, steps = self._start(first)
         steps += self._join(delta, tuple(rest), {})
-        steps += self._project(delta, definition.view.schema)
+        steps += self._project(delta, self.storage.variables(definition.view))
         return delta, steps
 
-    def _start(self, node: Node, definitions: _Definitions) -> tuple[_Delta, list[ir.Step]]:
+    def _start(self, node: Node) -> tuple[_Delta, list[ir.Step]]:
         """All tuples of a node: from its map if it has one, else computed."""
         variables = self.storage.variables(node)
         delta = _Delta(self._register(), variables, self.storage.edges(node), frozenset())
-        if node in self.stored:
+        if self.storage.key(node) in self._stored_keys:
             map_name = self.storage.declare(node)
             return delta, [ir.Scan(delta.name, map_name, variables, isinstance(node, IndicatorLeaf))]
         if isinstance(node, View):
-            return self._construct(definitions[node], definitions)
-        delta.schema = self.blueprint.source(node.label).schema
-        steps: list[ir.Step] = [ir.Load(delta.name, self.blueprint.source(node.label))]
+            return self._construct(self.catalog.definitions[node])
+        source = self.catalog.source(referred(node).label)  # type: ignore[union-attr]
+        delta.schema = source.schema
+        steps: list[ir.Step] = [ir.Load(delta.name, source)]
         return delta, steps + list(self._project(delta, variables))
 
     # Reading
 
-    def enumeration(self) -> ir.Enumeration:
-        """The nested loops, the factors of the payload, and the ordered groups."""
-        leaves = self.blueprint.leaves
+    def enumeration(self, name: str) -> ir.Enumeration:
+        """The nested loops, the factors of the payload, and the ordered groups of a view."""
+        blueprint = self.catalog.blueprints[name]
+        leaves, reading = blueprint.leaves, blueprint.reading
         known = [variable for variable, _ in leaves.inputs]
         loops: list[ir.Loop] = []
-        for iteration in self.blueprint.reading.iterations:
+        for iteration in reading.iterations:
             loops.append(ir.Loop(self.storage.read(iteration.node, known, iteration.new), iteration.new))
             known += iteration.new
-        factors = tuple(self.storage.read(node, known, ()) for node in self.blueprint.reading.factors)
-        extremes = tuple(self.storage.extreme(*extreme) for extreme in self.blueprint.reading.extremes)
+        factors = tuple(self.storage.read(node, known, ()) for node in reading.factors)
+        extremes = tuple(self.storage.extreme(*extreme) for extreme in reading.extremes)
         return ir.Enumeration(leaves.inputs, leaves.outputs, leaves.slots, tuple(loops), factors, extremes)
+
+
+def _rank(node: Node) -> tuple[str, ...]:
+    node = referred(node)
+    return ("view", node.name) if isinstance(node, View) else (type(node).__name__, node.label, *node.schema)
 
 
 class _Versions:
@@ -221,6 +269,7 @@ class _Versions:
     def __init__(self, storage: Storage, propagations: list[Propagation]) -> None:
         self._storage = storage
         self._order = {propagation.use: k for k, propagation in enumerate(propagations)}
+        self._bases = {use.label: k for use, k in self._order.items() if isinstance(use, Leaf)}
         self._last_old: dict[MapKey, int] = {}
         for k, propagation in enumerate(propagations):
             for rule in propagation.rules:
@@ -230,10 +279,12 @@ class _Versions:
 
     def _position(self, node: Node, current: int) -> int:
         """The sibling's place among the uses of the changed relation; `current` if it does not change."""
+        node = referred(node)
         if isinstance(node, View):
             return current
-        bases = {use.label: k for use, k in self._order.items() if isinstance(use, Leaf)}
-        return self._order.get(node, current) if isinstance(node, IndicatorLeaf) else bases.get(node.label, current)
+        if isinstance(node, IndicatorLeaf):
+            return self._order.get(node, current)
+        return self._bases.get(node.label, current)
 
     def is_new(self, key: MapKey, at: int) -> bool:
         """Whether the map may hold its new contents from propagation `at` on."""

@@ -42,7 +42,21 @@ class View:
     indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-Node = Leaf | IndicatorLeaf | View
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A node under other names for its variables (`schema`, in the order of the node's own), or for presence only."""
+
+    node: Leaf | IndicatorLeaf | View
+    schema: tuple[str, ...]
+    payload: bool = True
+
+
+Node = Leaf | IndicatorLeaf | View | Reference
+
+
+def referred(node: Node) -> Leaf | IndicatorLeaf | View:
+    """The node behind a reference."""
+    return node.node if isinstance(node, Reference) else node
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +110,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A strategy's decisions for one view; `definitions` come bottom-up, `propagations` in the order of the atoms."""
+    """A strategy's decisions for one view; `definitions` come bottom-up, `propagations` in the order of the atoms.
+
+    `changes` are views that are not stored: their deltas are the changes of the result, over the inputs, the outputs
+    and an ordered variable, if there is one.
+    """
 
     leaves: Leaves
     propagations: tuple[Propagation, ...]
     definitions: tuple[Definition, ...]
     reading: Reading
     lazy: bool = False
+    changes: tuple[View, ...] = ()
 
     def source(self, label: str) -> Source:
         return self.leaves.source(label)
@@ -128,6 +147,7 @@ def combine(first: Blueprint, second: Blueprint) -> Blueprint:
         propagations=tuple(merged),
         definitions=first.definitions + second.definitions,
         reading=replace(first.reading, extremes=extremes),
+        changes=first.changes + second.changes,
     )
 
 
@@ -140,15 +160,15 @@ class Liveness:
     """Which views must be computed when something changes, and which nodes must be stored to be read."""
 
     views: frozenset[View]
-    stored: frozenset[Node]
+    stored: frozenset[Leaf | IndicatorLeaf | View]
 
 
 def liveness(blueprint: Blueprint) -> Liveness:
     """Starts from what readers need and follows the rules and definitions back; everything else is left out."""
     reading = blueprint.reading
-    stored: set[Node] = {iteration.node for iteration in reading.iterations} | set(reading.factors)
-    stored |= {node for _, _, node in reading.extremes}
-    live: set[View] = set()
+    stored = {referred(iteration.node) for iteration in reading.iterations} | {referred(n) for n in reading.factors}
+    stored |= {referred(node) for _, _, node in reading.extremes}
+    live: set[View] = set(blueprint.changes)
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1
     while size != len(live) + len(stored):
@@ -156,11 +176,11 @@ def liveness(blueprint: Blueprint) -> Liveness:
         live |= {node for node in stored if isinstance(node, View)}
         for rule in rules:
             if rule.view in live:
-                stored.update(rule.siblings)
+                stored.update(referred(sibling) for sibling in rule.siblings)
                 live.update([rule.origin] if isinstance(rule.origin, View) else [])
         for definition in blueprint.definitions:
             if definition.view in live and len(definition.children) > 1:
-                stored.update(definition.children)
+                stored.update(referred(child) for child in definition.children)
             elif definition.view in live:
                 live.update(child for child in definition.children if isinstance(child, View))
     return Liveness(frozenset(live), frozenset(stored))

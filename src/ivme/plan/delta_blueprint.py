@@ -22,7 +22,7 @@ MOST_VIEWS = 200
 def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None) -> Blueprint:
     """First-order deltas for the result, or for the groups of one ordered variable."""
     labels = tuple(label for label, _ in leaves.sources)
-    result = _result(query, leaves, ordered, labels)
+    result = result_node(query, leaves, ordered)
     propagations, definitions = [], []
     for label in labels:
         parts = _parts(leaves, set(labels) - {label}, set(leaves.source(label).schema))
@@ -37,7 +37,7 @@ def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None) -> Bl
 def recursive_blueprint(query: Query, leaves: Leaves, ordered: str | None) -> Blueprint:
     """Higher-order deltas: every part of a delta that the change does not touch is a view of its own."""
     labels = tuple(label for label, _ in leaves.sources)
-    result = _result(query, leaves, ordered, labels)
+    result = result_node(query, leaves, ordered)
     views = _Views(leaves, "" if ordered is None else f"[{ordered}]")
     rules: dict[str, list[Rule]] = {label: [] for label in labels}
     definitions: list[Definition] = []
@@ -93,7 +93,9 @@ class _Views:
         return View(self._names.setdefault((labels, schema), name), schema, "view", labels)
 
 
-def _result(query: Query, leaves: Leaves, ordered: str | None, labels: tuple[str, ...]) -> Node:
+def result_node(query: Query, leaves: Leaves, ordered: str | None) -> Leaf | View:
+    """The node that holds the result flat, or the groups of one ordered variable."""
+    labels = tuple(label for label, _ in leaves.sources)
     schema = query.free if ordered is None else (*query.free, ordered)
     if len(labels) == 1:
         mine = leaves.source(labels[0]).schema

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ivme.plan import program as ir
-from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node
+from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, referred
 from ivme.plan.storage import MapKey, Storage
 
 
@@ -28,17 +28,17 @@ class LeafDeltas:
         self._renamed: dict[tuple[str, tuple[str, ...]], str] = {}
         self._uncommitted: dict[MapKey, str] = {}
 
-    def steps(self, stored: frozenset[Node]) -> Iterator[ir.Step]:
-        """Computes every delta; deltas of stored nodes wait for `commit`."""
+    def steps(self, stored: frozenset[MapKey]) -> Iterator[ir.Step]:
+        """Computes every delta; deltas of stored maps wait for `commit`."""
         for node in self._nodes:
             if isinstance(node, Leaf):
                 yield from self._load(node)
             else:
                 yield from self._indicate(node)
-            if node in stored:
+            if self._storage.key(node) in stored:
                 self._uncommitted.setdefault(self._storage.key(node), self._storage.declare(node))
 
-    def commit(self, ready: Callable[[MapKey], bool]) -> Iterator[ir.Step]:
+    def commit(self, ready: Callable[[MapKey], bool]) -> Iterator[ir.Add]:
         """Adds the deltas of the maps that are ready, each once."""
         for key in [key for key in self._uncommitted if ready(key)]:
             yield ir.Add(self._change[key], self._uncommitted.pop(key))
@@ -47,10 +47,10 @@ class LeafDeltas:
         """The delta that the node's map takes."""
         return self._change[self._storage.key(node)]
 
-    def origin(self, node: Leaf | IndicatorLeaf) -> tuple[str, list[ir.Step]]:
+    def origin(self, node: Node) -> tuple[str, list[ir.Step]]:
         """The delta that sets off the node's propagation, under the names of its own variables."""
         key = self._storage.key(node)
-        name = self._change[key] if isinstance(node, Leaf) else self._presence[key]
+        name = self._change[key] if isinstance(referred(node), Leaf) else self._presence[key]
         schema = self._storage.variables(node)
         if self._schema[name] == schema:
             return name, []
@@ -64,7 +64,7 @@ class LeafDeltas:
         return step.target, [step]
 
     def _load(self, node: Leaf) -> Iterator[ir.Step]:
-        source = self._storage.blueprint.source(node.label)
+        source = self._storage.catalog.source(node.label)
         whole = self._storage.key(Leaf(node.label, source.schema))
         if whole not in self._change:
             self._change[whole], steps = self._keep(ir.Load(self._register(), source))
@@ -75,14 +75,14 @@ class LeafDeltas:
 
     def _sum(self, key: MapKey, origin: str, node: Leaf | IndicatorLeaf) -> Iterator[ir.Step]:
         """Sums a delta over a whole atom to the columns of the node; the delta may bear another atom's names."""
-        mine = self._storage.blueprint.source(node.label).schema
+        mine = self._storage.catalog.source(node.label).schema
         theirs = dict(zip(mine, self._schema[origin], strict=True))
         schema = tuple(theirs[variable] for variable in self._storage.variables(node))
         self._change[key], steps = self._keep(ir.Project(self._register(), origin, schema))
         yield from steps
 
     def _indicate(self, node: IndicatorLeaf) -> Iterator[ir.Step]:
-        whole_leaf = Leaf(node.label, self._storage.blueprint.source(node.label).schema)
+        whole_leaf = Leaf(node.label, self._storage.catalog.source(node.label).schema)
         whole, key = self._storage.key(whole_leaf), self._storage.key(node)
         yield from self._load(whole_leaf)
         yield from self._present(whole, self._storage.declare(whole_leaf))

@@ -52,7 +52,8 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
             lifts if any(lifts) else (),
         )
         sources.append((edge.label, source))
-    inputs = tuple((name, fracture.original(name)) for name in sorted(fracture.whole.input))
+    named = sorted((query.input.index(fracture.original(name)), name) for name in fracture.whole.input)
+    inputs = tuple((name, fracture.original(name)) for _, name in named)
     return Leaves(tuple(sources), inputs, query.output, slots)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ivme.plan.blueprint import Blueprint
 from ivme.plan.exponent import Bound, bound
 from ivme.plan.program import Join, Program, Step
 from ivme.plan.variable_order import VariableOrder
@@ -20,10 +21,15 @@ from ivme.structure.fracture import Fracture
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a strategy would do for a query; `orders` and `trees` are empty where it follows none."""
+    """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
+
+    `followed` is the blueprint that also computes the changes of the result.
+    """
 
     strategy: str
     program: Program
+    blueprint: Blueprint
+    followed: Blueprint
     fracture: Fracture
     preprocessing: Bound
     update: Bound

@@ -228,16 +228,29 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The map takes the delta."""
+    """The map takes the delta. `check` refuses the whole batch if a count goes below zero ("present") or leaves
+    0 and 1 ("unique")."""
 
     origin: str
     map: str
+    check: str = ""
 
     def __str__(self) -> str:
-        return f"{self.map} += {self.origin}"
+        return f"{self.map} += {self.origin}{f', {self.check}' if self.check else ''}"
 
 
-Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """The delta is part of the change of a view's result, which somebody follows."""
+
+    origin: str
+    view: str
+
+    def __str__(self) -> str:
+        return f"emit {self.origin} as a change of {self.view}"
+
+
+Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add | Emit
 
 
 @dataclass(frozen=True, slots=True)

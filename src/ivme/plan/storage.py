@@ -1,7 +1,10 @@
 """Which maps a program has, and how its nodes are read from them.
 
-Leaves and supports are stored once: two atoms that read the same columns of a relation in the same way share a
-map, whatever they call their variables. Indexes are declared as reads turn up.
+A map is known by what it holds: two atoms that read the same columns of a relation in the same way share a leaf,
+whatever they call their variables, and two views that join equal children in the same way are one, unless a
+relation below them repeats in their query or they contain an indicator: the occurrences of a relation are propagated
+one after the other, and a view above them must change exactly when its own occurrence is.
+Indexes are declared as reads turn up.
 """
 
 from __future__ import annotations
@@ -11,12 +14,16 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ivme.plan import program as ir
-from ivme.plan.blueprint import Blueprint, IndicatorLeaf, Leaf, Node, View
+from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, View, referred
+from ivme.plan.catalog import Catalog
 from ivme.structure.hypergraph import Edge, Hypergraph
 from ivme.structure.width import EdgeCovers
 
 MapKey = tuple[object, ...]
 """What makes two nodes the same map."""
+
+Existing = dict[MapKey, tuple[str, tuple[int, ...]]]
+"""Maps by key: their names, and for a view that queries may share the order of its columns."""
 
 
 @dataclass(slots=True)
@@ -29,12 +36,19 @@ class _Draft:
 
 
 class Storage:
-    """The maps of one program under construction."""
+    """The maps of one program under construction.
 
-    def __init__(self, blueprint: Blueprint) -> None:
-        self.blueprint = blueprint
+    `existing` are maps that are there already, by key; new names of leaves start with the prefix.
+    """
+
+    def __init__(self, catalog: Catalog, existing: Existing | None = None, prefix: str = "") -> None:
+        self.catalog = catalog
+        self._prefix = prefix
+        self._existing = existing or {}
+        self._orders = {key: order for key, (_, order) in self._existing.items()}
         self._drafts: dict[MapKey, _Draft] = {}
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
+        self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
 
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
@@ -43,60 +57,100 @@ class Storage:
             for draft in self._drafts.values()
         )
 
+    def declared(self) -> Existing:
+        """The declared maps by key, for the next assembly."""
+        return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
+
     def source_key(self, label: str) -> MapKey:
         """What two atoms must have in common to share a leaf: everything but the names of their variables."""
-        source = self.blueprint.source(label)
+        source = self.catalog.source(label)
         atom = source.atom
         terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
         return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
 
     def key(self, node: Node) -> MapKey:
         """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
+        node = referred(node)
         if isinstance(node, View):
-            return ("view", node.name)
+            return self._view(node)[0]
         columns = self._columns(node)
-        whole = len(columns) == len(self.blueprint.source(node.label).schema)
+        whole = len(columns) == len(self.catalog.source(node.label).schema)
         kind = "leaf" if isinstance(node, Leaf) or whole else "support"
         return (kind, self.source_key(node.label), columns)
 
     def _columns(self, node: Leaf | IndicatorLeaf) -> tuple[int, ...]:
-        schema = self.blueprint.source(node.label).schema
+        schema = self.catalog.source(node.label).schema
         return tuple(sorted(schema.index(variable) for variable in node.schema))
 
     def variables(self, node: Node) -> tuple[str, ...]:
         """The node's variables in the order of its map's columns."""
+        if isinstance(node, Reference):
+            names = dict(zip(node.node.schema, node.schema, strict=True))
+            return tuple(names[variable] for variable in self.variables(node.node))
         if isinstance(node, View):
-            return node.schema
-        schema = self.blueprint.source(node.label).schema
+            return self._view(node)[1]
+        schema = self.catalog.source(node.label).schema
         return tuple(schema[column] for column in self._columns(node))
+
+    def is_private(self, view: View) -> bool:
+        """Whether the view's map belongs to one query only."""
+        return isinstance(self.key(view)[1], str)
+
+    def _view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+        """The key of a view and the order of its columns."""
+        if view not in self._canonical:
+            self._canonical[view] = self._canonical_view(view)
+        return self._canonical[view]
+
+    def _canonical_view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+        """Numbers the variables as the children, in the order of their keys, bring them in."""
+        definition = self.catalog.definitions.get(view)
+        if definition is None or view.indicators or not self.catalog.unrepeated.issuperset(view.atoms):
+            return ("view", view.name), view.schema
+        children = sorted(definition.children, key=lambda child: repr((self.key(child), _is_indicator(child))))
+        numbers: dict[str, int] = {}
+        parts: list[object] = []
+        for child in children:
+            columns = tuple(numbers.setdefault(v, len(numbers)) for v in self.variables(child))
+            parts.append((self.key(child), _is_indicator(child), columns))
+        kept = tuple(numbers[variable] for variable in view.schema)
+        key = ("view", tuple(parts), tuple(sorted(kept)))
+        order = self._orders.setdefault(key, kept)
+        return key, tuple(sorted(view.schema, key=lambda variable: order.index(numbers[variable])))
 
     def declare(self, node: Node) -> str:
         """The name of the node's map, which is declared if it was not."""
         key = self.key(node)
         if key not in self._drafts:
-            self._drafts[key] = _Draft(self._new_map(node, str(key[0])))
+            self._drafts[key] = _Draft(self._new_map(referred(node), key))
         return self._drafts[key].declared.name
 
-    def _new_map(self, node: Node, kind: str) -> ir.Map:
+    def _new_map(self, node: Node, key: MapKey) -> ir.Map:
         if isinstance(node, View):
             name, role, atoms, indicators = node.name, node.role, node.atoms, node.indicators
         else:
-            relation = self.blueprint.source(node.label).atom.relation
-            name, role, atoms, indicators = ("∃" if kind == "support" else "") + relation, kind, (node.label,), ()
-        sums = role != "support" and any(self.blueprint.source(label).lifts for label in atoms)
+            assert isinstance(node, Leaf | IndicatorLeaf)
+            kind = str(key[0])
+            relation = self.catalog.source(node.label).atom.relation
+            name = self._prefix + ("∃" if kind == "support" else "") + relation
+            role, atoms, indicators = kind, (node.label,), ()
+        sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
         exponent = self.exponent(self.edges(node), node.schema)
-        return ir.Map(
-            self._unused(name), self.variables(node), role, exponent, sums, atoms=atoms, indicators=indicators
-        )
+        chosen = self._existing[key][0] if key in self._existing else self._unused(name)
+        return ir.Map(chosen, self.variables(node), role, exponent, sums, atoms=atoms, indicators=indicators)
 
     def _unused(self, name: str) -> str:
-        taken = {draft.declared.name for draft in self._drafts.values()}
+        taken = {draft.declared.name for draft in self._drafts.values()} | {old for old, _ in self._existing.values()}
         if name not in taken:
             return name
         return next(f"{name}.{i}" for i in range(2, len(taken) + 3) if f"{name}.{i}" not in taken)
 
     def edges(self, node: Node) -> frozenset[Edge]:
         """What bounds the node's size: its atoms, and its indicators as edges of their own."""
+        if isinstance(node, Reference):
+            names = dict(zip(node.node.schema, node.schema, strict=True))
+            inner = self.edges(node.node)
+            return frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in inner)
         if isinstance(node, View):
             atoms, indicators = node.atoms, node.indicators
         elif isinstance(node, Leaf):
@@ -104,7 +158,7 @@ class Storage:
         else:
             atoms, indicators = (), ((node.label, node.schema),)
         return frozenset(
-            {Edge(label, frozenset(self.blueprint.source(label).schema)) for label in atoms}
+            {Edge(label, frozenset(self.catalog.source(label).schema)) for label in atoms}
             | {Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)) for label, schema in indicators}
         )
 
@@ -125,8 +179,7 @@ class Storage:
         values = tuple(i for i, v in enumerate(variables) if v in new)
         if new and (key or len(values) < len(variables)):
             self._drafts[self.key(node)].indexes.setdefault(ir.Index(key, values))
-        payload = not isinstance(node, IndicatorLeaf) and None not in variables
-        return ir.Read(name, variables, payload, pending)
+        return ir.Read(name, variables, _multiplies(node) and None not in variables, pending)
 
     def extreme(self, function: str, variable: str, node: Node) -> ir.Extreme:
         """The read of an ordered group: all other variables of the node are its key."""
@@ -136,3 +189,12 @@ class Storage:
         draft = self._drafts[self.key(node)]
         (draft.indexes if function == "count_distinct" else draft.sorted_by).setdefault(index)
         return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
+
+
+def _is_indicator(node: Node) -> bool:
+    return isinstance(referred(node), IndicatorLeaf)
+
+
+def _multiplies(node: Node) -> bool:
+    """Whether a read of the node multiplies payloads; indicators and references for presence only filter."""
+    return not _is_indicator(node) and (not isinstance(node, Reference) or node.payload)

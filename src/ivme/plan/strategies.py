@@ -17,14 +17,15 @@ from functools import reduce
 from ivme.errors import PlanError
 from ivme.plan.assemble import assemble
 from ivme.plan.blueprint import Blueprint, combine
-from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint
+from ivme.plan.changes import followed_result, followed_trees
+from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
 from ivme.plan.leaves import Leaves, leaves_of
 from ivme.plan.order_search import OrderChoice, best_order
 from ivme.plan.plan import Plan, costs
 from ivme.plan.tree_blueprint import tree_blueprint
-from ivme.plan.variable_order import order_of
+from ivme.plan.variable_order import VariableOrder, order_of
 from ivme.plan.view_tree import ViewNode, view_trees
-from ivme.plan.widths import widths
+from ivme.plan.widths import Widths, widths
 from ivme.query.expression import ColumnRef
 from ivme.query.model import ORDER_AGGREGATES, Atom, Query
 from ivme.structure.fracture import Fracture, fracture
@@ -142,28 +143,25 @@ def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
 
 def _tree_plan(strategy: str, query: Query, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
     blueprints: list[Blueprint] = []
+    followed: list[Blueprint] = []
     trees: list[ViewNode] = []
     for i, each in enumerate(ordered):
         leaves = leaves_of(query, each.fracture)
-        roots = view_trees(each.choice.order, each.fracture.whole, leaves.schemas)
+        whole = each.fracture.whole
+        roots = view_trees(each.choice.order, whole, leaves.schemas)
         suffix = f".{i + 1}" if i else ""
-        extremes = _extremes(query, each.variable)
-        blueprints.append(tree_blueprint(roots, each.fracture.whole, leaves, extremes, suffix))
+        blueprints.append(tree_blueprint(roots, whole, leaves, _extremes(query, each.variable), suffix))
+        followed.append(followed_trees(blueprints[-1], roots, whole, leaves, suffix))
         trees += roots
-    program = assemble(replace(reduce(combine, blueprints), lazy=lazy))
-    preprocessing, update, delay, space = costs(program)
-    return Plan(
+    return _plan(
         strategy,
-        program,
+        replace(reduce(combine, blueprints), lazy=lazy),
+        replace(reduce(combine, followed), lazy=lazy),
         ordered[0].fracture,
-        preprocessing,
-        update,
-        delay,
-        space,
-        max(each.choice.widths for each in ordered),
-        tuple(each.choice.order for each in ordered),
-        tuple(trees),
-        tuple(dict.fromkeys(each.choice.note for each in ordered if not each.choice.exact)),
+        widths=max(each.choice.widths for each in ordered),
+        orders=tuple(each.choice.order for each in ordered),
+        trees=tuple(trees),
+        notes=tuple(dict.fromkeys(each.choice.note for each in ordered if not each.choice.exact)),
     )
 
 
@@ -172,6 +170,44 @@ def _delta_plan(strategy: str, query: Query, draw: Callable[[Query, Leaves, str 
     broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
     leaves = leaves_of(query, broken)
     variables: list[str | None] = [None, *(v for v in _ordered(query) if v is not None)]
-    program = assemble(reduce(combine, [draw(query, leaves, variable) for variable in variables]))
+    blueprints = [draw(query, leaves, variable) for variable in variables]
+    followed = [
+        followed_result(
+            blueprint,
+            result_node(query, leaves, variable),
+            query.free if variable is None else (*query.free, variable),
+            "" if variable is None else f"[{variable}]",
+        )
+        for blueprint, variable in zip(blueprints, variables, strict=True)
+    ]
+    return _plan(strategy, reduce(combine, blueprints), reduce(combine, followed), broken)
+
+
+def _plan(
+    strategy: str,
+    blueprint: Blueprint,
+    followed: Blueprint,
+    broken: Fracture,
+    *,
+    widths: Widths | None = None,
+    orders: tuple[VariableOrder, ...] = (),
+    trees: tuple[ViewNode, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Plan:
+    program = assemble(blueprint)
     preprocessing, update, delay, space = costs(program)
-    return Plan(strategy, program, broken, preprocessing, update, delay, space)
+    return Plan(
+        strategy,
+        program,
+        blueprint,
+        followed,
+        broken,
+        preprocessing,
+        update,
+        delay,
+        space,
+        widths,
+        orders,
+        trees,
+        notes,
+    )

@@ -30,7 +30,7 @@ from ivme.structure.hypergraph import Cqap
 
 
 @dataclass(frozen=True, slots=True)
-class _Trees:
+class Trees:
     """View trees together with what is needed to read them."""
 
     roots: tuple[ViewNode, ...]
@@ -61,7 +61,7 @@ def tree_blueprint(
     suffix: str = "",
 ) -> Blueprint:
     """The blueprint of the trees of one fracture; `extremes` are aggregates over its ordered variable."""
-    trees = _Trees(roots, cqap, dict(leaves.sources), suffix)
+    trees = Trees(roots, cqap, dict(leaves.sources), suffix)
     return Blueprint(
         leaves,
         tuple(_propagations(trees)),
@@ -70,10 +70,10 @@ def tree_blueprint(
     )
 
 
-def _propagations(trees: _Trees) -> Iterator[Propagation]:
+def _propagations(trees: Trees) -> Iterator[Propagation]:
     """One propagation for each atom, followed by those of its indicators."""
     for label in trees.sources:
-        uses = [(path, node) for root in trees.roots for path, node in _paths(root) if node.label == label]
+        uses = [(path, node) for root in trees.roots for path, node in paths(root) if node.label == label]
         uses.sort(key=lambda use: use[1].kind == "indicator")
         merged: dict[Leaf | IndicatorLeaf, tuple[Rule, ...]] = {}
         for path, node in uses:
@@ -84,15 +84,15 @@ def _propagations(trees: _Trees) -> Iterator[Propagation]:
             yield Propagation(use, rules)
 
 
-def _paths(tree: ViewNode, above: tuple[ViewNode, ...] = ()) -> Iterator[tuple[tuple[ViewNode, ...], ViewNode]]:
+def paths(tree: ViewNode, above: tuple[ViewNode, ...] = ()) -> Iterator[tuple[tuple[ViewNode, ...], ViewNode]]:
     """The atoms and indicators of a tree, each with the path from the root down to it."""
     if tree.label is not None:
         yield above, tree
     for child in tree.children:
-        yield from _paths(child, (*above, tree))
+        yield from paths(child, (*above, tree))
 
 
-def _climb(trees: _Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
+def _climb(trees: Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
     """The rules from the last node of the path up to its first."""
     for parent, child in zip(reversed(path[:-1]), reversed(path), strict=False):
         view = trees.node(parent)
@@ -101,7 +101,7 @@ def _climb(trees: _Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
             yield Rule(view, trees.node(child), (siblings,) if siblings else ())
 
 
-def _definitions(trees: _Trees, tree: ViewNode) -> Iterator[Definition]:
+def _definitions(trees: Trees, tree: ViewNode) -> Iterator[Definition]:
     view = trees.node(tree)
     if isinstance(view, View):
         for child in tree.children:
@@ -109,31 +109,31 @@ def _definitions(trees: _Trees, tree: ViewNode) -> Iterator[Definition]:
         yield Definition(view, tuple(trees.node(child) for child in tree.children))
 
 
-def _reading(trees: _Trees, extremes: tuple[str, ...]) -> Reading:
-    factors = tuple(factor for root in trees.roots for factor in _factors(trees, root))
-    iterations = [iteration for root in trees.roots for iteration in _iterations(trees, root, ())]
-    needed = tuple(iteration for iteration in iterations if iteration.new or iteration.node not in factors)
+def _reading(trees: Trees, extremes: tuple[str, ...]) -> Reading:
+    product = tuple(factor for root in trees.roots for factor in factors(trees, root))
+    nested = [iteration for root in trees.roots for iteration in iterations(trees, root)]
+    needed = tuple(iteration for iteration in nested if iteration.new or iteration.node not in product)
     groups = [n for root in trees.roots for n in root.walk() if n.kind == "view" and n.variable in trees.cqap.ordered]
     ordered = tuple((f, n.variable, trees.node(n)) for f in extremes for n in groups if n.variable is not None)
-    return Reading(needed, factors, ordered)
+    return Reading(needed, product, ordered)
 
 
-def _iterations(trees: _Trees, tree: ViewNode, carried: tuple[str, ...]) -> Iterator[Iteration]:
+def iterations(trees: Trees, tree: ViewNode, carried: tuple[str, ...] = ()) -> Iterator[Iteration]:
     """BUILDITERATORS of Figure 4.9; `carried` are the variables of parents that need no iterator of their own."""
     if tree.kind == "auxiliary":
-        yield from _iterations(trees, tree.children[0], carried)
+        yield from iterations(trees, tree.children[0], carried)
     elif tree.kind == "view" and tree.variable is not None and trees.is_free(tree.variable):
         new = (*carried, tree.variable) if tree.variable in trees.cqap.output else carried
         only = tree.children[0] if len(tree.children) == 1 else None
         if only is not None and only.kind == "view" and only.variable is not None and trees.is_free(only.variable):
-            yield from _iterations(trees, only, new)
+            yield from iterations(trees, only, new)
             return
         yield Iteration(trees.node(tree), new)
         for child in tree.children:
-            yield from _iterations(trees, child, ())
+            yield from iterations(trees, child)
 
 
-def _factors(trees: _Trees, tree: ViewNode) -> Iterator[Node]:
+def factors(trees: Trees, tree: ViewNode) -> Iterator[Node]:
     """COMPUTEM of Figure 4.10: the highest views that hold all free variables below them, and no others."""
     if tree.kind == "indicator":
         return
@@ -142,4 +142,4 @@ def _factors(trees: _Trees, tree: ViewNode) -> Iterator[Node]:
         yield trees.node(tree)
     else:
         for child in tree.children:
-            yield from _factors(trees, child)
+            yield from factors(trees, child)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.pure import Interpreter, Overlay, accumulate, picker
+from ivme.engine.pure import Interpreter, Overlay, PureKernel, accumulate, picker
 from ivme.errors import DataError
 from ivme.plan import program as ir
 from ivme.plan.strategies import STRATEGIES, plan_with
@@ -125,7 +125,7 @@ def test_exists_gives_plus_one_where_an_entry_will_appear_and_minus_one_where_it
 def test_exists_looks_at_counts_and_not_at_sums() -> None:
     kernel = running(ir.Scan("d3", "OUT", ("A", "B")), ir.Exists("d2", "d3", "S", ("A", "B")), ir.Add("d2", "OUT"))
     kernel.map("S").add_all({(1, 1): (1, 5), (2, 2): (1, 0)})
-    delta = kernel._presence({(1, 1): (-1, 0), (2, 2): (0, 7), (3, 3): (1, 0), (4, 4): (0, 9)}, kernel.map("S"))
+    delta = kernel.kernel._presence({(1, 1): (-1, 0), (2, 2): (0, 7), (3, 3): (1, 0), (4, 4): (0, 9)}, kernel.map("S"))
     assert delta == {(1, 1): -1, (3, 3): 1}
 
 
@@ -222,19 +222,19 @@ def test_an_exception_at_any_step_of_a_trigger_rolls_back(strategy: str, monkeyp
     before = contents(kernel)
     changes = {(1, 2, 5): -1, (1, 1, 4): 2, (2, 2, 9): 1, (1, 2, 6): 1}
     steps = [step for step in kernel.program.trigger("E").steps if not isinstance(step, ir.Add)]
-    real = Interpreter._delta
+    real = PureKernel._delta
     for failing in steps:
 
-        def injected(self: Interpreter, step: Any, *rest: Any, failing: ir.Step = failing) -> Any:
+        def injected(self: PureKernel, step: Any, *rest: Any, failing: ir.Step = failing) -> Any:
             if step is failing:
                 raise InjectedError
             return real(self, step, *rest)
 
-        monkeypatch.setattr(Interpreter, "_delta", injected)
+        monkeypatch.setattr(PureKernel, "_delta", injected)
         with pytest.raises(InjectedError):
             kernel.apply("E", changes)
         assert unchanged(before, kernel)
-    monkeypatch.setattr(Interpreter, "_delta", real)
+    monkeypatch.setattr(PureKernel, "_delta", real)
     kernel.apply("E", changes)
     assert before != contents(kernel)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from ivme.plan.blueprint import Blueprint, IndicatorLeaf, Leaf, Node, Reading
+from ivme.plan.catalog import catalog_of
 from ivme.plan.leaf_deltas import LeafDeltas
 from ivme.plan.leaves import leaves_of
 from ivme.plan.storage import Storage
@@ -15,13 +16,13 @@ from ivme.structure.hypergraph import cqap_of
 
 def deltas(text: str, *nodes: Leaf | IndicatorLeaf) -> LeafDeltas:
     query = parse_rule(text)
-    storage = Storage(Blueprint(leaves_of(query, fracture(cqap_of(query))), (), (), Reading((), ())))
+    storage = Storage(catalog_of({"": Blueprint(leaves_of(query, fracture(cqap_of(query))), (), (), Reading((), ()))}))
     numbers = count(1)
     return LeafDeltas(storage, nodes, lambda: f"d{next(numbers)}")
 
 
 def printed(found: LeafDeltas, *stored: Node) -> list[str]:
-    return [str(step) for step in found.steps(frozenset(stored))]
+    return [str(step) for step in found.steps(frozenset(found._storage.key(node) for node in stored))]
 
 
 def committed(found: LeafDeltas) -> list[str]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ivme.plan.blueprint import Blueprint, IndicatorLeaf, Leaf, Reading, View
+from ivme.plan.catalog import catalog_of
 from ivme.plan.leaves import leaves_of
 from ivme.plan.program import Index, Read
 from ivme.plan.storage import Storage
@@ -19,13 +20,13 @@ from ivme.structure.hypergraph import cqap_of
 
 def storage(query: Query | str) -> Storage:
     query = parse_rule(query) if isinstance(query, str) else query
-    return Storage(Blueprint(leaves_of(query, fracture(cqap_of(query))), (), (), Reading((), ())))
+    return Storage(catalog_of({"": Blueprint(leaves_of(query, fracture(cqap_of(query))), (), (), Reading((), ()))}))
 
 
 def are_shared(query: Query | str) -> bool:
     """Whether the whole leaves of the query's two atoms are one map."""
     found = storage(query)
-    one, other = (Leaf(label, source.schema) for label, source in found.blueprint.leaves.sources)
+    one, other = (Leaf(label, source.schema) for label, source in found.catalog.sources.items())
     return found.declare(one) == found.declare(other)
 
 

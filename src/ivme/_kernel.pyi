@@ -1,0 +1,119 @@
+"""The compiled kernel: indexed maps from tuples of codes to payloads, and the programs that keep them.
+
+It knows nothing about queries or values. A code is a 64-bit integer; `NULL` stands for NULL. Slots are the types of
+the sums beside a payload's count: "i64", "f64" or "i128". Whatever fails is rolled back.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+NULL: int
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+Input: TypeAlias = tuple[Sequence[Codes], Codes]
+"""The changed rows of one relation: its columns and their weights."""
+Slots: TypeAlias = list[npt.NDArray[Any]]
+"""One array for each slot: int64, float64, or for i128 two int64 a row, low word first."""
+Emitted: TypeAlias = tuple[list[Codes], Codes, Slots]
+ReadSpec: TypeAlias = tuple[int, Sequence[int], bool, int]
+"""(map, for each of its columns the column of the joined delta or -1, payload multiplies, pending register or -1)."""
+Step: TypeAlias = tuple[Any, ...]
+"""One of, with registers and maps by number and columns by position:
+
+- ("load", target, input, columns, [(column, code)], [(column, column)], not-null columns, [(lift, column)]), where a
+  lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns)
+- ("scan", target, map, indicator)
+- ("join", target, origin, number of new columns, [ReadSpec])
+- ("project", target, origin, columns)
+- ("exists", target, origin, map)
+- ("filter", target, origin, map, columns, present)
+- ("add", origin, map, check): "present" refuses counts below zero and "unique" all but 0 and 1, with `BrokenCheck`
+- ("emit", origin): `run` returns the delta
+"""
+
+class PayloadOverflow(OverflowError): ...  # noqa: N818
+class CapacityError(MemoryError): ...
+class StaleCursor(RuntimeError): ...  # noqa: N818
+
+class BrokenCheck(Exception):  # noqa: N818
+    """Its arguments are the check and the codes of the entry."""
+
+class Dictionary:
+    """Strings (or bytes) by code: base, base + 1, and so on in the order of their coming."""
+
+    def __init__(self, seed: int, base: int = 0, binary: bool = False) -> None: ...
+    def __len__(self) -> int: ...
+    def encode(self, values: Sequence[Any]) -> Codes: ...
+    def encode_one(self, value: Any) -> int: ...
+    def find(self, value: Any) -> int | None: ...
+    def encode_arrow(
+        self,
+        offsets: npt.NDArray[Any],
+        data: npt.NDArray[np.uint8],
+        validity: npt.NDArray[np.uint8] | None = None,
+        first: int = 0,
+    ) -> Codes: ...
+    def decode(self, codes: Codes) -> list[Any]: ...
+    def decode_one(self, code: int) -> Any: ...
+    def decode_arrow(self, codes: Codes) -> tuple[Codes, npt.NDArray[np.uint8]]: ...
+    def memory_bytes(self) -> int: ...
+
+class Cursor:
+    """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""
+
+    def next_block(self, max_rows: int = 8192) -> tuple[list[Codes], Codes, Slots, list[Codes]]:
+        """The next rows: output columns, counts, slots, extremes. No rows means the end."""
+
+class Kernel:
+    """One writer, many readers: each sees whole batches only, and the GIL is free while a batch runs."""
+
+    def __init__(self, seed: int) -> None: ...
+    def add_map(self, arity: int, slots: Sequence[str]) -> int: ...
+    def add_index(self, map: int, key: Sequence[int], values: Sequence[int]) -> None: ...
+    def add_sorted(self, map: int, key: Sequence[int], value: int, order: Dictionary | None = None) -> None: ...
+    def drop_map(self, map: int) -> None: ...
+    def clear_map(self, map: int) -> None: ...
+    def size(self, map: int) -> int: ...
+    def add_trigger(self, registers: int, slots: Sequence[str], steps: list[Step]) -> int: ...
+    def drop_trigger(self, trigger: int) -> None: ...
+    def add_reader(
+        self,
+        inputs: int,
+        variables: int,
+        outputs: Sequence[int],
+        loops: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+        factors: Sequence[tuple[int, Sequence[int]]],
+        extremes: Sequence[tuple[str, int, Sequence[int], int]],
+    ) -> int:
+        """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields)."""
+    def drop_reader(self, reader: int) -> None: ...
+    def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
+        """Runs a batch through a trigger, all or nothing; the emitted deltas."""
+    def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
+        """`run` for one row of the only input; the list is None if nothing is emitted."""
+    def begin(self) -> None:
+        """Opens a transaction: the runs until `commit` are all or nothing together."""
+    def commit(self) -> None: ...
+    def roll_back(self) -> None: ...
+    def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
+    def request_many(
+        self, reader: int, columns: Sequence[Codes]
+    ) -> tuple[Codes, list[Codes], Codes, Slots, list[Codes]]:
+        """The rows of many access requests, each with the number of its request in front.
+
+        Unlike in `open`, NULL matches the NULLs that are there: a row may be asked for by its outputs."""
+    def scan(self, map: int) -> Emitted: ...
+    def get(self, map: int, codes: Sequence[int]) -> tuple[Any, ...] | None: ...
+    def memory_bytes(self) -> int: ...
+    def digest(self) -> int:
+        """The logical contents of all maps and indexes as one number, whatever their order in memory."""
+    def verify(self) -> None:
+        """Raises if an index does not say what its map says."""
+    @property
+    def operations(self) -> int: ...
+
+def limit_allocations(budget: int) -> None:
+    """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""

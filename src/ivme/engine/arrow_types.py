@@ -1,0 +1,58 @@
+"""The Arrow types of columns, and back: one Arrow type for each of ours."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pyarrow as pa
+
+from ivme.errors import SchemaError
+from ivme.query.model import Column, Table
+from ivme.query.types import Type
+
+_ARROW = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "binary": pa.binary(),
+}
+_KINDS = {arrow: kind for kind, arrow in _ARROW.items()}
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    """The Arrow type in which columns of a type are kept.
+
+    >>> str(arrow_type(Type("decimal", 12, 2))), str(arrow_type(Type("timestamp")))
+    ('decimal128(12, 2)', 'timestamp[us]')
+    """
+    if type_.kind == "decimal":
+        return pa.decimal128(type_.precision, type_.scale)
+    return _ARROW[type_.kind]
+
+
+def column_type(arrow: pa.DataType) -> Type | None:
+    """The type whose columns are kept in an Arrow type; None for Arrow's null type."""
+    if pa.types.is_decimal128(arrow):
+        return Type("decimal", arrow.precision, arrow.scale)
+    if pa.types.is_null(arrow):
+        return None
+    kind = _KINDS.get(arrow)
+    if kind is None:
+        raise SchemaError(f"no column is kept as {arrow}; ingest.to_arrow converts data to what columns are kept as")
+    return Type(kind)
+
+
+@lru_cache(maxsize=256)
+def arrow_schema(table: Table) -> pa.Schema:
+    """A table's columns in Arrow; every column needs a declared type."""
+    return pa.schema([(column.name, arrow_type(declared_type(table, column))) for column in table.columns])
+
+
+def declared_type(table: Table, column: Column) -> Type:
+    """A column's type, or `SchemaError` if nobody declared it."""
+    if column.type is None:
+        raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
+    return column.type

@@ -1,0 +1,204 @@
+"""What the runtime needs of a kernel: maps, triggers and readers that come and go while data stays.
+
+`NativeBackend` stands on the compiled kernel and `pure_backend.PureBackend` on the plain-Python one. Both take columns
+of codes: a trigger's *feed* says which expressions of a relation's rows it wants, and in which form.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ivme.engine.feed import Feed
+from ivme.errors import PlanError
+from ivme.plan import program as ir
+
+Codes = npt.NDArray[np.int64]
+
+Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
+"""Rows of an answer: output columns, counts, sums by slot, extremes."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedDelta:
+    """A part of the change of a view's result, over the variables of `schema`."""
+
+    view: str
+    schema: tuple[str, ...]
+    columns: list[Codes]
+    counts: Codes
+
+
+class Cursor(Protocol):
+    """An enumeration under way."""
+
+    def next_block(self, max_rows: int = ...) -> Block:
+        """The next rows; none at the end. Raises StaleCursor if its maps changed."""
+
+
+class Backend(Protocol):
+    """A kernel with room for many views. Names are the runtime's own."""
+
+    stale_cursor: type[Exception]
+    overflow: type[Exception]
+    broken_check: type[Exception]
+
+    def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
+        """Adds the maps that are not there yet, and indexes to those that are."""
+
+    def drop_map(self, name: str) -> None:
+        """Forgets a map, if it is there: an installation may have failed before it."""
+
+    def clear_map(self, name: str) -> None: ...
+    def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
+        """Compiles steps under a name, in place of what was there; the feeds that it wants, by relation."""
+
+    def drop_trigger(self, name: str) -> None: ...
+    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None: ...
+    def drop_reader(self, name: str) -> None: ...
+    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]: ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def open(self, reader: str, inputs: Sequence[int]) -> Cursor: ...
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
+    def get(self, name: str, codes: Sequence[int]) -> int:
+        """The count of an entry, 0 if it is not there."""
+
+    def scan(self, name: str) -> tuple[list[Codes], Codes]:
+        """All entries of a map with their counts."""
+
+    def size(self, name: str) -> int: ...
+    def memory_bytes(self) -> int: ...
+    @property
+    def operations(self) -> int: ...
+
+
+class NativeBackend:
+    """The compiled kernel."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        from ivme import _kernel
+
+        self.stale_cursor: type[Exception] = _kernel.StaleCursor
+        self.overflow: type[Exception] = _kernel.PayloadOverflow
+        self.broken_check: type[Exception] = _kernel.BrokenCheck
+        self.kernel = _kernel.Kernel(secrets.randbits(64) if seed is None else seed)
+        self.run_one = self.kernel.run_one
+        self.begin = self.kernel.begin
+        self.commit = self.kernel.commit
+        self.rollback = self.kernel.roll_back
+        self._maps: dict[str, int] = {}
+        self._indexes: dict[str, set[tuple[str, ir.Index]]] = {}
+        self._triggers: dict[str, tuple[int, list[str], list[tuple[str, tuple[str, ...]]]]] = {}
+        self._readers: dict[str, int] = {}
+        self._dropped: list[int] = []
+
+    def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
+        for declared in maps:
+            if declared.name not in self._maps:
+                self._maps[declared.name] = self.kernel.add_map(len(declared.schema), slots if declared.sums else [])
+                self._indexes[declared.name] = set()
+            number, known = self._maps[declared.name], self._indexes[declared.name]
+            for index in declared.indexes:
+                if ("plain", index) not in known:
+                    self.kernel.add_index(number, index.key, index.values)
+            for index in declared.sorted_by:
+                if ("sorted", index) not in known:
+                    order = _native_order(orders.get(declared.schema[index.values[0]]))
+                    self.kernel.add_sorted(number, index.key, index.values[0], order)
+            known |= {("plain", index) for index in declared.indexes}
+            known |= {("sorted", index) for index in declared.sorted_by}
+
+    def drop_map(self, name: str) -> None:
+        """An open cursor keeps a map's memory until it is gone; emptied, the map makes it stale."""
+        if name not in self._maps:
+            return
+        number = self._maps.pop(name)
+        del self._indexes[name]
+        self.kernel.clear_map(number)
+        self._dropped = [old for old in (*self._dropped, number) if not self._is_free(old)]
+
+    def _is_free(self, number: int) -> bool:
+        """Drops a map unless a cursor is open on it."""
+        try:
+            self.kernel.drop_map(number)
+        except ValueError:
+            return False
+        return True
+
+    def clear_map(self, name: str) -> None:
+        self.kernel.clear_map(self._maps[name])
+
+    def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
+        from ivme.engine.lower import LoweredSteps
+
+        self.drop_trigger(name)
+        lowered = LoweredSteps(self._maps, slots)
+        number = lowered.compile(self.kernel, steps)
+        self._triggers[name] = (number, list(lowered.feeds), lowered.emits)
+        return lowered.feeds
+
+    def drop_trigger(self, name: str) -> None:
+        if name in self._triggers:
+            self.kernel.drop_trigger(self._triggers.pop(name)[0])
+
+    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
+        from ivme.engine.lower import lower_reader
+
+        self.drop_reader(name)
+        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps)
+
+    def drop_reader(self, name: str) -> None:
+        if name in self._readers:
+            self.kernel.drop_reader(self._readers.pop(name))
+
+    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]:
+        number, relations, emits = self._triggers[name]
+        emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
+        pairs = zip(emits, emitted, strict=True)
+        return [EmittedDelta(view, schema, columns, counts) for (view, schema), (columns, counts, _) in pairs]
+
+    def number(self, name: str) -> int:
+        """The kernel's number of a trigger, for `run_one`."""
+        return self._triggers[name][0]
+
+    def open(self, reader: str, inputs: Sequence[int]) -> Cursor:
+        return self.kernel.open(self._readers[reader], inputs)
+
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)
+        return numbers, (outputs, counts, slots, extremes)
+
+    def get(self, name: str, codes: Sequence[int]) -> int:
+        found = self.kernel.get(self._maps[name], codes)
+        return 0 if found is None else int(found[0])
+
+    def scan(self, name: str) -> tuple[list[Codes], Codes]:
+        columns, counts, _ = self.kernel.scan(self._maps[name])
+        return columns, counts
+
+    def size(self, name: str) -> int:
+        return self.kernel.size(self._maps[name])
+
+    def memory_bytes(self) -> int:
+        return self.kernel.memory_bytes()
+
+    @property
+    def operations(self) -> int:
+        return self.kernel.operations
+
+
+def _native_order(domain: Any) -> Any:
+    """The dictionary by which the kernel compares codes; None where codes are in the order of values."""
+    if domain is None:
+        return None
+    native = getattr(domain.dictionary, "native", None)
+    if native is None:
+        raise PlanError(f"MIN and MAX over {domain.type} are not supported; CAST it to a decimal of up to 18 digits")
+    return native

@@ -1,0 +1,124 @@
+"""A batch of changes: collected, then applied all or nothing.
+
+Strictness is judged on the batch's net weight per row: a row that is inserted and deleted in one batch was never there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from ivme.engine.backend import Codes
+from ivme.engine.changed import Changed, codes_of, joined
+from ivme.engine.ingest import to_arrow
+from ivme.engine.runtime import Runtime
+from ivme.engine.view_state import TableState
+from ivme.errors import DataError, PlanError, UnknownNameError
+
+
+class Batch:
+    """Changes to several tables that take effect together when the `with` block ends."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._parts: dict[str, list[Changed]] = {}
+        self._clipped: set[str] = set()
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        parts, self._parts, self._over = self._parts, {}, True
+        if kind is None:
+            self._commit(parts)
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Adds rows."""
+        self._take(table, rows, 1)
+
+    def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
+        """Takes rows away."""
+        state = self._take(table, rows, -1)
+        if not strict:
+            self._clipped.add(state.table.name)
+
+    def apply(self, table: str, rows: Any, weights: Any) -> None:
+        """Adds each row as often as its weight says."""
+        self._take(table, rows, weights)
+
+    def _take(self, name: str, rows: Any, weights: Any) -> TableState:
+        if self._over:
+            raise PlanError("the batch is over; open another one with db.batch()")
+        state = self._table(name)
+        layout = self._runtime.layout(state.table.name)
+        with self._runtime.lock:
+            codes = codes_of(rows, layout)
+        data = to_arrow(rows, state.table) if codes is None else rows
+        given = _weights(weights, data.num_rows, state.table.name)
+        self._check_static(state)
+        if state.table.append_only and (given < 0).any():
+            raise DataError(f"table {state.table.name} is append-only: rows cannot be deleted from it")
+        if data.num_rows:
+            changed = Changed(layout, given, data, codes)
+            self._parts.setdefault(state.table.name, []).append(changed)
+        return state
+
+    def _check_static(self, state: TableState) -> None:
+        if state.table.static and self._runtime.backend.size(state.rows):
+            raise DataError(f"table {state.table.name} is static: it is loaded once and then does not change")
+
+    def _table(self, name: str) -> TableState:
+        if isinstance(name, str) and name in self._runtime.tables:
+            return self._runtime.tables[name]
+        known = {table.lower(): table for table in self._runtime.tables}
+        if not isinstance(name, str) or name.lower() not in known:
+            if isinstance(name, str) and name.lower() in {view.lower() for view in self._runtime.views}:
+                raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
+            raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
+        return self._runtime.tables[known[name.lower()]]
+
+    def _commit(self, collected: dict[str, list[Changed]]) -> None:
+        batch = {}
+        with self._runtime.lock:
+            for name, parts in collected.items():
+                self._check_static(self._table(name))
+                changed = joined(parts)
+                batch[name] = self._runtime.clipped(name, changed) if name in self._clipped else changed
+            if batch:
+                self._runtime.publish(self._runtime.transact(batch))
+
+
+def _weights(weights: Any, rows: int, table: str) -> Codes:
+    """The weights of a batch's rows as 64-bit integers; one number stands for all."""
+    if type(weights) is int:
+        if abs(weights) < 2**63:
+            return np.full(rows, weights, dtype=np.int64)
+        weights = np.full(rows, weights)
+    given = np.asarray(weights if isinstance(weights, np.ndarray) else _sequence(weights))
+    if given.shape != (rows,):
+        raise DataError(
+            f"{rows} rows for table {table} come with weights of shape {given.shape}; give one for each row"
+        )
+    if rows and any(isinstance(weight, bool) or not isinstance(weight, int) for weight in _odd(given)):
+        raise DataError(f"the weights for table {table} are not all integers")
+    if rows and any(not -(2**63) < weight < 2**63 for weight in _odd(given)):
+        raise DataError(f"the weights for table {table} do not fit 64 bits")
+    return given.astype(np.int64)
+
+
+def _odd(weights: np.ndarray[Any, Any]) -> list[Any]:
+    """The weights as Python values, unless they are 64-bit integers or fewer anyway."""
+    return [] if weights.dtype.kind == "i" and weights.min() > -(2**63) else list(weights.tolist())
+
+
+def _sequence(weights: Any) -> Sequence[Any]:
+    try:
+        return list(weights.to_pylist() if hasattr(weights, "to_pylist") else weights)
+    except TypeError:
+        raise DataError(f"weights are a list of integers, not {type(weights).__name__}") from None

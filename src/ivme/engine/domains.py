@@ -1,0 +1,344 @@
+"""Values and the 64-bit codes that stand for them in the kernel (DESIGN section 4).
+
+Each type has a domain, an injection from its values into the codes: within one type, equal codes are equal values.
+NULL is `NULL_CODE` in every domain, below all other codes. Ints, bools, dates (days), timestamps (microseconds),
+floats (their bits, arranged in the order of the numbers) and decimals of up to 18 digits (without their point) are
+their own codes, and code order is value order; strings, binaries and wider decimals have codes from a dictionary.
+Arrays are encoded and decoded by vectorised work.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivme.engine.arrow_types import arrow_type
+from ivme.engine.dictionary import NULL_CODE, Codes, Dictionary
+from ivme.engine.value_check import INT_LIMIT, NAN_REASON, value_check
+from ivme.errors import DataError
+from ivme.query.types import Type
+
+__all__ = ["NULL_CODE", "Codes", "Domain", "Domains"]
+
+Nulls = npt.NDArray[np.bool_]
+"""Which rows of an array are NULL."""
+
+_NARROW_DIGITS = 18
+_DIGITS = Context(prec=_NARROW_DIGITS)
+_FLIP = 2**63 - 1
+_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH_DAY = _EPOCH.toordinal()
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_DAY_MICROSECONDS = 86_400_000_000
+_FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_DAY
+_LAST_DAY = datetime.date.max.toordinal() - _EPOCH_DAY
+
+
+class Domain(ABC):
+    """The codes of one type's values."""
+
+    orders_by_code = True
+    """Whether the order of codes is the order of values, NULL first."""
+
+    def __init__(self, type_: Type) -> None:
+        self.type = type_
+        self.arrow_type = arrow_type(type_)
+        self._check = value_check(type_)
+
+    def encode(self, array: pa.Array | pa.ChunkedArray) -> Codes:
+        """The codes of an array of this type, or of one that joins with it (ints among floats, and the like).
+
+        The result may share the array's memory and is then read-only.
+        """
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+        if array.type.equals(self.arrow_type):
+            return self._encode(array)
+        if pa.types.is_dictionary(array.type) and array.type.value_type == self.arrow_type:
+            array = array if not self.orders_by_code else array.cast(self.arrow_type)
+        else:
+            array = self._widened(array)
+        return self._encode(array)
+
+    def encode_value(self, value: Any) -> int:
+        """The code of a Python value; `DataError` if it is not of the type."""
+        if value is None:
+            return NULL_CODE
+        try:
+            return self._code(self._check(value))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"not a value of type {self.type}: {error}") from None
+
+    def find_value(self, value: Any) -> int | None:
+        """The code of a Python value that may be in the database; None if it certainly is not.
+
+        Nothing is added to a dictionary. A value of another kind is a `DataError`; one that the type does not hold,
+        such as an int of 65 bits, occurs nowhere.
+        """
+        if value is None:
+            return NULL_CODE
+        try:
+            return self._found(self._check(value))
+        except ValueError:
+            return None
+        except TypeError as error:
+            raise DataError(f"not a value of type {self.type}: {error}") from None
+
+    def decode(self, codes: Codes) -> pa.Array:
+        """The values of codes, in the column's Arrow type."""
+        null = codes == NULL_CODE
+        return self._decode(np.ascontiguousarray(codes), null if null.any() else None)
+
+    def decode_value(self, code: int) -> Any:
+        """The Python value of a code."""
+        return None if code == NULL_CODE else self._value(int(code))
+
+    def values(self, codes: list[int]) -> list[Any]:
+        """The Python values of codes; may be the list that was given."""
+        value = self._value
+        return [None if code == NULL_CODE else value(code) for code in codes]
+
+    def sort_key(self, code: int) -> Any:
+        """What to sort codes by to sort their values as SQL does, NULL first."""
+        return code
+
+    def _widened(self, array: pa.Array) -> pa.Array:
+        try:
+            if self.type.kind == "decimal" and pa.types.is_integer(array.type):
+                array = array.cast(pa.decimal128(19, 0))
+            return array.cast(self.arrow_type, safe=self.type.kind != "float")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(f"a column of {array.type} has no codes of type {self.type}: {error}") from None
+
+    def _found(self, value: Any) -> int | None:
+        return self._code(value)
+
+    @abstractmethod
+    def _encode(self, array: pa.Array) -> Codes: ...
+
+    @abstractmethod
+    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array: ...
+
+    @abstractmethod
+    def _code(self, value: Any) -> int: ...
+
+    @abstractmethod
+    def _value(self, code: int) -> Any: ...
+
+
+class _Integers(Domain):
+    """Types that Arrow keeps as integers: their codes are those, between `least` and `most`."""
+
+    least, most = -INT_LIMIT, INT_LIMIT
+    storage = pa.int64()
+
+    def _encode(self, array: pa.Array) -> Codes:
+        if array.null_count:
+            return self._encode_some(array)
+        # NumPy's days and microseconds are 64-bit integers, too.
+        codes: Codes = array.to_numpy(zero_copy_only=False).view(np.int64)
+        if len(codes):
+            most = self.most if self.most == INT_LIMIT else int(np.maximum.reduce(codes))
+            self._refuse_outside(int(np.minimum.reduce(codes)), most)
+        return codes
+
+    def _encode_some(self, array: pa.Array) -> Codes:
+        """With NULLs among the values, or where NumPy has other numbers for them."""
+        numbers = array if array.type == self.storage else array.cast(self.storage)
+        if len(numbers) and numbers.null_count < len(numbers):
+            bounds = pc.min_max(numbers)
+            self._refuse_outside(int(bounds["min"].as_py()), int(bounds["max"].as_py()))
+        if numbers.type != pa.int64():
+            numbers = numbers.cast(pa.int64())
+        codes: Codes = (numbers.fill_null(NULL_CODE) if numbers.null_count else numbers).to_numpy()
+        return codes
+
+    def _refuse_outside(self, least: int, most: int) -> None:
+        for bound in (least, most):
+            if not self.least <= bound <= self.most:
+                raise DataError(f"a value of type {self.type} is out of range: its number is {bound}")
+
+    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
+        numbers = pa.array(codes, mask=null)
+        if self.arrow_type == pa.int64():
+            return numbers
+        return numbers.cast(self.storage, safe=False).cast(self.arrow_type)
+
+    def _code(self, value: Any) -> int:
+        return int(value)
+
+    def _value(self, code: int) -> Any:
+        return code
+
+
+class _Ints(_Integers):
+    """Ints are their own codes."""
+
+    def find_value(self, value: Any) -> int | None:
+        if type(value) is int and -INT_LIMIT <= value <= INT_LIMIT:
+            return value
+        return super().find_value(value)
+
+    def values(self, codes: list[int]) -> list[Any]:
+        return codes if NULL_CODE not in codes else super().values(codes)
+
+
+class _Bools(_Integers):
+    storage = pa.int8()
+
+    def _encode(self, array: pa.Array) -> Codes:
+        return self._encode_some(array)
+
+    def _value(self, code: int) -> bool:
+        return bool(code)
+
+
+class _Dates(_Integers):
+    storage = pa.int32()
+    least, most = _FIRST_DAY, _LAST_DAY
+
+    def _code(self, value: datetime.date) -> int:
+        return value.toordinal() - _EPOCH_DAY
+
+    def _value(self, code: int) -> datetime.date:
+        return datetime.date.fromordinal(code + _EPOCH_DAY)
+
+
+class _Timestamps(_Integers):
+    least, most = _FIRST_DAY * _DAY_MICROSECONDS, (_LAST_DAY + 1) * _DAY_MICROSECONDS - 1
+
+    def _code(self, value: datetime.datetime) -> int:
+        return (value - _EPOCH) // _MICROSECOND
+
+    def _value(self, code: int) -> datetime.datetime:
+        return _EPOCH + code * _MICROSECOND
+
+
+class _Floats(Domain):
+    """The bits of a float; those of negative numbers turned over, so that larger numbers have larger codes."""
+
+    def _encode(self, array: pa.Array) -> Codes:
+        nulls = array.null_count
+        numbers = (array.fill_null(0.0) if nulls else array).to_numpy() + 0.0
+        if np.isnan(numbers).any():
+            raise DataError(NAN_REASON)
+        codes = self._turned(numbers.view(np.int64))
+        if nulls:
+            codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+        return codes
+
+    def _turned(self, bits: Codes) -> Codes:
+        return np.where(bits < 0, bits ^ _FLIP, bits)
+
+    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
+        return pa.array(self._turned(codes.astype(np.int64, copy=False)).view(np.float64), mask=null)
+
+    def _code(self, value: float) -> int:
+        (bits,) = struct.unpack("<q", struct.pack("<d", value))
+        return int(bits ^ _FLIP if bits < 0 else bits)
+
+    def _value(self, code: int) -> float:
+        (value,) = struct.unpack("<d", struct.pack("<q", code ^ _FLIP if code < 0 else code))
+        return float(value)
+
+
+class _NarrowDecimals(Domain):
+    """Decimals of up to 18 digits, as integers of their smallest unit."""
+
+    def __init__(self, type_: Type) -> None:
+        super().__init__(type_)
+        assert type_.scale is not None
+        self._scale = type_.scale
+
+    def _encode(self, array: pa.Array) -> Codes:
+        words = np.frombuffer(array.buffers()[1] or b"", dtype="<i8")
+        codes = np.array(words[::2][array.offset : array.offset + len(array)], dtype=np.int64)
+        if array.null_count:
+            codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+        return codes
+
+    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
+        words = np.empty((len(codes), 2), dtype="<i8")
+        words[:, 0] = codes
+        words[:, 1] = codes >> 63
+        valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").tobytes())
+        return pa.Array.from_buffers(self.arrow_type, len(codes), [valid, pa.py_buffer(words.tobytes())])
+
+    def _code(self, value: Decimal) -> int:
+        return int(value.scaleb(self._scale, _DIGITS))
+
+    def _value(self, code: int) -> Decimal:
+        return Decimal(code).scaleb(-self._scale, _DIGITS)
+
+
+class _DictionaryValues(Domain):
+    """Strings, binaries and wide decimals. Python orders strings by code points, which is the order of UTF-8."""
+
+    orders_by_code = False
+
+    def __init__(self, type_: Type, dictionary: Dictionary) -> None:
+        super().__init__(type_)
+        self.dictionary = dictionary
+
+    def sort_key(self, code: int) -> Any:
+        return () if code == NULL_CODE else (self.dictionary.value(code),)
+
+    def _encode(self, array: pa.Array) -> Codes:
+        return self.dictionary.encode(array)
+
+    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
+        return self.dictionary.decode(codes, null, self.arrow_type)
+
+    def _code(self, value: Any) -> int:
+        return self.dictionary.add(value)
+
+    def _found(self, value: Any) -> int | None:
+        return self.dictionary.find(value)
+
+    def _value(self, code: int) -> Any:
+        return self.dictionary.value(code)
+
+
+_DOMAINS: dict[str, type[Domain]] = {
+    "int": _Ints,
+    "bool": _Bools,
+    "date": _Dates,
+    "timestamp": _Timestamps,
+    "float": _Floats,
+}
+
+
+class Domains:
+    """The domains of a database, one for each type; they own its dictionaries."""
+
+    def __init__(self, dictionary_of: Callable[[Type], Dictionary] = lambda _: Dictionary()) -> None:
+        self._domains: dict[Type, Domain] = {}
+        self._dictionary_of = dictionary_of
+
+    def domain(self, type_: Type) -> Domain:
+        """The domain of a type, the same one every time.
+
+        >>> strings = Domains().domain(Type("string"))
+        >>> strings.encode(pa.array(["a", None, "b", "a"])).tolist() == [0, NULL_CODE, 1, 0]
+        True
+        """
+        domain = self._domains.get(type_)
+        if domain is None:
+            domain = self._domains.setdefault(type_, self._new(type_))
+        return domain
+
+    def _new(self, type_: Type) -> Domain:
+        if type_.kind in _DOMAINS:
+            return _DOMAINS[type_.kind](type_)
+        if type_.precision is not None and type_.precision <= _NARROW_DIGITS:
+            return _NarrowDecimals(type_)
+        return _DictionaryValues(type_, self._dictionary_of(type_))

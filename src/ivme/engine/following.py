@@ -1,0 +1,115 @@
+"""The change of a view's rows in a batch, for those who follow it.
+
+The kernel emits the change of each assignment of a view's inputs and outputs (plan.changes). Without aggregates that
+is the change itself, and nothing is kept: DISTINCT needs what is there now besides, to tell what was there before. A
+group with aggregates has one row before and another after, so the rows of such a view are kept while it is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ivme.engine.backend import Backend, Codes, EmittedDelta
+from ivme.engine.group import point_reader
+from ivme.engine.reading import Row
+from ivme.engine.view_state import Key, RowChange, ViewState
+
+Updates = dict[Key, tuple[Row, int] | None]
+"""Rows by their keys as they are now; None for those that are gone."""
+
+
+def keeps_rows(state: ViewState) -> bool:
+    """Whether the changes of a view are told from its rows as they were."""
+    return bool(state.typed.query.aggregates)
+
+
+def direct_change(backend: Backend, state: ViewState, emitted: Sequence[EmittedDelta]) -> RowChange:
+    """The change of a view without aggregates, linear in what was emitted; inputs come in front of the row."""
+    query = state.typed.query
+    columns, counts = _consolidated(emitted, len(query.free))
+    if query.distinct and len(counts):
+        now = _counts_now(backend, state, columns, len(counts))
+        counts = (now != 0).astype(np.int64) - (now != counts)
+    places = [query.free.index(str(source)) for source in (*query.input, *(c.source for c in query.head))]
+    decoded = {
+        place: [state.finisher.domain(query.free[place]).decode_value(code) for code in columns[place].tolist()]
+        for place in set(places)
+    }
+    rows = zip(*(decoded[place] for place in places), strict=True) if places else [()] * len(counts)
+    return summed(zip(rows, counts.tolist(), strict=True))
+
+
+def summed(changes: Iterable[tuple[Row, int]]) -> RowChange:
+    """The changes by row, without those that cancel."""
+    total: RowChange = {}
+    for row, weight in changes:
+        total[row] = total.get(row, 0) + weight
+    return {row: weight for row, weight in total.items() if weight}
+
+
+def _consolidated(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
+    """The emitted keys, each once, with the sums of their counts."""
+    counts = np.concatenate([np.empty(0, np.int64), *(delta.counts for delta in emitted)])
+    if not width or not len(counts):
+        total = counts.sum(keepdims=True)
+        return [np.empty(0, np.int64)] * width, total[total != 0]
+    stacked = np.concatenate([np.stack(delta.columns[:width], axis=1) for delta in emitted])
+    keys, places = np.unique(stacked, axis=0, return_inverse=True)
+    total = np.zeros(len(keys), np.int64)
+    np.add.at(total, places.reshape(-1), counts)
+    kept = total != 0
+    return [np.ascontiguousarray(keys[kept, i]) for i in range(width)], total[kept]
+
+
+def _counts_now(backend: Backend, state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
+    numbers, block = backend.request_many(point_reader(state.name), representatives(state, columns))
+    now = np.zeros(n, np.int64)
+    now[numbers] = block[1]
+    return now
+
+
+def row_updates(backend: Backend, state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
+    """The rows of the groups that changed, as they are now. The view has outputs and no inputs."""
+    width = len(state.typed.query.output)
+    stacked = [np.stack(delta.columns[:width], axis=1) for delta in emitted if len(delta.columns[0])]
+    if not stacked:
+        return {}
+    keys = np.unique(np.concatenate(stacked), axis=0)
+    columns = [np.ascontiguousarray(keys[:, i]) for i in range(width)]
+    numbers, (_, counts, slots, extremes) = backend.request_many(
+        point_reader(state.name), representatives(state, columns)
+    )
+    found = state.finisher.rows(([column[numbers] for column in columns], counts, slots, extremes), {})
+    updates: Updates = {tuple(key): None for key in keys.tolist()}
+    updates.update(zip(map(tuple, keys[numbers].tolist()), found, strict=True))
+    return updates
+
+
+def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:
+    """The columns of a point request: one for each variable that the fracture made, then the outputs."""
+    query = state.typed.query
+    inputs = dict(zip(query.input, columns, strict=False))
+    given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
+    return given + list(columns[len(query.input) :])
+
+
+def difference(old: Mapping[Key, tuple[Row, int]], updates: Updates) -> RowChange:
+    """By how much the multiplicity of each row changed."""
+    change: list[tuple[Row, int]] = []
+    for key, now in updates.items():
+        was = old.get(key)
+        if was != now:
+            change += [] if was is None else [(was[0], -was[1])]
+            change += [] if now is None else [now]
+    return summed(change)
+
+
+def update(rows: dict[Key, tuple[Row, int]], updates: Updates) -> None:
+    """Brings kept rows up to date."""
+    for key, now in updates.items():
+        if now is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = now

@@ -1,0 +1,224 @@
+"""Tables and views that come and go, while the data of the others stays.
+
+Whatever fails on the way leaves the database as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from ivme.engine.arrow_types import declared_type
+from ivme.engine.feed import Feed
+from ivme.engine.following import keeps_rows
+from ivme.engine.group import Group
+from ivme.engine.reading import Finisher
+from ivme.engine.relations import Relations, weighted
+from ivme.engine.ring_view import RingView
+from ivme.engine.typed import TypedQuery
+from ivme.engine.view_state import TableState, ViewState
+from ivme.errors import PlanError
+from ivme.plan import program as ir
+from ivme.plan.blueprint import Blueprint
+from ivme.plan.explain import Explanation
+from ivme.plan.plan import Plan
+from ivme.query.model import Atom, Table, column_refs
+
+
+class Installation(Relations):
+    """The part of the runtime that changes the catalog. Its callers hold `lock`."""
+
+    def add_table(self, table: Table) -> None:
+        """Declares a table: a map of its rows, and one of its keys if it has a primary key."""
+        rows, keys = f"table {table.name}", f"keys {table.name}" if table.primary_key else None
+        maps = [ir.Map(rows, table.column_names, "leaf", Fraction(1))]
+        if keys is not None:
+            maps.append(ir.Map(keys, key_columns(table), "leaf", Fraction(1)))
+        self.backend.install(maps, (), {})
+        domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
+        state = TableState(table, domains, rows, keys, Feed(()))
+        self._set_checks(state, ring=False)
+        self.tables[table.name] = state
+
+    def _set_checks(self, state: TableState, *, ring: bool) -> None:
+        """Sets the trigger of a table's own maps, which refuses negative multiplicities unless in ring mode."""
+        steps: list[ir.Step] = [ir.Load("d1", _whole(state.table)), ir.Add("d1", state.rows, "" if ring else "present")]
+        if state.keys is not None:
+            steps += [ir.Project("d2", "d1", key_columns(state.table)), ir.Add("d2", state.keys, "unique")]
+        state.feed = self.backend.set_trigger(state.rows, steps, ())[state.table.name]
+        state.ring = ring
+        self._forget_inputs()
+
+    def drop_table(self, name: str) -> None:
+        state = self.tables.pop(name)
+        self._forget_inputs()
+        self.backend.drop_trigger(state.rows)
+        for held in (state.rows, state.keys):
+            if held is not None:
+                self.backend.drop_map(held)
+
+    def add_view(
+        self, name: str, typed: TypedQuery, explanation: Explanation, plan: Plan, table: Table, *, ring: bool = False
+    ) -> ViewState:
+        """Installs a view and fills it from the tables; on any error nothing stays behind."""
+        relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
+        self._check_ring(name, relations, ring=ring)
+        followed: list[str] = []
+        group = self._group(typed.slots)
+        try:
+            for relation in relations:
+                if relation in self.views:
+                    self.follow(relation)
+                    followed.append(relation)
+            self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
+            finisher = Finisher(typed, group.enumerations[name], self.domains)
+        except BaseException:
+            self._leave(group, name, followed)
+            raise
+        self.views[name] = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
+        self._switch_rings(relations)
+        return self.views[name]
+
+    def add_ring_view(self, view: RingView) -> None:
+        """Fills a ring view from its tables and keeps it fresh from now on."""
+        self._check_ring(view.name, view.relations, ring=False)
+        view.build({relation: weighted(*self.contents(relation)) for relation in view.relations})
+        followed: list[str] = []
+        try:
+            for relation in view.relations:
+                if relation in self.views:
+                    self.follow(relation)
+                    followed.append(relation)
+        except BaseException:
+            for relation in followed:
+                self.unfollow(relation)
+            raise
+        self.ring_views[view.name] = view
+        self._forget_inputs()
+        self._switch_rings(view.relations)
+
+    def drop_ring_view(self, name: str) -> None:
+        view = self.ring_views.pop(name)
+        for relation in view.relations:
+            if relation in self.views:
+                self.unfollow(relation)
+        self._switch_rings(view.relations)
+
+    def drop_view(self, name: str) -> None:
+        """Forgets a view that nobody is built on; those who follow it hear nothing any more."""
+        state = self.views[name]
+        self._leave(state.group, name, [relation for relation in state.relations if relation in self.views])
+        del self.views[name]
+        self._queues.pop(name, None)
+        self._forget_inputs()
+        self._switch_rings(state.relations)
+
+    def _group(self, slots: tuple[str, ...]) -> Group:
+        if slots not in self._groups:
+            self._groups[slots] = Group(f"g{self._groups_made}", self.backend, self.domains, slots)
+            self._groups_made += 1
+        return self._groups[slots]
+
+    def _leave(self, group: Group, name: str, followed: Iterable[str]) -> None:
+        """Takes a view out of its group, and the group away if it was the last."""
+        if name in group.blueprints:
+            self._change(group, {view: b for view, b in group.blueprints.items() if view != name})
+        if not group.blueprints:
+            del self._groups[group.slots]
+        for relation in followed:
+            self.unfollow(relation)
+
+    def _check_ring(self, name: str, relations: Iterable[str], *, ring: bool) -> None:
+        """Negative multiplicities are for views in ring mode only."""
+        for relation in () if ring else relations:
+            if relation in self.views and self.views[relation].ring:
+                raise PlanError(f"view {name} is built on {relation}, which is in ring mode; give it semantics='ring'")
+            if relation in self.tables and self._has_negative(self.tables[relation]):
+                raise PlanError(
+                    f"table {relation} has rows with negative multiplicities, which only a view in ring mode takes; "
+                    f"give view {name} semantics='ring', or insert what is missing first"
+                )
+
+    def _has_negative(self, state: TableState) -> bool:
+        return state.ring and bool((self.backend.scan(state.rows)[1] < 0).any())
+
+    def _switch_rings(self, relations: Iterable[str]) -> None:
+        """Lets tables have negative multiplicities whose views are all in ring mode."""
+        for state in (self.tables[name] for name in relations if name in self.tables):
+            users = [view.ring for view in self.views.values() if state.table.name in view.relations]
+            users += [False for view in self.ring_views.values() if state.table.name in view.relations]
+            ring = (bool(users) and all(users)) or self._has_negative(state)
+            if ring != state.ring:
+                self._set_checks(state, ring=ring)
+
+    def follow(self, name: str) -> None:
+        """From now on the changes of the view's rows are computed.
+
+        A view that is recomputed is maintained from here on: its change would else be the difference of two results.
+        """
+        state = self.views[name]
+        if state.followers == 0:
+            self._refresh(state)
+            followed = replace(state.plan.followed, lazy=False)
+            self._change(state.group, {**state.group.blueprints, name: followed})
+            try:
+                state.rows = dict(self._keyed_rows(state)) if keeps_rows(state) else {}
+            except BaseException:
+                self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})
+                raise
+        state.followers += 1
+
+    def unfollow(self, name: str) -> None:
+        state = self.views[name]
+        state.followers -= 1
+        if state.followers == 0:
+            state.rows = {}
+            state.stale = True
+            self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})
+
+    def _change(
+        self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery] | None = None
+    ) -> None:
+        """Gives a group other views; if that fails, it has those that it had."""
+        before = dict(group.blueprints)
+        try:
+            self._install(group, blueprints, new or {})
+        except BaseException:
+            self._install(group, before, {})
+            raise
+
+    def _install(self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery]) -> None:
+        """Assembles a group and fills the maps that are new."""
+        types = {
+            **{name: state.typed.types for name, state in self.views.items()},
+            **{n: t.types for n, t in new.items()},
+        }
+        self._forget_inputs()
+        filled = group.install(blueprints, types)
+        steps = list(group.assembly.fill(filled))
+        for name, blueprint in blueprints.items():
+            steps += [] if blueprint.lazy else group.assembly.build(name, filled)
+        if steps:
+            self._run_once(steps, group.slots)
+
+    def close(self) -> None:
+        """Forgets everything."""
+        for ring_view in tuple(self.ring_views):
+            self.drop_ring_view(ring_view)
+        for view in reversed(tuple(self.views)):
+            self.drop_view(view)
+        for table in tuple(self.tables):
+            self.drop_table(table)
+
+
+def key_columns(table: Table) -> tuple[str, ...]:
+    """The columns of the primary key, in the order of the table's."""
+    key = {column.lower() for column in table.primary_key or ()}
+    return tuple(name for name in table.column_names if name.lower() in key)
+
+
+def _whole(table: Table) -> ir.Source:
+    """A source that reads all columns of a table as they are."""
+    atom = Atom(table.name, table.column_names, column_refs(table.column_names))
+    return ir.Source(atom, table.column_names, table.column_names)

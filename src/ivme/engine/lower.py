@@ -1,0 +1,179 @@
+"""From a `Program` to the compiled kernel's own form: maps, registers and variables become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ivme._kernel import Kernel
+from ivme.engine.codes import ValueCodes
+from ivme.engine.feed import Feed
+from ivme.plan import program as ir
+
+if TYPE_CHECKING:
+    from ivme._kernel import ReadSpec, Step
+
+
+@dataclass(slots=True)
+class Lowered:
+    """Where a program's parts are in a kernel.
+
+    `feeds` are the inputs of the triggers, `build_feeds` those of the build in order, and `emits` the maps whose
+    changes a trigger's run returns, in order.
+    """
+
+    maps: dict[str, int] = field(default_factory=dict)
+    triggers: dict[str, int] = field(default_factory=dict)
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    build_feeds: dict[str, Feed] = field(default_factory=dict)
+    emits: dict[str, list[str]] = field(default_factory=dict)
+    build: int = 0
+    reader: int = 0
+
+
+def lower(
+    program: ir.Program, kernel: Kernel, slots: Sequence[str], codes: ValueCodes, emit: Collection[str] = ()
+) -> Lowered:
+    """Declares the maps, compiles the triggers, the build and the enumeration.
+
+    The changes of the maps named by `emit` come back from each run.
+    """
+    lowered = Lowered()
+    for declared in program.maps:
+        lowered.maps[declared.name] = _declare(declared, kernel, slots, codes)
+    for trigger in program.triggers:
+        steps = LoweredSteps(lowered.maps, slots, codes, emit)
+        lowered.triggers[trigger.relation] = steps.compile(kernel, trigger.steps)
+        lowered.emits[trigger.relation] = steps.emitted
+        # A trigger whose loads nobody uses still takes its relation's rows.
+        lowered.feeds[trigger.relation] = steps.feeds.get(trigger.relation, Feed(()))
+    steps = LoweredSteps(lowered.maps, slots, codes)
+    lowered.build = steps.compile(kernel, program.build)
+    lowered.build_feeds = steps.feeds
+    lowered.reader = lower_reader(program.enumeration, kernel, lowered.maps)
+    return lowered
+
+
+def _declare(declared: ir.Map, kernel: Kernel, slots: Sequence[str], codes: ValueCodes) -> int:
+    number = kernel.add_map(len(declared.schema), slots if declared.sums else [])
+    for index in declared.indexes:
+        kernel.add_index(number, index.key, index.values)
+    for index in declared.sorted_by:
+        kernel.add_sorted(number, index.key, index.values[0], codes.strings)
+    return number
+
+
+class LoweredSteps:
+    """The steps of one trigger under translation. Without `codes` there must be no constants left in atoms.
+
+    `emits` lists the emitted deltas in order: the view each belongs to, and its variables. `emit` names maps whose
+    deltas are emitted as well; `emitted` lists them in order.
+    """
+
+    def __init__(
+        self,
+        maps: dict[str, int],
+        slots: Sequence[str],
+        codes: ValueCodes | None = None,
+        emit: Collection[str] = (),
+    ) -> None:
+        self.feeds: dict[str, Feed] = {}
+        self.emits: list[tuple[str, tuple[str, ...]]] = []
+        self.emitted: list[str] = []
+        self._emit = emit
+        self._maps = maps
+        self._slots = slots
+        self._codes = codes
+        self._registers: dict[str, int] = {}
+        self._schemas: dict[str, tuple[str, ...]] = {}
+        self._needed: dict[str, frozenset[str]] = {}
+        self._count = 0
+
+    def compile(self, kernel: Kernel, steps: Sequence[ir.Step]) -> int:
+        lowered: list[Step] = []
+        self._needed = {} if self._codes is not None else _projected(steps)
+        for step in steps:
+            if isinstance(step, ir.Rename):
+                self._registers[step.target] = self._registers[step.origin]
+            else:
+                if not isinstance(step, ir.Add | ir.Emit):
+                    self._registers[step.target] = self._count
+                    self._count += 1
+                lowered.append(self._step(step))
+            if isinstance(step, ir.Add) and step.map in self._emit:
+                self.emitted.append(step.map)
+                lowered.append(("emit", self._registers[step.origin]))
+            if not isinstance(step, ir.Add | ir.Emit):
+                needed = self._needed.get(step.target)
+                self._schemas[step.target] = tuple(v for v in step.schema if needed is None or v in needed)
+        return kernel.add_trigger(self._count, self._slots, lowered)
+
+    def _step(self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add | ir.Emit) -> Step:
+        number = self._registers
+        match step:
+            case ir.Load(target, source):
+                feed = self.feeds.setdefault(source.atom.relation, Feed(source.row))
+                place = list(self.feeds).index(source.atom.relation)
+                return feed.load(number[target], place, source, self._slots, self._codes, self._needed.get(target))
+            case ir.Scan(target, name, _, indicator):
+                return ("scan", number[target], self._maps[name], indicator)
+            case ir.Project(target, origin, schema):
+                return ("project", number[target], number[origin], _positions(schema, self._schemas[origin]))
+            case ir.Exists(target, origin, name, _):
+                return ("exists", number[target], number[origin], self._maps[name])
+            case ir.Filter(target, origin, read, present, _):
+                names = [variable for variable in read.variables if variable is not None]
+                columns = _positions(names, self._schemas[origin])
+                return ("filter", number[target], number[origin], self._maps[read.map], columns, present)
+            case ir.Join(target, origin, reads, schema, _):
+                new = len(schema) - len(self._schemas[origin])
+                lowered = [self._read(read, schema) for read in reads]
+                return ("join", number[target], number[origin], new, lowered)
+            case ir.Add(origin, name, check):
+                return ("add", number[origin], self._maps[name], check)
+            case ir.Emit(origin, view):
+                self.emits.append((view, self._schemas[origin]))
+                return ("emit", number[origin])
+
+    def _read(self, read: ir.Read, schema: tuple[str, ...]) -> ReadSpec:
+        columns = [-1 if variable is None else schema.index(variable) for variable in read.variables]
+        pending = -1 if read.pending is None else self._registers[read.pending]
+        return (self._maps[read.map], columns, read.payload, pending)
+
+
+def _projected(steps: Sequence[ir.Step]) -> dict[str, frozenset[str]]:
+    """For each load that is only ever projected, the variables that some projection keeps."""
+    loads = {step.target for step in steps if isinstance(step, ir.Load)}
+    needed: dict[str, frozenset[str]] = {}
+    for step in steps:
+        if isinstance(step, ir.Project):
+            needed[step.origin] = needed.get(step.origin, frozenset()) | set(step.schema)
+        elif isinstance(step, ir.Join):
+            loads -= {step.origin, *(read.pending for read in step.reads)}
+        elif not isinstance(step, ir.Load | ir.Scan):
+            loads.discard(step.origin)
+    return {target: kept for target, kept in needed.items() if target in loads}
+
+
+def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) -> int:
+    """Inputs are the first variables; then come those that the loops yield."""
+    inputs = [variable for variable, _ in enumeration.inputs]
+    variables = inputs + [variable for loop in enumeration.loops for variable in loop.new]
+
+    def read(use: ir.Read) -> tuple[int, list[int]]:
+        return maps[use.map], _positions([variable or "" for variable in use.variables], variables)
+
+    loops = [(*read(loop.read), _positions(loop.new, variables)) for loop in enumeration.loops]
+    extremes = []
+    for extreme in enumeration.extremes:
+        value = extreme.read.variables.index(extreme.variable)
+        known = [0 if i == value else variables.index(v or "") for i, v in enumerate(extreme.read.variables)]
+        extremes.append((extreme.function, maps[extreme.read.map], known, value))
+    factors = [read(factor) for factor in enumeration.factors]
+    outputs = _positions(enumeration.outputs, variables)
+    return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes)
+
+
+def _positions(wanted: Sequence[str], schema: Sequence[str]) -> list[int]:
+    return [schema.index(variable) for variable in wanted]

@@ -1,0 +1,98 @@
+"""Dictionaries in the compiled kernel, which can then compare strings and wide decimals for MIN and MAX."""
+
+from __future__ import annotations
+
+import secrets
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ivme import _kernel
+from ivme.engine.dictionary import Codes, Dictionary
+from ivme.errors import DataError
+from ivme.query.sql_values import DECIMALS
+from ivme.query.types import Type
+
+_MIDDLE = 2**127
+
+
+class NativeDictionary(Dictionary):
+    """Strings or bytes; otherwise like `Dictionary`."""
+
+    __slots__ = ("native",)
+
+    def __init__(self, *, binary: bool) -> None:
+        super().__init__()
+        self.native = _kernel.Dictionary(secrets.randbits(64), 0, binary)
+
+    def __len__(self) -> int:
+        return len(self.native)
+
+    def add(self, value: Any) -> int:
+        return self.native.encode_one(value)
+
+    def find(self, value: Any) -> int | None:
+        return self.native.find(value)
+
+    def value(self, code: int) -> Any:
+        return self.native.decode_one(code)
+
+    def encode(self, array: pa.Array) -> Codes:
+        """Distinct values first where Arrow has them apart already; else all of them by the kernel's own loop."""
+        if pa.types.is_dictionary(array.type):
+            return super().encode(array)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"a string is not valid UTF-8: {error}") from None
+        valid, ends, text = array.buffers()
+        offsets = np.frombuffer(ends or b"", np.int32)[array.offset : array.offset + len(array) + 1]
+        bits = None if valid is None else np.frombuffer(valid, np.uint8)
+        return self.native.encode_arrow(offsets, np.frombuffer(text or b"", np.uint8), bits, array.offset)
+
+    def decode(self, codes: Codes, null: npt.NDArray[np.bool_] | None, type_: pa.DataType) -> pa.Array:
+        offsets, text = self.native.decode_arrow(codes)
+        valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+        long = pa.large_binary() if pa.types.is_binary(type_) else pa.large_string()
+        buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(text)]
+        return pa.Array.from_buffers(long, len(codes), buffers).cast(type_)
+
+
+class NativeDecimals(NativeDictionary):
+    """Decimals of more than 18 digits, kept as 16 bytes whose order is that of the numbers."""
+
+    __slots__ = ("_scale",)
+
+    def __init__(self, scale: int) -> None:
+        super().__init__(binary=True)
+        self._scale = scale
+
+    def add(self, value: Any) -> int:
+        return super().add(self._bytes(value))
+
+    def find(self, value: Any) -> int | None:
+        return super().find(self._bytes(value))
+
+    def value(self, code: int) -> Any:
+        whole = int.from_bytes(super().value(code), "big") - _MIDDLE
+        return Decimal(whole).scaleb(-self._scale, DECIMALS)
+
+    def _bytes(self, value: Decimal) -> bytes:
+        return (int(value.scaleb(self._scale, DECIMALS)) + _MIDDLE).to_bytes(16, "big")
+
+    def encode(self, array: pa.Array) -> Codes:
+        return Dictionary.encode(self, array)
+
+    def decode(self, codes: Codes, null: npt.NDArray[np.bool_] | None, type_: pa.DataType) -> pa.Array:
+        return Dictionary.decode(self, codes, null, type_)
+
+
+def native_dictionary(type_: Type) -> Dictionary:
+    """The dictionary of a type whose values do not fit 64 bits."""
+    if type_.kind == "decimal":
+        assert type_.scale is not None
+        return NativeDecimals(type_.scale)
+    return NativeDictionary(binary=type_.kind == "binary")

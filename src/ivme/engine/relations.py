@@ -1,0 +1,207 @@
+"""One kernel with its tables and views, and how rows are read from them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.backend import Backend, Block, Codes, Cursor
+from ivme.engine.changed import Changed, Inputs, Layout
+from ivme.engine.domains import Domains
+from ivme.engine.feed import Feed
+from ivme.engine.following import (
+    representatives,
+)
+from ivme.engine.group import Group, point_reader
+from ivme.engine.ingest import to_arrow
+from ivme.engine.reading import Row, is_global
+from ivme.engine.ring_view import RingView
+from ivme.engine.single_row import Put
+from ivme.engine.view_state import Key, RowChange, TableState, ViewState
+from ivme.errors import DataError, PlanError, StaleCursor
+from ivme.plan import program as ir
+from ivme.query.model import Table
+
+_BLOCK = 8192
+_FEW = 64
+
+
+class Relations:
+    """The tables and views of a database. Whoever changes or reads them holds `lock`, readers for a block at a time."""
+
+    def __init__(self, backend: Backend, domains: Domains) -> None:
+        self.backend = backend
+        self.domains = domains
+        self.lock = threading.RLock()
+        self.tables: dict[str, TableState] = {}
+        self.views: dict[str, ViewState] = {}
+        self.ring_views: dict[str, RingView] = {}
+        self._groups: dict[tuple[str, ...], Group] = {}
+        self._groups_made = 0
+        self._queues: dict[str, list[deque[RowChange]]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._inputs: dict[str, Inputs] = {}
+        self._puts: dict[str, Put] = {}
+
+    def relation(self, name: str) -> Table:
+        """The table of that name, or the view seen as one."""
+        return self.tables[name].table if name in self.tables else self.views[name].table
+
+    def layout(self, relation: str) -> Layout:
+        """The columns of a table or view."""
+        if relation not in self._layouts:
+            self._layouts[relation] = Layout(self.relation(relation), self.domains)
+        return self._layouts[relation]
+
+    def inputs(self, relation: str) -> Inputs:
+        """What the triggers of a relation want: first that of a table's own maps, then those of the groups."""
+        found = self._inputs.get(relation)
+        if found is None:
+            found = self._inputs[relation] = Inputs(self.relation(relation), self.domains, self._feeds(relation))
+        return found
+
+    def _feeds(self, relation: str) -> list[tuple[str, Feed]]:
+        groups = [group for group in self._groups.values() if relation in group.feeds]
+        feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
+        state = self.tables.get(relation)
+        return feeds if state is None else [(state.rows, state.feed), *feeds]
+
+    def _forget_inputs(self) -> None:
+        """To be called whenever a trigger, a table or a view comes, goes or changes."""
+        self._layouts.clear()
+        self._inputs.clear()
+        self._puts.clear()
+
+    def all_rows(self, relation: str) -> Changed:
+        """All rows of a table or view, with their multiplicities."""
+        if relation in self.tables:
+            columns, counts = self.backend.scan(self.tables[relation].rows)
+            return Changed(self.layout(relation), counts, None, list(columns))
+        return self._as_changed(relation, (change for _, change in self._keyed_rows(self.views[relation])))
+
+    def contents(self, relation: str) -> tuple[pa.Table, Codes]:
+        """All rows of a table or view in Arrow, and their multiplicities."""
+        rows = self.all_rows(relation)
+        return rows.data, rows.weights
+
+    def _as_changed(self, view: str, rows: Iterable[tuple[Row, int]]) -> Changed:
+        listed = list(rows)
+        weights = np.array([weight for _, weight in listed], dtype=np.int64)
+        return Changed(self.layout(view), weights, to_arrow([row for row, _ in listed], self.views[view].table))
+
+    def _run_once(self, steps: list[ir.Step], slots: tuple[str, ...]) -> None:
+        """Runs steps over whole relations, as a bulk build does."""
+        feeds = self.backend.set_trigger("once", steps, slots)
+        try:
+            inputs = {}
+            for relation, feed in feeds.items():
+                rows = self.all_rows(relation)
+                wanted = Inputs(self.relation(relation), self.domains, [("once", feed)])
+                inputs[relation] = (wanted.of(rows)[0][1], rows.weights)
+            self.backend.run("once", inputs)
+        except self.backend.overflow as error:
+            raise DataError(f"a count or sum over {', '.join(feeds)} does not fit its type: {error}") from None
+        finally:
+            self.backend.drop_trigger("once")
+
+    def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
+        """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
+        columns = [np.array([code], dtype=np.int64) for code in codes]
+        with self.lock:
+            self._check_there(state)
+            self._refresh(state)
+            _, (_, counts, slots, extremes) = self.backend.request_many(
+                point_reader(state.name), representatives(state, columns)
+            )
+        if not len(counts):
+            return None
+        block: Block = (columns[len(state.typed.query.input) :], counts, slots, extremes)
+        return next(state.finisher.rows(block, inputs))
+
+    def _keyed_rows(self, state: ViewState) -> Iterator[tuple[Key, tuple[Row, int]]]:
+        """All rows of a view without inputs, by the codes of their outputs."""
+        query = state.typed.query
+        nothing = True
+        for block in self.blocks(state, ()):
+            nothing = False
+            keys = zip(*(column.tolist() for column in block[0]), strict=True) if block[0] else iter([()])
+            yield from zip(keys, state.finisher.rows(block, {}), strict=True)
+        if nothing and is_global(query.head, query.output):
+            yield (), (state.finisher.nothing(), 1)
+
+    def blocks(self, state: ViewState, inputs: tuple[int, ...], first: int = _FEW) -> Iterator[Block]:
+        """The answer to an access request in blocks; StaleCursor if the view changes while it is read.
+
+        The lock is held for each block, so that no reader sees a part of a batch.
+        """
+        cursor: Cursor | None = None
+        size = first
+        while True:
+            with self.lock:
+                if cursor is None:
+                    self._check_there(state)
+                    self._refresh(state)
+                    cursor = self.backend.open(state.name, inputs)
+                block = self._next_block(state, cursor, size)
+            if not len(block[1]):
+                return
+            yield block
+            size = max(first, _BLOCK)
+
+    def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Block | None:
+        """The whole answer to an access request if it has few rows; None if there may be more."""
+        with self.lock:
+            self._check_there(state)
+            self._refresh(state)
+            block = self.backend.open(state.name, inputs).next_block(_FEW)
+        return block if len(block[1]) < _FEW else None
+
+    def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
+        """The rows of many access requests, each with the number of its request."""
+        with self.lock:
+            self._check_there(state)
+            self._refresh(state)
+            given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
+            return self.backend.request_many(state.name, given)
+
+    def _next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
+        if self.views.get(state.name) is not state:
+            raise StaleCursor(f"view {state.name} was dropped while it was being read")
+        try:
+            if state.lazy and state.stale:
+                raise self.backend.stale_cursor
+            return cursor.next_block(size)
+        except self.backend.stale_cursor as error:
+            raise StaleCursor(
+                f"view {state.name} changed while it was being read; read it again, or read v.snapshot()"
+            ) from error
+
+    def _check_there(self, state: ViewState) -> None:
+        if self.views.get(state.name) is not state:
+            raise PlanError(f"view {state.name} was dropped, or its database closed")
+
+    def _refresh(self, state: ViewState) -> None:
+        """Strategy `recompute`: builds the view anew if a table changed since the last read."""
+        if not state.lazy or not state.stale:
+            return
+        with self.lock:
+            steps = list(state.group.assembly.build(state.name))
+            for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+                self.backend.clear_map(name)
+            self._run_once(steps, state.group.slots)
+            state.stale = False
+
+
+def weighted(data: pa.Table, weights: Codes) -> dict[Row, int]:
+    """Rows as Python values with their net weights."""
+    total: dict[Row, int] = {}
+    columns = [column.to_pylist() for column in data.columns]
+    rows = zip(*columns, strict=True) if columns else iter([()] * data.num_rows)
+    for row, weight in zip(rows, weights.tolist(), strict=True):
+        total[row] = total.get(row, 0) + weight
+    return {row: weight for row, weight in total.items() if weight}

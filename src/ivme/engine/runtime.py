@@ -1,0 +1,175 @@
+"""The engine of an embedded database: tables and views over one kernel, changed in atomic batches.
+
+The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed from them (predicates and
+computed columns vectorised, values encoded); every table's own map and every group of views takes them inside one
+kernel transaction; views that others are built on, or that somebody follows, report the change of their rows, which
+feeds the next views in the same transaction. Any error rolls all of it back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.changed import Changed
+from ivme.engine.following import (
+    Updates,
+    difference,
+    direct_change,
+    keeps_rows,
+    row_updates,
+    update,
+)
+from ivme.engine.installation import Installation
+from ivme.engine.relations import weighted
+from ivme.engine.single_row import Put, single_row
+from ivme.engine.view_state import Key, RowChange, TableState, ViewState
+from ivme.errors import DataError
+
+
+class Runtime(Installation):
+    """One kernel, its tables and views, changed in atomic batches."""
+
+    def transact(self, batch: Mapping[str, Changed]) -> dict[str, RowChange]:
+        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows."""
+        with self.lock:
+            self.backend.begin()
+            try:
+                changes, updates, touched = self._propagate(batch)
+            except BaseException:
+                self.backend.rollback()
+                for ring_view in self.ring_views.values():
+                    ring_view.undo()
+                raise
+            self.backend.commit()
+            for ring_view in self.ring_views.values():
+                ring_view.keep()
+            for name, changed in updates.items():
+                update(self.views[name].rows, changed)
+            for state in self.views.values():
+                state.stale |= bool(touched.intersection(state.relations))
+            return changes
+
+    def put(self, name: str, row: Any, weight: int) -> bool:
+        """Changes the multiplicity of one row the short way; False if it takes the long one."""
+        with self.lock:
+            put = self._puts.get(name) if type(name) is str else None
+            if put is None:
+                put = self._short_way(name)
+                if put is None:
+                    return False
+                self._puts[name] = put
+            return put(row, weight)
+
+    def _short_way(self, name: str) -> Put | None:
+        """How to change one row of a table on which no views depend that need more than their trigger."""
+        state = self.tables.get(name) if type(name) is str else None
+        if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
+            return None
+        readers = [view for view in self.views.values() if name in view.relations]
+        if any(view.followers or view.lazy for view in readers) or self.ring_views:
+            return None
+        put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name))
+        return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
+
+    def _propagate(self, batch: Mapping[str, Changed]) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
+        emitted: dict[str, list[EmittedDelta]] = {}
+        for name, changed in batch.items():
+            self._run(name, changed, emitted)
+        touched = set(batch)
+        row_changes: dict[str, RowChange] = {}
+        updates: dict[str, Updates] = {}
+        for state in self.views.values():
+            if state.followers == 0 or not touched.intersection(state.relations):
+                continue
+            change, updates[state.name] = self._row_change(state, emitted.get(state.name, []))
+            touched.add(state.name)
+            if change:
+                row_changes[state.name] = change
+                if self._is_read(state.name):
+                    self._run(state.name, self._as_changed(state.name, change.items()), emitted)
+        return row_changes, updates, touched
+
+    def _is_read(self, view: str) -> bool:
+        """Whether other views are built on a view."""
+        relations = [state.relations for state in self.views.values()]
+        relations += [ring_view.relations for ring_view in self.ring_views.values()]
+        return any(view in read for read in relations)
+
+    def _row_change(self, state: ViewState, emitted: list[EmittedDelta]) -> tuple[RowChange, Updates]:
+        """The change of a view's rows, and the update of those that are kept."""
+        if not keeps_rows(state):
+            return direct_change(self.backend, state, emitted), {}
+        updates: Updates
+        if state.typed.query.output:
+            updates = row_updates(self.backend, state, emitted)
+        else:
+            updates = dict(self._keyed_rows(state)) or {(): None}
+        return difference(state.rows, updates), updates
+
+    def _run(self, relation: str, changed: Changed, emitted: dict[str, list[EmittedDelta]]) -> None:
+        """Runs the triggers of a relation."""
+        for ring_view in self.ring_views.values():
+            if relation in ring_view.relations:
+                ring_view.stage(relation, weighted(changed.data, changed.weights))
+        state = self.tables.get(relation)
+        for trigger, columns in self.inputs(relation).of(changed):
+            try:
+                for delta in self.backend.run(trigger, {relation: (columns, changed.weights)}):
+                    emitted.setdefault(delta.view, []).append(delta)
+            except self.backend.broken_check as error:
+                assert state is not None
+                raise self._broken(state, error) from None
+            except self.backend.overflow as error:
+                what = f"a count or sum over {relation} does not fit its type"
+                if state is not None and trigger == state.rows:
+                    what = f"a multiplicity in table {relation} does not fit 64 bits"
+                raise DataError(f"{what}: {error}; nothing was changed") from None
+
+    def _broken(self, state: TableState, error: Exception) -> DataError:
+        codes = error.args[1]
+        table = state.table
+        if len(codes) == len(state.domains):
+            row = tuple(domain.decode_value(code) for domain, code in zip(state.domains, codes, strict=True))
+            if state.keys is None or "unique" not in str(error.args[0]):
+                return DataError(
+                    f"cannot delete {row!r} from table {table.name}: it is not there as often; nothing was changed "
+                    "(strict=False ignores deletes of what is not there)"
+                )
+        key = [column.lower() for column in table.primary_key or ()]
+        domains = [d for d, c in zip(state.domains, table.columns, strict=True) if c.name.lower() in key]
+        values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
+        return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
+
+    def clipped(self, name: str, changed: Changed) -> Changed:
+        """The changes with no row taken away more often than it is there: net weights per row, cut at what is."""
+        stored = self.tables[name].rows
+        net: dict[Key, tuple[int, int]] = {}
+        keys = zip(*(column.tolist() for column in changed.codes()), strict=True)
+        for i, (key, weight) in enumerate(zip(keys, changed.weights.tolist(), strict=True)):
+            first, total = net.get(key, (i, 0))
+            net[key] = (first, total + weight)
+        kept = [(i, max(total, -self.backend.get(stored, key))) for key, (i, total) in net.items()]
+        kept = [(i, weight) for i, weight in kept if weight]
+        return changed.kept([i for i, _ in kept], np.array([weight for _, weight in kept], dtype=np.int64))
+
+    def subscribe(self, view: str, queue: deque[RowChange]) -> None:
+        """From now on the queue gets the change of the view's rows for each batch that has one."""
+        with self.lock:
+            self.follow(view)
+            self._queues.setdefault(view, []).append(queue)
+
+    def unsubscribe(self, view: str, queue: deque[RowChange]) -> None:
+        with self.lock:
+            if view in self.views and any(other is queue for other in self._queues.get(view, [])):
+                self._queues[view] = [other for other in self._queues[view] if other is not queue]
+                self.unfollow(view)
+
+    def publish(self, changes: Mapping[str, RowChange]) -> None:
+        for view, change in changes.items():
+            for queue in self._queues.get(view, []):
+                queue.append(change)

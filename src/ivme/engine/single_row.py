@@ -1,0 +1,141 @@
+"""The short way of a single row: no Arrow and no batch, one call of the kernel for each trigger.
+
+Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that somebody
+follows) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+from ivme.engine.backend import NativeBackend
+from ivme.engine.changed import Layout, plain_position
+from ivme.engine.dictionary import NULL_CODE
+from ivme.engine.domains import Domains
+from ivme.engine.feed import Feed, FeedColumn
+from ivme.engine.load import getter
+from ivme.engine.row_check import row_check
+from ivme.engine.value_check import INT_LIMIT
+from ivme.errors import DataError
+from ivme.query.inference import type_of
+from ivme.query.model import Table
+from ivme.query.sql_values import DECIMALS
+
+Row = tuple[Any, ...]
+Codes = tuple[int, ...]
+
+Put = Callable[[Any, int], bool]
+"""Changes the multiplicity of a row; False if the long way has to."""
+
+
+def single_row(
+    backend: NativeBackend, table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
+) -> Put:
+    """The short way for rows of a table. The caller of what is returned holds the writers' lock."""
+    encode = _encoder(table, layout, domains, feeds)
+    wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
+    places = _places(wanted, table)
+    run_one, begin, commit, roll_back = backend.run_one, backend.begin, backend.commit, backend.rollback
+    width = max([len(table.columns), *(place + 1 for place in places.values())])
+    runs = [(backend.number(name), _picker([places[c] for c in feed.columns], width)) for name, feed in feeds]
+    refused = (backend.broken_check, backend.overflow)
+
+    def put(row: Any, weight: int) -> bool:
+        codes = encode(row)
+        if codes is None:
+            return False
+        begin()
+        try:
+            for trigger, pick in runs:
+                run_one(trigger, codes if pick is None else pick(codes), weight)
+        except refused:
+            roll_back()
+            return False
+        except BaseException:
+            roll_back()
+            raise
+        commit()
+        return True
+
+    return put
+
+
+def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
+    """Where each column of the feeds is among a row's codes; those that are computed come behind the row's own."""
+    places: dict[FeedColumn, int] = {}
+    computed = len(table.columns)
+    for column in wanted:
+        position = plain_position(column, table)
+        places[column] = computed if position is None else position
+        computed += position is None
+    return places
+
+
+def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
+    """Takes the codes that a trigger wants; None if it wants all."""
+    if places == list(range(width)):
+        return None
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda codes: tuple([codes[place] for place in places])
+
+
+def _encoder(
+    table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
+) -> Callable[[Any], Codes | None]:
+    """From a row to its codes and those of the expressions over it; None if it is no row as it should be."""
+    arity = len(table.columns)
+    wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
+    computed = [_computed(column, table, domains) for column in wanted if plain_position(column, table) is None]
+    if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
+
+        def integers(row: Any) -> Codes | None:
+            if type(row) is not tuple or len(row) != arity:
+                return None
+            for value in row:
+                if type(value) is not int or not -INT_LIMIT <= value <= INT_LIMIT:
+                    return None
+            return row
+
+        return integers
+    check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
+
+    def encoded(row: Any) -> Codes | None:
+        if type(row) is not tuple or len(row) != arity:
+            return None
+        try:
+            kept = check(row)
+            codes = [encode(value) for encode, value in zip(encoders, kept, strict=True)]
+            codes += [compute(kept) for compute in computed]
+        except DataError:
+            return None
+        return tuple(codes)
+
+    return encoded
+
+
+def _computed(column: FeedColumn, table: Table, domains: Domains) -> Callable[[Row], int]:
+    """A function from a row of values to a column of a feed that is an expression over it."""
+    get, form = getter(column.expression, table.column_names), column.form
+    if form == "test":
+        return lambda row: int(get(row) is True)
+    if form == "known":
+        return lambda row: NULL_CODE if get(row) is None else 0
+    type_ = type_of(column.expression, table)
+    assert type_ is not None
+    if form in ("low", "high"):
+        assert type_.scale is not None
+        scale, shift = type_.scale, 0 if form == "low" else 64
+        return lambda row: _word(get(row), scale, shift)
+    encode = domains.domain(type_).encode_value
+    return lambda row: encode(get(row))
+
+
+def _word(value: Any, scale: int, shift: int) -> int:
+    """A word of a decimal without its point, as a signed number; NULL counts as 0."""
+    whole = 0 if value is None else int(Decimal(value).scaleb(scale, DECIMALS))
+    word = whole >> shift & (2**64 - 1)
+    return word - 2**64 if word >= 2**63 else word

@@ -1,0 +1,163 @@
+"""An independent check of a view: its query is computed from the tables by plain hash joins, and rows are compared.
+
+Nothing here comes from the plan or the kernel: it reads the tables' rows and the query, and joins atom by atom with
+Python's dictionaries. It takes time and memory linear in the tables and in all intermediate results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from ivme.engine.reading import Row
+from ivme.engine.runtime import Runtime
+from ivme.engine.view_state import ViewState
+from ivme.errors import VerificationError
+from ivme.query.expression import ColumnRef, evaluate
+from ivme.query.inference import head_types
+from ivme.query.model import Aggregate, Atom, Query
+from ivme.query.sql_values import DECIMALS, add, multiply
+
+Assignments = list[tuple[dict[str, Any], int]]
+
+
+def verify(runtime: Runtime, state: ViewState) -> None:
+    """Raises VerificationError at the first row that is there too often or not often enough.
+
+    The views that it is built on come first: their rows are what it is recomputed from.
+    """
+    with runtime.lock:
+        for relation in state.relations:
+            if relation in runtime.views:
+                verify(runtime, runtime.views[relation])
+        query = state.typed.query
+        expected = recompute(runtime, query)
+        for inputs in sorted({key[: len(query.input)] for key in expected} or {()}, key=repr):
+            if len(inputs) != len(query.input):
+                continue
+            mine = {key[len(query.input) :]: row for key, row in expected.items() if key[: len(inputs)] == inputs}
+            _compare(state, inputs, Counter(dict(_counted(mine.values()))), _actual(runtime, state, inputs))
+
+
+def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
+    """For each assignment of the inputs and outputs, the row and its multiplicity."""
+    partial: Assignments = [({}, 1)]
+    joined = {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
+    for atom in query.atoms:
+        partial = _join(partial, list(_tuples(runtime, atom, joined)))
+    groups: dict[Row, Assignments] = {}
+    for assignment, weight in partial:
+        key = tuple(assignment[variable] for variable in query.input + query.output)
+        groups.setdefault(key, []).append((assignment, weight))
+    if not groups and not query.input and not query.output and query.aggregates:
+        groups[()] = []
+    return {key: _row(query, key, group) for key, group in groups.items()}
+
+
+def _tuples(runtime: Runtime, atom: Atom, joined: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
+    data, weights = runtime.contents(atom.relation)
+    for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
+        if atom.where is not None and evaluate(atom.where, row) is not True:
+            continue
+        assignment: dict[str, Any] = {}
+        for term, column in zip(atom.terms, atom.columns, strict=True):
+            value = row[column.name] if isinstance(column, ColumnRef) and column.name in row else evaluate(column, row)
+            assert isinstance(term, str)
+            if (value is None and term in joined) or assignment.setdefault(term, value) != value:
+                break
+        else:
+            yield assignment, weight
+
+
+def _join(left: Assignments, right: Assignments) -> Assignments:
+    if not left or not right:
+        return []
+    shared = sorted(set(left[0][0]) & set(right[0][0]))
+    index: dict[Row, Assignments] = {}
+    for assignment, weight in right:
+        index.setdefault(tuple(assignment[v] for v in shared), []).append((assignment, weight))
+    return [
+        ({**one, **other}, weight * times)
+        for one, weight in left
+        for other, times in index.get(tuple(one[v] for v in shared), ())
+    ]
+
+
+def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
+    values = dict(zip(query.input + query.output, key, strict=True))
+    row = tuple(
+        values[c.source] if isinstance(c.source, str) else _aggregate(c.source, group, query) for c in query.head
+    )
+    count = sum(weight for _, weight in group)
+    return row, 1 if query.distinct or query.aggregates else count
+
+
+def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
+    if aggregate.variable is None:
+        return sum(weight for _, weight in group)
+    found = [(a[aggregate.variable], w) for a, w in group if a[aggregate.variable] is not None]
+    if aggregate.function == "count":
+        return sum(weight for _, weight in found)
+    if aggregate.function == "count_distinct":
+        return len({value for value, _ in found})
+    if not found:
+        return None
+    if aggregate.function in ("min", "max"):
+        return (min if aggregate.function == "min" else max)(value for value, _ in found)
+    total: Any = 0
+    for value, weight in found:
+        total = add(total, multiply(value, weight))
+    if aggregate.function == "sum":
+        return total
+    size = sum(weight for _, weight in found)
+    if isinstance(total, Decimal):
+        scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
+        return DECIMALS.divide(total, size).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, DECIMALS)
+    return total / size
+
+
+def _actual(runtime: Runtime, state: ViewState, inputs: Row) -> Counter[Row]:
+    query = state.typed.query
+    values = dict(zip(query.input, inputs, strict=True))
+    codes = [state.finisher.domain(v).find_value(values[v]) for _, v in state.group.enumerations[state.name].inputs]
+    rows: Counter[Row] = Counter()
+    if None not in codes:
+        for block in runtime.blocks(state, tuple(code for code in codes if code is not None)):
+            for row, multiplicity in state.finisher.rows(block, values):
+                rows[row] += multiplicity
+    if not rows and query.aggregates and not query.output and not inputs:
+        rows[state.finisher.nothing()] = 1
+    return rows
+
+
+def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
+    counted: Counter[Row] = Counter()
+    for row, multiplicity in rows:
+        counted[row] += multiplicity
+    return counted
+
+
+def _compare(state: ViewState, inputs: Row, expected: Counter[Row], actual: Counter[Row]) -> None:
+    for row in [*expected, *actual]:
+        if expected[row] != actual[row] and not _agrees(row, expected, actual):
+            given = f" for {inputs!r}" if inputs else ""
+            raise VerificationError(
+                f"view {state.name}{given} has the row {row!r} {actual[row]} times; computed from its tables it is "
+                f"there {expected[row]} times"
+            )
+
+
+def _agrees(row: Row, expected: Counter[Row], actual: Counter[Row]) -> bool:
+    """Float sums depend on the order of additions: a row counts as there if one is that differs in rounding only."""
+    if not any(isinstance(value, float) for value in row):
+        return False
+    here, there = (expected, actual) if row in expected else (actual, expected)
+    return any(all(map(_close, other, row)) and there[other] == here[row] for other in there)
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other))
+    return bool(one == other)

@@ -1,0 +1,61 @@
+"""What the runtime knows about each table and view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ivme.engine.domains import Domain
+from ivme.engine.feed import Feed
+from ivme.engine.group import Group
+from ivme.engine.reading import Finisher, Row
+from ivme.engine.typed import TypedQuery
+from ivme.plan.explain import Explanation
+from ivme.plan.plan import Plan
+from ivme.query.model import Table
+
+Key = tuple[int, ...]
+"""The codes of a row's outputs."""
+
+RowChange = dict[Row, int]
+"""The change of a view's rows: by how much the multiplicity of each changed."""
+
+
+@dataclass(slots=True)
+class TableState:
+    """A table, its columns' domains, the map that holds all its rows, and that of its keys.
+
+    `ring` is whether multiplicities may be negative: all views over the table are in ring mode.
+    """
+
+    table: Table
+    domains: list[Domain]
+    rows: str
+    keys: str | None
+    feed: Feed
+    ring: bool = False
+
+
+@dataclass(slots=True)
+class ViewState:
+    """A view and its plan; `rows` are kept for those who follow a view with aggregates.
+
+    `stale` says of a view that is recomputed that its tables changed since it was last built.
+    """
+
+    name: str
+    typed: TypedQuery
+    plan: Plan
+    explanation: Explanation
+    group: Group
+    table: Table
+    finisher: Finisher
+    relations: tuple[str, ...]
+    ring: bool = False
+    followers: int = 0
+    stale: bool = True
+    rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
+
+    @property
+    def lazy(self) -> bool:
+        """Whether it is built when it is read; one that is followed is maintained."""
+        return self.group.blueprints[self.name].lazy

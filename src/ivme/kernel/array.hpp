@@ -1,0 +1,129 @@
+// Arrays of plain values. Large ones live on pages of their own and grow by a quarter, so that a map's memory stays
+// near what it holds. Every allocation passes `allocate`, which tests can make fail.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "pages.hpp"
+
+namespace ivme {
+
+// Allocations that may still succeed on this thread; negative means no limit.
+inline thread_local int64_t allocation_budget = -1;
+
+inline void spend_allocation() {
+    if (allocation_budget < 0) return;
+    if (allocation_budget == 0) throw std::bad_alloc();
+    --allocation_budget;
+}
+
+template <class T>
+class Array {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    Array() = default;
+    Array(const Array&) = delete;
+    Array& operator=(const Array&) = delete;
+    Array(Array&& other) noexcept { swap(other); }
+    Array& operator=(Array&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Array() { discard(data_, capacity_ * sizeof(T)); }
+
+    void swap(Array& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    size_t size() const { return size_; }
+    size_t capacity() const { return capacity_; }
+    size_t bytes() const { return capacity_ * sizeof(T); }
+    T& operator[](size_t i) { return data_[i]; }
+    const T& operator[](size_t i) const { return data_[i]; }
+
+    void reserve(size_t wanted) {
+        if (wanted <= capacity_) return;
+        size_t grown = capacity_ * sizeof(T) < (size_t{1} << 16) ? capacity_ * 2 : capacity_ + capacity_ / 4;
+        reallocate(wanted > grown ? wanted : grown);
+    }
+
+    // New elements have any value.
+    void resize(size_t size) {
+        reserve(size);
+        size_ = size;
+    }
+
+    void push(T value) {
+        if (size_ == capacity_) reserve(size_ + 1);
+        data_[size_++] = value;
+    }
+
+    void clear() { size_ = 0; }
+
+    void release() noexcept {
+        discard(data_, capacity_ * sizeof(T));
+        data_ = nullptr;
+        size_ = capacity_ = 0;
+    }
+
+    // Contents of zeroes; large blocks come from the system as untouched pages.
+    void zeroed(size_t size) {
+        spend_allocation();
+        size_t wanted = (size ? size : 1) * sizeof(T);
+        T* fresh = static_cast<T*>(wanted < PAGED ? std::calloc(1, wanted) : grow_pages(nullptr, 0, wanted));
+        if (!fresh) throw std::bad_alloc();
+        discard(data_, capacity_ * sizeof(T));
+        data_ = fresh;
+        size_ = capacity_ = size;
+    }
+
+    // Gives up a buffer that one large batch left behind, so that it does not stay for good.
+    void trim(size_t keep) noexcept {
+        if (capacity_ > keep) release();
+        size_ = 0;
+    }
+
+private:
+    void reallocate(size_t capacity) {
+        spend_allocation();
+        size_t held = capacity_ * sizeof(T), wanted = (capacity ? capacity : 1) * sizeof(T);
+        void* grown;
+        if (wanted < PAGED) {
+            grown = std::realloc(data_, wanted);
+        } else {
+            bool paged = held >= PAGED;
+            grown = grow_pages(paged ? data_ : nullptr, held, wanted);
+            if (grown && !paged && data_) {
+                std::memcpy(grown, data_, held);
+                std::free(data_);
+            }
+        }
+        if (!grown) throw std::bad_alloc();
+        data_ = static_cast<T*>(grown);
+        capacity_ = capacity;
+    }
+
+    static void discard(T* data, size_t bytes) noexcept {
+        if (bytes < PAGED) {
+            std::free(data);
+        } else {
+            free_pages(data, bytes);
+        }
+    }
+
+    T* data_ = nullptr;
+    size_t size_ = 0;
+    size_t capacity_ = 0;
+};
+
+}  // namespace ivme

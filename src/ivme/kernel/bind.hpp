@@ -1,0 +1,46 @@
+// What the bindings share: arrays to and from numpy, and the parts of the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "kernel.hpp"
+
+namespace ivme {
+
+namespace nb = nanobind;
+
+using Codes = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Hands an array to numpy without copying it.
+template <class T, class Shown = T>
+nb::object to_numpy(Array<T> array, size_t n, size_t width = 1) {
+    auto* owned = new Array<T>(std::move(array));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Array<T>*>(p); });
+    auto* data = reinterpret_cast<Shown*>(owned->data());
+    static T nothing{};
+    if (!data) data = reinterpret_cast<Shown*>(&nothing);
+    if (width == 1) return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {n}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {n, width}, owner));
+}
+
+// The counts and the slots of row-major payloads, each as an array of its own.
+nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n);
+nb::object payload_object(const Layout& layout, const int64_t* payload);
+
+std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
+                                       const nb::list& steps);
+std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables,
+                                     std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
+                                     const nb::list& extremes);
+
+const Dictionary* dictionary_of(nb::handle object);
+void bind_dictionary(nb::module_& m);
+void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);
+
+}  // namespace ivme

@@ -1,0 +1,216 @@
+// Programs from Python: tuples of numbers become steps and readers. `_kernel.pyi` says what the tuples hold.
+#include <algorithm>
+
+#include "bind.hpp"
+
+namespace ivme {
+
+namespace {
+
+using Numbers = std::vector<unsigned>;
+
+LiftKind parse_lift(const std::string& kind) {
+    if (kind == "none") return LiftKind::None;
+    if (kind == "count") return LiftKind::Count;
+    if (kind == "int") return LiftKind::Int;
+    if (kind == "float") return LiftKind::Float;
+    if (kind == "wide") return LiftKind::Wide;
+    throw std::invalid_argument("a lift is none, count, int, float or wide, not " + kind);
+}
+
+Check parse_check(const std::string& check) {
+    if (check.empty()) return Check::none;
+    if (check == "present") return Check::present;
+    if (check == "unique") return Check::unique;
+    throw std::invalid_argument("a check is empty, present or unique, not " + check);
+}
+
+template <class T>
+T field(const nb::tuple& step, size_t i) {
+    if (i >= step.size()) throw std::invalid_argument("a step has too few fields");
+    return nb::cast<T>(step[i]);
+}
+
+LoadStep parse_load(const nb::tuple& step) {
+    LoadStep load{field<unsigned>(step, 1), field<unsigned>(step, 2), field<Numbers>(step, 3), {}, {}, {}, {}, true};
+    load.constants = field<std::vector<std::pair<unsigned, int64_t>>>(step, 4);
+    load.equals = field<std::vector<std::pair<unsigned, unsigned>>>(step, 5);
+    load.not_null = field<Numbers>(step, 6);
+    for (const auto& [kind, column] : field<std::vector<std::pair<std::string, unsigned>>>(step, 7)) {
+        load.lifts.push_back({parse_lift(kind), column});
+    }
+    return load;
+}
+
+std::vector<ReadSpec> parse_reads(Kernel& kernel, const nb::handle& given) {
+    std::vector<ReadSpec> reads;
+    for (const auto& [map, columns, payload, pending] :
+         nb::cast<std::vector<std::tuple<size_t, std::vector<int>, bool, int>>>(given)) {
+        reads.push_back({&kernel.map(map), columns, payload, pending});
+    }
+    return reads;
+}
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+struct ReaderBuilder {
+    Kernel& kernel;
+    Reader& reader;
+    std::vector<unsigned> known_at;  // for each variable, after how many loops it is known
+
+    const Map* use(size_t id) {
+        Map* map = &kernel.map(id);
+        if (std::find(reader.maps.begin(), reader.maps.end(), map) == reader.maps.end()) {
+            reader.maps.push_back(map);
+            ++map->users;
+        }
+        return map;
+    }
+
+    void check(const Map* map, const Numbers& columns, unsigned level) {
+        require(columns.size() == map->arity(), "a read names every column of its map");
+        for (unsigned variable : columns) {
+            require(variable < known_at.size() && known_at[variable] <= level, "a read uses a variable too early");
+        }
+    }
+
+    void loop(size_t id, const Numbers& columns, const Numbers& fresh) {
+        Loop loop;
+        loop.map = use(id);
+        unsigned level = reader.loops.size() + 1;
+        for (unsigned variable : fresh) {
+            require(variable < known_at.size(), "a loop yields a variable that is not there");
+            known_at[variable] = level;
+        }
+        check(loop.map, columns, level);
+        Numbers key;
+        for (unsigned i = 0; i < columns.size(); ++i) {
+            if (std::find(fresh.begin(), fresh.end(), columns[i]) != fresh.end()) {
+                loop.yields.emplace_back(i, columns[i]);
+            } else {
+                key.push_back(i);
+                loop.key.push_back(columns[i]);
+            }
+        }
+        loop.checks = fresh.empty();
+        if (!loop.checks && !key.empty()) {
+            loop.groups = loop.map->index(key);
+            require(loop.groups, "a loop needs an index that its map does not have");
+        }
+        reader.loops.push_back(std::move(loop));
+        loops.push_back(columns);
+    }
+
+    void factor(size_t id, const Numbers& columns) {
+        Factor factor{use(id), columns, 0, -1};
+        check(factor.map, columns, reader.loops.size());
+        for (unsigned variable : columns) factor.level = std::max(factor.level, known_at[variable]);
+        for (size_t i = 0; i < loops.size(); ++i) {
+            if (reader.loops[i].map == factor.map && loops[i] == columns && factor.loop < 0) {
+                factor.loop = static_cast<int>(i);
+                factor.level = static_cast<unsigned>(i + 1);
+            }
+        }
+        if (!factor.map->layout().plain()) {
+            require(reader.layout.plain() || reader.layout == factor.map->layout(), "factors of different kinds");
+            reader.layout = factor.map->layout();
+        }
+        reader.factors.push_back(std::move(factor));
+    }
+
+    void extreme(const std::string& function, size_t id, const Numbers& columns, unsigned value) {
+        Extreme extreme{Extreme::Function::CountDistinct, use(id), nullptr, nullptr, value, columns};
+        require(columns.size() == extreme.map->arity() && value < columns.size(), "an extreme reads every column");
+        Numbers key;
+        for (unsigned i = 0; i < columns.size(); ++i) {
+            if (i == value) continue;
+            key.push_back(i);
+            require(columns[i] < known_at.size() && known_at[columns[i]] <= reader.loops.size(),
+                    "an extreme uses a variable that is not known");
+        }
+        if (function == "count_distinct") {
+            extreme.groups = key.empty() ? nullptr : extreme.map->index(key);
+            require(key.empty() || extreme.groups, "an extreme needs an index that its map does not have");
+        } else {
+            require(function == "min" || function == "max", "an extreme is min, max or count_distinct");
+            extreme.function = function == "min" ? Extreme::Function::Min : Extreme::Function::Max;
+            extreme.sorted = extreme.map->sorted(key, value);
+            require(extreme.sorted, "an extreme needs an ordered index that its map does not have");
+        }
+        reader.extremes.push_back(std::move(extreme));
+    }
+
+    std::vector<Numbers> loops;
+};
+
+}  // namespace
+
+std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
+                                       const nb::list& steps) {
+    TriggerBuilder builder(registers);
+    std::vector<Slot> kinds;
+    for (const auto& slot : slots) kinds.push_back(parse_slot(slot));
+    for (nb::handle item : steps) {
+        auto step = nb::cast<nb::tuple>(item);
+        auto name = field<std::string>(step, 0);
+        if (name == "load") {
+            builder.load(parse_load(step), kinds);
+        } else if (name == "scan") {
+            builder.scan(field<unsigned>(step, 1), &kernel.map(field<size_t>(step, 2)), field<bool>(step, 3));
+        } else if (name == "join") {
+            builder.join(field<unsigned>(step, 1), field<unsigned>(step, 2), field<unsigned>(step, 3),
+                         parse_reads(kernel, step[4]));
+        } else if (name == "project") {
+            builder.project(field<unsigned>(step, 1), field<unsigned>(step, 2), field<Numbers>(step, 3));
+        } else if (name == "exists") {
+            builder.exists(field<unsigned>(step, 1), field<unsigned>(step, 2), &kernel.map(field<size_t>(step, 3)));
+        } else if (name == "filter") {
+            builder.filter(field<unsigned>(step, 1), field<unsigned>(step, 2), &kernel.map(field<size_t>(step, 3)),
+                           field<Numbers>(step, 4), field<bool>(step, 5));
+        } else if (name == "add") {
+            Check check = parse_check(field<std::string>(step, 3));
+            builder.add(field<unsigned>(step, 1), &kernel.map(field<size_t>(step, 2)), check);
+        } else if (name == "emit") {
+            builder.emit(field<unsigned>(step, 1));
+        } else {
+            throw std::invalid_argument("there is no step " + name);
+        }
+    }
+    return builder.finish();
+}
+
+std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables,
+                                     std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
+                                     const nb::list& extremes) {
+    // The maps count their readers, and the last cursor may be the last to go.
+    std::shared_ptr<Reader> reader(new Reader, [](Reader* gone) {
+        for (const Map* map : gone->maps) --const_cast<Map*>(map)->users;
+        delete gone;
+    });
+    reader->inputs = inputs;
+    reader->variables = variables;
+    require(inputs <= variables, "the inputs are among the variables");
+    ReaderBuilder builder{kernel, *reader, std::vector<unsigned>(variables, ~0u), {}};
+    for (unsigned i = 0; i < inputs; ++i) builder.known_at[i] = 0;
+    for (nb::handle item : loops) {
+        auto [map, columns, fresh] = nb::cast<std::tuple<size_t, Numbers, Numbers>>(item);
+        builder.loop(map, columns, fresh);
+    }
+    for (nb::handle item : factors) {
+        auto [map, columns] = nb::cast<std::tuple<size_t, Numbers>>(item);
+        builder.factor(map, columns);
+    }
+    for (nb::handle item : extremes) {
+        auto [function, map, columns, value] = nb::cast<std::tuple<std::string, size_t, Numbers, unsigned>>(item);
+        builder.extreme(function, map, columns, value);
+    }
+    for (unsigned variable : outputs) {
+        require(variable < variables && builder.known_at[variable] != ~0u, "an output is never set");
+    }
+    reader->outputs = std::move(outputs);
+    return reader;
+}
+
+}  // namespace ivme

@@ -1,0 +1,195 @@
+// Cursors and batches of access requests. Locks are taken by the block, and never held while waiting for the GIL.
+#include "bind.hpp"
+
+namespace ivme {
+
+namespace {
+
+constexpr size_t BLOCK_ROWS = 8192;
+
+struct Cursor {
+    Cursor(Kernel& kernel, std::shared_ptr<Reader> plan)
+        : kernel(kernel), reader(std::move(plan)), enumerator(*reader), version(reader->version()) {}
+    Kernel& kernel;
+    std::shared_ptr<Reader> reader;
+    Enumerator enumerator;
+    uint64_t version;
+};
+
+nb::list arrays(std::vector<Array<int64_t>>& columns, size_t n) {
+    nb::list result;
+    for (auto& column : columns) result.append(to_numpy(std::move(column), n));
+    return result;
+}
+
+std::vector<int64_t> codes_of(const nb::sequence& given) {
+    std::vector<int64_t> codes;
+    for (nb::handle code : given) codes.push_back(nb::cast<int64_t>(code));
+    return codes;
+}
+
+void require_size(const std::vector<int64_t>& codes, size_t wanted) {
+    if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
+}
+
+std::shared_ptr<Reader> find_reader(Kernel& kernel, size_t id) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
+    return kernel.reader(id);
+}
+
+nb::tuple next_block(Cursor& cursor, size_t limit) {
+    Block block;
+    block.shape(*cursor.reader);
+    {
+        nb::gil_scoped_release release;
+        auto lock = cursor.kernel.reading();
+        if (cursor.reader->version() != cursor.version) throw Stale();
+        auto strings = cursor.kernel.hold_dictionaries();
+        uint64_t operations = 0;
+        cursor.enumerator.fill(block, limit, operations);
+        cursor.kernel.read_operations += operations;
+    }
+    size_t n = block.n;
+    nb::tuple payloads = payload_arrays(cursor.reader->layout, std::move(block.payloads), n);
+    return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], arrays(block.extremes, n));
+}
+
+nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
+    std::shared_ptr<Reader> reader = find_reader(kernel, id);
+    if (columns.size() != reader->inputs) throw std::invalid_argument("a request gives every input a value");
+    size_t requests = columns.empty() ? 1 : columns[0].size();
+    for (const Codes& column : columns) {
+        if (column.size() != requests) throw std::invalid_argument("the columns of the requests differ in length");
+    }
+    Block block;
+    block.shape(*reader);
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        auto strings = kernel.hold_dictionaries();
+        uint64_t operations = 0;
+        Enumerator enumerator(*reader);
+        std::vector<int64_t> inputs(reader->inputs);
+        constexpr size_t AHEAD = 8;
+        for (size_t i = 0; i < requests; ++i) {
+            if (i + AHEAD < requests) {
+                for (size_t c = 0; c < columns.size(); ++c) inputs[c] = columns[c].data()[i + AHEAD];
+                enumerator.prefetch(inputs.data());
+            }
+            for (size_t c = 0; c < columns.size(); ++c) inputs[c] = columns[c].data()[i];
+            enumerator.open(inputs.data(), true);
+            size_t before = block.n;
+            enumerator.fill(block, ~size_t{0} - before, operations);
+            for (size_t row = before; row < block.n; ++row) block.requests.push(static_cast<int64_t>(i));
+        }
+        kernel.read_operations += operations;
+    }
+    size_t n = block.n;
+    nb::tuple payloads = payload_arrays(reader->layout, std::move(block.payloads), n);
+    return nb::make_tuple(to_numpy(std::move(block.requests), n), arrays(block.columns, n), payloads[0], payloads[1],
+                          arrays(block.extremes, n));
+}
+
+nb::tuple scan(Kernel& kernel, size_t id) {
+    std::vector<Array<int64_t>> columns;
+    Array<int64_t> payloads;
+    Layout layout;
+    size_t n = 0;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Map& map = kernel.map(id);
+        layout = map.layout();
+        columns.resize(map.arity());
+        for (auto& column : columns) column.reserve(map.size());
+        payloads.reserve(map.size() * layout.words);
+        for (uint32_t entry = 0; entry < map.high(); ++entry) {
+            if (!map.alive(entry)) continue;
+            ++n;
+            for (unsigned c = 0; c < map.arity(); ++c) columns[c].push(map.row(entry)[c]);
+            for (unsigned w = 0; w < layout.words; ++w) payloads.push(map.payload(entry)[w]);
+        }
+        kernel.read_operations += n;
+    }
+    nb::tuple split = payload_arrays(layout, std::move(payloads), n);
+    return nb::make_tuple(arrays(columns, n), split[0], split[1]);
+}
+
+nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
+    std::vector<int64_t> codes = codes_of(given), payload;
+    Layout layout;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Map& map = kernel.map(id);
+        require_size(codes, map.arity());
+        layout = map.layout();
+        uint32_t entry = map.find(codes.data());
+        if (entry != NIL) payload.assign(map.payload(entry), map.payload(entry) + layout.words);
+        ++kernel.read_operations;
+    }
+    return payload.empty() ? nb::none() : payload_object(layout, payload.data());
+}
+
+}  // namespace
+
+nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n) {
+    nb::list slots;
+    if (layout.plain()) return nb::make_tuple(to_numpy(std::move(payloads), n), slots);
+    unsigned at = 0;
+    auto column = [&](unsigned width) {
+        Array<int64_t> words;
+        words.resize(n * width);
+        for (size_t i = 0; i < n; ++i) std::copy_n(payloads.data() + i * layout.words + at, width, words.data() + i * width);
+        at += width;
+        return words;
+    };
+    nb::object counts = to_numpy(column(1), n);
+    for (Slot slot : layout.slots) {
+        if (slot == Slot::I64) slots.append(to_numpy(column(1), n));
+        if (slot == Slot::F64) slots.append(to_numpy<int64_t, double>(column(1), n));
+        if (slot == Slot::I128) slots.append(to_numpy(column(2), n, 2));
+    }
+    return nb::make_tuple(counts, slots);
+}
+
+nb::object payload_object(const Layout& layout, const int64_t* payload) {
+    nb::list values;
+    values.append(payload[0]);
+    unsigned at = 1;
+    for (Slot slot : layout.slots) {
+        if (slot == Slot::I64) values.append(payload[at]);
+        if (slot == Slot::F64) values.append(load_double(payload + at));
+        if (slot == Slot::I128) {
+            nb::object high = nb::int_(payload[at + 1]) << nb::int_(64);
+            values.append(high | nb::int_(static_cast<uint64_t>(payload[at])));
+            ++at;
+        }
+        ++at;
+    }
+    return nb::tuple(values);
+}
+
+void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
+    nb::class_<Cursor>(m, "Cursor").def("next_block", &next_block, nb::arg("max_rows") = BLOCK_ROWS);
+    kernel
+        .def("open",
+             [](Kernel& k, size_t id, const nb::sequence& inputs) {
+                 std::vector<int64_t> codes = codes_of(inputs);
+                 std::unique_ptr<Cursor> cursor;
+                 nb::gil_scoped_release release;
+                 auto lock = k.reading();
+                 std::shared_ptr<Reader> reader = k.reader(id);
+                 require_size(codes, reader->inputs);
+                 cursor = std::make_unique<Cursor>(k, std::move(reader));
+                 cursor->enumerator.open(codes.data());
+                 return cursor.release();
+             },
+             nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+        .def("request_many", &request_many)
+        .def("scan", &scan)
+        .def("get", &get);
+}
+
+}  // namespace ivme

@@ -1,0 +1,208 @@
+// Deltas: small relations on their way through a program, codes by column, payloads by row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "array.hpp"
+#include "hash.hpp"
+#include "payload.hpp"
+
+namespace ivme {
+
+// Rows are handled in blocks: hash all, fetch all slots, fetch all records, then work on warm lines.
+inline constexpr unsigned BLOCK = 64;
+
+struct Delta {
+    Layout layout;
+    std::vector<Array<int64_t>> columns;
+    Array<int64_t> payloads;
+    size_t n = 0;
+
+    void shape(unsigned arity, Layout kind) {
+        columns.resize(arity);
+        layout = std::move(kind);
+    }
+    void clear() { n = 0; }
+
+    void reserve(size_t rows) {
+        for (auto& column : columns) column.reserve(rows);
+        payloads.reserve(rows * layout.words);
+    }
+
+    const int64_t* payload(size_t row) const { return payloads.data() + row * layout.words; }
+    int64_t* payload(size_t row) { return payloads.data() + row * layout.words; }
+
+    // Makes room for more rows and counts them in; their words are for the caller to fill.
+    size_t extend(size_t rows) {
+        size_t start = n;
+        if (n + rows >= NIL) throw Capacity("a delta cannot have more than 4 billion rows");
+        for (auto& column : columns) column.reserve(n + rows);
+        payloads.reserve((n + rows) * layout.words);
+        n += rows;
+        return start;
+    }
+
+    size_t bytes() const {
+        size_t total = payloads.bytes();
+        for (const auto& column : columns) total += column.bytes();
+        return total;
+    }
+
+    void trim() noexcept {
+        constexpr size_t keep = size_t{1} << 17;
+        for (auto& column : columns) column.trim(keep);
+        payloads.trim(keep);
+        n = 0;
+    }
+};
+
+// Sums rows with equal codes into a delta; rows whose payload sums to zero are left out at the end.
+class Consolidator {
+public:
+    explicit Consolidator(const Seed& seed) : seed_(seed) {}
+
+    void begin(Delta* target, size_t expected) {
+        target_ = target;
+        target_->clear();
+        tags_.clear();
+        places_.clear();
+        size_t wanted = 64;
+        while (wanted < expected * 2) wanted *= 2;
+        if (target->columns.empty()) wanted = 64;
+        if (slots_.size() < wanted || slots_.size() > std::max<size_t>(wanted * 8, 1 << 16)) {
+            slots_.zeroed(wanted);
+        } else if (dirty_) {
+            std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
+        }
+        dirty_ = true;
+        shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
+        zeroes_ = false;
+    }
+
+    // Adds the rows of `origin` from `start` on, with their `picked` columns.
+    void add(const Delta& origin, const std::vector<unsigned>& picked, size_t start, size_t count) {
+        const int64_t* from[64];
+        unsigned arity = picked.size();
+        for (unsigned c = 0; c < arity; ++c) from[c] = origin.columns[picked[c]].data() + start;
+        add_rows(from, arity, origin.payload(start), origin.layout.words, count);
+    }
+
+    void add_rows(const int64_t* const* from, unsigned arity, const int64_t* payloads, unsigned words, size_t count) {
+        if (!arity) return add_all(payloads, words, count);
+        target_->reserve(target_->n + count);
+        tags_.reserve(tags_.size() + count);
+        places_.reserve(places_.size() + count);
+        for (size_t block = 0; block < count; block += BLOCK) {
+            unsigned n = static_cast<unsigned>(std::min<size_t>(BLOCK, count - block));
+            while ((target_->n + n) * 2 > slots_.size()) grow();
+            uint32_t tags[BLOCK];
+            for (unsigned i = 0; i < n; ++i) {
+                int64_t key[64];
+                for (unsigned c = 0; c < arity; ++c) key[c] = from[c][block + i];
+                tags[i] = seed_.tag(key, arity);
+                __builtin_prefetch(&slots_[tags[i] >> shift_]);
+            }
+            for (unsigned i = 0; i < n; ++i) {
+                add_row(from, arity, block + i, tags[i], payloads + (block + i) * words);
+            }
+        }
+    }
+
+    // The table is left clean at the cost of what was put there, not of its size.
+    void end() {
+        if (places_.size() * 8 > slots_.size()) {
+            std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
+        } else {
+            for (size_t i = 0; i < places_.size(); ++i) slots_[places_[i]] = 0;
+        }
+        dirty_ = false;
+        if (!zeroes_) return;
+        size_t kept = 0;
+        for (size_t i = 0; i < target_->n; ++i) {
+            if (target_->layout.is_zero(target_->payload(i))) continue;
+            if (kept != i) {
+                for (auto& column : target_->columns) column[kept] = column[i];
+                std::copy_n(target_->payload(i), target_->layout.words, target_->payload(kept));
+            }
+            ++kept;
+        }
+        target_->n = kept;
+    }
+
+    size_t bytes() const { return slots_.bytes() + tags_.bytes() + places_.bytes(); }
+    void trim() noexcept {
+        if (slots_.size() > size_t{1} << 18) slots_.release();
+        tags_.trim(size_t{1} << 16);
+        places_.trim(size_t{1} << 16);
+    }
+
+private:
+    void add_row(const int64_t* const* from, unsigned arity, size_t row, uint32_t tag, const int64_t* payload) {
+        Delta& target = *target_;
+        size_t mask = slots_.size() - 1;
+        for (size_t i = tag >> shift_;; i = (i + 1) & mask) {
+            uint64_t slot = slots_[i];
+            if (!slot) {
+                slots_[i] = static_cast<uint64_t>(tag) << 32 | (target.n + 1);
+                for (unsigned c = 0; c < arity; ++c) target.columns[c][target.n] = from[c][row];
+                std::copy_n(payload, target.layout.words, target.payload(target.n));
+                ++target.n;
+                tags_.push(tag);
+                places_.push(static_cast<uint32_t>(i));
+                return;
+            }
+            if (static_cast<uint32_t>(slot >> 32) != tag) continue;
+            size_t known = static_cast<uint32_t>(slot) - 1;
+            bool equal = true;
+            for (unsigned c = 0; c < arity; ++c) equal &= target.columns[c][known] == from[c][row];
+            if (!equal) continue;
+            int64_t* total = target.payload(known);
+            if (!target.layout.add(total, total, payload)) throw Overflow();
+            zeroes_ |= total[0] == 0;
+            return;
+        }
+    }
+
+    void add_all(const int64_t* payloads, unsigned words, size_t count) {
+        if (!count) return;
+        size_t first = 0;
+        if (!target_->n) {
+            target_->extend(1);
+            std::copy_n(payloads, words, target_->payload(0));
+            first = 1;
+        }
+        int64_t* total = target_->payload(0);
+        for (size_t i = first; i < count; ++i) {
+            if (!target_->layout.add(total, total, payloads + i * words)) throw Overflow();
+        }
+        zeroes_ = true;
+    }
+
+    void grow() {
+        if (target_->n >= NIL / 2) throw Capacity("a delta cannot have more than 2 billion rows");
+        Array<uint64_t> fresh;
+        fresh.zeroed(slots_.size() * 2);
+        slots_.swap(fresh);
+        --shift_;
+        size_t mask = slots_.size() - 1;
+        for (size_t row = 0; row < target_->n; ++row) {
+            size_t i = tags_[row] >> shift_;
+            while (slots_[i]) i = (i + 1) & mask;
+            slots_[i] = static_cast<uint64_t>(tags_[row]) << 32 | (row + 1);
+            places_[row] = static_cast<uint32_t>(i);
+        }
+    }
+
+    Seed seed_;
+    Delta* target_ = nullptr;
+    Array<uint64_t> slots_;
+    Array<uint32_t> tags_;
+    Array<uint32_t> places_;  // the slot of each row
+    bool dirty_ = false;
+    unsigned shift_ = 28;
+    bool zeroes_ = false;
+};
+
+}  // namespace ivme

@@ -1,0 +1,237 @@
+// An index: for each key, the entries of a map that have it, in one contiguous array of entry ids.
+//
+// A join walks such an array in order and can fetch the records ahead, where a linked list would wait for each.
+// Deleting moves the last id into the gap; every entry knows its group and its place there. A group of one keeps
+// its id inline. Arrays come from a pool in powers of two; what a batch frees, it may reuse only when it rolls
+// back, so that undoing never needs memory.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "array.hpp"
+#include "groups.hpp"
+
+namespace ivme {
+
+class Pool {
+public:
+    size_t bytes() const { return words_.bytes(); }
+    uint64_t used() const { return used_; }
+    uint64_t size() const { return words_.size(); }
+    uint32_t* at(uint32_t offset) { return words_.data() + offset; }
+    const uint32_t* at(uint32_t offset) const { return words_.data() + offset; }
+
+    // 2^power words, of which the first is for the owner.
+    uint32_t take(unsigned power) {
+        uint32_t offset = pop(free_[power]);
+        if (offset == NIL && undoing) offset = pop(pending_[power]);
+        if (offset == NIL) {
+            uint64_t start = words_.size();
+            if (start + (uint64_t{1} << power) >= NIL) throw Capacity("the groups of an index need more than 16 GB");
+            words_.resize(start + (uint64_t{1} << power));
+            offset = static_cast<uint32_t>(start);
+        }
+        used_ += uint64_t{1} << power;
+        return offset;
+    }
+
+    void give(uint32_t offset, unsigned power) {
+        List& list = undoing ? free_[power] : pending_[power];
+        words_[offset + 1] = list.head;
+        if (list.head == NIL) list.tail = offset;
+        list.head = offset;
+        has_pending_ |= !undoing;
+        used_ -= uint64_t{1} << power;
+    }
+
+    void commit() {
+        if (!has_pending_) return;
+        for (unsigned power = 0; power < 33; ++power) {
+            List& list = pending_[power];
+            if (list.head == NIL) continue;
+            words_[list.tail + 1] = free_[power].head;
+            if (free_[power].head == NIL) free_[power].tail = list.tail;
+            free_[power].head = list.head;
+            list = List{};
+        }
+        has_pending_ = false;
+    }
+
+    void clear() {
+        words_.trim(4096);
+        for (unsigned power = 0; power < 33; ++power) free_[power] = pending_[power] = List{};
+        has_pending_ = false;
+        used_ = 0;
+    }
+
+    bool undoing = false;
+
+private:
+    struct List {
+        uint32_t head = NIL;
+        uint32_t tail = NIL;
+    };
+
+    uint32_t pop(List& list) {
+        uint32_t offset = list.head;
+        if (offset != NIL) list.head = words_[offset + 1];
+        return offset;
+    }
+
+    Array<uint32_t> words_;
+    List free_[33], pending_[33];
+    uint64_t used_ = 0;
+    bool has_pending_ = false;
+};
+
+// The ids of one group. A copy keeps its own inline id, so it is passed by value.
+struct Members {
+    uint32_t n = 0;
+    uint32_t one = NIL;
+    const uint32_t* many = nullptr;
+    const uint32_t* begin() const { return n == 1 ? &one : many; }
+};
+
+class GroupIndex {
+public:
+    GroupIndex(std::vector<unsigned> key, const Seed& seed) : key_(std::move(key)), groups_(key_.size(), seed) {}
+
+    const std::vector<unsigned>& key() const { return key_; }
+    const GroupTable& groups() const { return groups_; }
+    size_t bytes() const { return groups_.bytes() + pool_.bytes() + links_.bytes(); }
+
+    uint32_t size(uint32_t group) const { return group == NIL ? 0 : head(group).size; }
+
+    Members members(uint32_t group) const {
+        if (group == NIL) return {};
+        Head h = head(group);
+        return {h.size, h.ref, h.size > 1 ? pool_.at(h.ref) + 1 : nullptr};
+    }
+
+    uint32_t group_of(uint32_t entry) const { return links_[entry].group; }
+    uint32_t place_of(uint32_t entry) const { return links_[entry].place; }
+
+    uint32_t tag(const int64_t* row) const {
+        int64_t key[MAX_KEY];
+        pick(row, key);
+        return groups_.tag(key);
+    }
+
+    // What the insertion of a row with this tag, or the deletion of this entry, will touch next, a step a call.
+    void warm_slot(uint32_t tag) const { groups_.prefetch(tag); }
+    void warm_group(uint32_t tag) const { groups_.prefetch_record(tag); }
+    void warm_tail(uint32_t tag) const {
+        uint32_t group = groups_.guess(tag);
+        if (group != NIL) warm_array(head(group), 0);
+    }
+    void warm_link(uint32_t entry) const { __builtin_prefetch(&links_[entry]); }
+    void warm_group_of(uint32_t entry) const { groups_.prefetch_group(links_[entry].group); }
+    void warm_place(uint32_t entry) const { warm_array(head(links_[entry].group), links_[entry].place); }
+
+    // Puts an entry into its group; throws before it has changed anything.
+    void insert(uint32_t entry, const int64_t* row) {
+        if (entry >= links_.size()) links_.resize(entry + 1);
+        int64_t key[MAX_KEY];
+        pick(row, key);
+        uint32_t hashed = groups_.tag(key);
+        uint32_t group = groups_.find(key, hashed);
+        if (group == NIL) {
+            links_[entry] = {groups_.insert(key, hashed, pack({1, entry})), 0};
+            return;
+        }
+        Head h = head(group);
+        if (h.size == 1) {
+            uint32_t array = pool_.take(2);
+            pool_.at(array)[0] = 2;
+            pool_.at(array)[1] = h.ref;
+            h.ref = array;
+        } else {
+            unsigned power = pool_.at(h.ref)[0];
+            if (h.size + 1 == uint32_t{1} << power) h.ref = move(h.ref, h.size, power, power + 1);
+        }
+        pool_.at(h.ref)[1 + h.size] = entry;
+        links_[entry] = {group, h.size};
+        ++h.size;
+        groups_.word(group) = pack(h);
+    }
+
+    void erase(uint32_t entry) noexcept {
+        Link link = links_[entry];
+        Head h = head(link.group);
+        if (h.size == 1) {
+            groups_.erase(link.group);
+            return;
+        }
+        uint32_t* ids = pool_.at(h.ref) + 1;
+        uint32_t last = ids[--h.size];
+        ids[link.place] = last;
+        links_[last].place = link.place;
+        unsigned power = ids[-1];
+        if (h.size == 1) {
+            uint32_t array = h.ref;
+            h.ref = ids[0];
+            pool_.give(array, power);
+        } else if (!pool_.undoing && power > 3 && h.size * 4 < uint32_t{1} << power) {
+            h.ref = shrink(h.ref, h.size, power);
+        }
+        groups_.word(link.group) = pack(h);
+    }
+
+    void commit() { pool_.commit(); }
+    void undoing(bool value) { pool_.undoing = value; }
+
+    void clear() {
+        groups_.clear();
+        pool_.clear();
+        links_.trim(4096);
+    }
+
+    static constexpr unsigned MAX_KEY = 64;
+
+private:
+    struct Link {
+        uint32_t group;
+        uint32_t place;
+    };
+    struct Head {
+        uint32_t size;
+        uint32_t ref;
+    };
+
+    static int64_t pack(Head head) { return std::bit_cast<int64_t>(head); }
+    Head head(uint32_t group) const { return std::bit_cast<Head>(groups_.word(group)); }
+
+    void pick(const int64_t* row, int64_t* key) const {
+        for (unsigned i = 0; i < key_.size(); ++i) key[i] = row[key_[i]];
+    }
+    void warm_array(Head head, uint32_t place) const {
+        if (head.size < 2) return;
+        __builtin_prefetch(pool_.at(head.ref) + 1 + place);
+        __builtin_prefetch(pool_.at(head.ref) + head.size);
+    }
+
+    uint32_t move(uint32_t from, uint32_t size, unsigned power, unsigned wanted) {
+        uint32_t to = pool_.take(wanted);
+        std::memcpy(pool_.at(to) + 1, pool_.at(from) + 1, size * sizeof(uint32_t));
+        pool_.at(to)[0] = wanted;
+        pool_.give(from, power);
+        return to;
+    }
+
+    uint32_t shrink(uint32_t from, uint32_t size, unsigned power) noexcept {
+        try {
+            return move(from, size, power, power - 1);
+        } catch (...) {
+            return from;  // a loose fit is better than a failing delete
+        }
+    }
+
+    std::vector<unsigned> key_;
+    GroupTable groups_;
+    Pool pool_;
+    Array<Link> links_;
+};
+
+}  // namespace ivme

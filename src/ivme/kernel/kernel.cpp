@@ -1,0 +1,215 @@
+// The module ivme._kernel. Writers hold the lock alone; the GIL is free while a batch runs.
+#include "bind.hpp"
+
+namespace ivme {
+
+namespace {
+
+void check_inputs(const Trigger& trigger, const std::vector<Input>& inputs) {
+    if (inputs.size() != trigger.input_widths.size()) throw std::invalid_argument("the number of inputs does not fit");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].columns.size() < trigger.input_widths[i]) throw std::invalid_argument("an input lacks columns");
+    }
+}
+
+struct Emitted {
+    Layout layout;
+    std::vector<Array<int64_t>> columns;
+    Array<int64_t> payloads;
+    size_t n;
+};
+
+std::vector<Emitted> take_emitted(const Trigger& trigger) {
+    std::vector<Emitted> all;
+    for (unsigned number : trigger.emits) {
+        const Delta& delta = trigger.registers[number];
+        Emitted one{delta.layout, std::vector<Array<int64_t>>(delta.columns.size()), {}, delta.n};
+        for (size_t c = 0; c < delta.columns.size(); ++c) {
+            one.columns[c].resize(delta.n);
+            std::copy_n(delta.columns[c].data(), delta.n, one.columns[c].data());
+        }
+        one.payloads.resize(delta.n * delta.layout.words);
+        std::copy_n(delta.payloads.data(), one.payloads.size(), one.payloads.data());
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+nb::list show(std::vector<Emitted> emitted) {
+    nb::list deltas;
+    for (auto& delta : emitted) {
+        nb::list columns;
+        for (auto& column : delta.columns) columns.append(to_numpy(std::move(column), delta.n));
+        nb::tuple payloads = payload_arrays(delta.layout, std::move(delta.payloads), delta.n);
+        deltas.append(nb::make_tuple(columns, payloads[0], payloads[1]));
+    }
+    return deltas;
+}
+
+nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
+    std::vector<Input> inputs;
+    for (const auto& [columns, weights] : given) {
+        Input input{weights.size(), {}, weights.data()};
+        for (const Codes& column : columns) {
+            if (column.size() != weights.size()) throw std::invalid_argument("columns and weights differ in length");
+            input.columns.push_back(column.data());
+        }
+        inputs.push_back(std::move(input));
+    }
+    std::vector<Emitted> emitted;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.writing();
+        Trigger& trigger = kernel.trigger(id);
+        check_inputs(trigger, inputs);
+        auto strings = kernel.hold_dictionaries();
+        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
+        for (Delta& delta : trigger.registers) delta.trim();
+        kernel.machine.trim();
+    }
+    return show(std::move(emitted));
+}
+
+// The short path of a single row: no numpy, no allocation, and the GIL stays, as the work is below a switch.
+nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) {
+    if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
+    auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
+    if (n > Map::MAX_ARITY) throw std::invalid_argument("a row has at most 64 columns");
+    auto lock = kernel.try_writing();
+    if (!lock.owns_lock()) {
+        nb::gil_scoped_release release;
+        lock = kernel.writing();
+    }
+    Trigger& trigger = kernel.trigger(id);
+    static thread_local std::vector<Input> inputs(1);
+    int64_t row[Map::MAX_ARITY];
+    inputs[0].n = 1;
+    inputs[0].weights = &weight;
+    inputs[0].columns.clear();
+    for (size_t i = 0; i < n; ++i) {
+        row[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)));
+        if (row[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+        inputs[0].columns.push_back(&row[i]);
+    }
+    check_inputs(trigger, inputs);
+    auto strings = kernel.hold_dictionaries();
+    if (trigger.emits.empty()) {
+        kernel.run(trigger, inputs, [] {});
+        return nb::none();
+    }
+    std::vector<Emitted> emitted;
+    kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
+    return show(std::move(emitted));
+}
+
+template <class Work>
+auto exclusively(Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.writing();
+    return work();
+}
+
+// The lock is waited for without the GIL; nobody waits for the lock with the GIL, so having both is safe.
+std::unique_lock<std::shared_mutex> with_python(Kernel& kernel) {
+    nb::gil_scoped_release release;
+    return kernel.writing();
+}
+
+template <class Work>
+auto shared(Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
+    return work();
+}
+
+std::vector<Slot> slots_of(const std::vector<std::string>& names) {
+    std::vector<Slot> slots;
+    for (const auto& name : names) slots.push_back(parse_slot(name));
+    return slots;
+}
+
+void set_broken_check(nb::module_& m) {
+    static PyObject* type = PyErr_NewException("ivme._kernel.BrokenCheck", PyExc_Exception, nullptr);
+    if (!type) throw nb::python_error();
+    m.attr("BrokenCheck") = nb::handle(type);
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const BrokenCheck& broken) {
+            nb::list codes;
+            for (int64_t code : broken.codes) codes.append(code);
+            nb::tuple arguments = nb::make_tuple(broken.what(), nb::tuple(codes));
+            PyErr_SetObject(type, arguments.ptr());
+        }
+    });
+}
+
+}  // namespace
+
+NB_MODULE(_kernel, m) {
+    m.doc() = "The compiled kernel: indexed maps from tuples of codes to payloads, and the programs that keep them.";
+    m.attr("NULL") = NULL_CODE;
+    nb::exception<Overflow>(m, "PayloadOverflow", PyExc_OverflowError);
+    nb::exception<Capacity>(m, "CapacityError", PyExc_MemoryError);
+    nb::exception<Stale>(m, "StaleCursor", PyExc_RuntimeError);
+    set_broken_check(m);
+    m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
+    bind_dictionary(m);
+    nb::class_<Kernel> kernel(m, "Kernel");
+    kernel
+        .def("__init__",
+             [](Kernel* made, uint64_t seed) {
+                 new (made) Kernel(seed);
+                 made->machine.poll = [] {
+                     nb::gil_scoped_acquire acquire;
+                     if (PyErr_CheckSignals()) throw nb::python_error();
+                 };
+             })
+        .def("add_map",
+             [](Kernel& k, unsigned arity, const std::vector<std::string>& slots) {
+                 return exclusively(k, [&] { return k.add_map(arity, slots_of(slots)); });
+             })
+        .def("add_index",
+             [](Kernel& k, size_t map, std::vector<unsigned> key, std::vector<unsigned> values) {
+                 exclusively(k, [&] { k.map(map).add_index(std::move(key), std::move(values)); });
+             })
+        .def("add_sorted",
+             [](Kernel& k, size_t map, std::vector<unsigned> key, unsigned value, nb::object order) {
+                 const Dictionary* dictionary = order.is_none() ? nullptr : dictionary_of(order);
+                 exclusively(k, [&] {
+                     k.map(map).add_sorted(std::move(key), value, dictionary);
+                     if (dictionary) k.order_by(dictionary);
+                 });
+             },
+             nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
+        .def("drop_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.drop_map(map); }); })
+        .def("clear_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.clear_map(map); }); })
+        .def("size", [](Kernel& k, size_t map) { return shared(k, [&] { return k.map(map).size(); }); })
+        .def("add_trigger",
+             [](Kernel& k, unsigned registers, const std::vector<std::string>& slots, const nb::list& steps) {
+                 auto lock = with_python(k);
+                 return k.add_trigger(parse_trigger(k, registers, slots, steps));
+             })
+        .def("drop_trigger", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_trigger(id); }); })
+        .def("add_reader",
+             [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
+                const nb::list& factors, const nb::list& extremes) {
+                 auto lock = with_python(k);
+                 return k.add_reader(parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes));
+             })
+        .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
+        .def("run", &run)
+        .def("run_one", &run_one)
+        .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
+        .def("commit", [](Kernel& k) { exclusively(k, [&] { k.commit(); }); })
+        .def("roll_back", [](Kernel& k) { exclusively(k, [&] { k.roll_back(); }); })
+        .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
+        .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
+        .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })
+        .def_prop_ro("operations", [](Kernel& k) {
+            return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
+        });
+    bind_reading(m, kernel);
+}
+
+}  // namespace ivme

@@ -1,0 +1,181 @@
+// A kernel: maps, the triggers that change them, the readers that enumerate them. One writer, many readers.
+//
+// Everything but the locks themselves is used under a lock: maps, triggers and readers are looked up by number only
+// there, so that none can be dropped in between. While a transaction is open, only its own thread gets a lock.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include "compile.hpp"
+#include "cursor.hpp"
+#include "machine.hpp"
+#include "undo.hpp"
+
+namespace ivme {
+
+class Kernel {
+public:
+    explicit Kernel(uint64_t seed) : seed_(seed), machine(seed_) {}
+
+    Map& map(size_t id) {
+        if (id >= maps_.size() || !maps_[id]) throw std::out_of_range("there is no such map");
+        return *maps_[id];
+    }
+    Trigger& trigger(size_t id) {
+        if (id >= triggers_.size() || !triggers_[id]) throw std::out_of_range("there is no such trigger");
+        return *triggers_[id];
+    }
+    std::shared_ptr<Reader> reader(size_t id) {
+        if (id >= readers_.size() || !readers_[id]) throw std::out_of_range("there is no such reader");
+        return readers_[id];
+    }
+
+    size_t add_map(unsigned arity, const std::vector<Slot>& slots) {
+        maps_.push_back(std::make_unique<Map>(arity, Layout(slots), seed_));
+        return maps_.size() - 1;
+    }
+
+    void drop_map(size_t id) {
+        if (map(id).users) throw std::invalid_argument("a trigger, a reader or an open cursor still uses the map");
+        if (in_transaction_) throw std::invalid_argument("a map cannot be dropped within a transaction");
+        maps_[id].reset();
+    }
+
+    size_t add_trigger(std::unique_ptr<Trigger> trigger) {
+        for (Map* map : trigger->maps) ++map->users;
+        triggers_.push_back(std::move(trigger));
+        return triggers_.size() - 1;
+    }
+
+    void drop_trigger(size_t id) {
+        for (Map* map : trigger(id).maps) --map->users;
+        triggers_[id].reset();
+    }
+
+    size_t add_reader(std::shared_ptr<Reader> reader) {
+        readers_.push_back(std::move(reader));
+        return readers_.size() - 1;
+    }
+    void drop_reader(size_t id) {
+        reader(id);
+        readers_[id].reset();
+    }
+
+    std::shared_lock<std::shared_mutex> reading() const { return wait<std::shared_lock<std::shared_mutex>>(); }
+    std::unique_lock<std::shared_mutex> writing() const { return wait<std::unique_lock<std::shared_mutex>>(); }
+    // Without waiting; the lock may be empty.
+    std::unique_lock<std::shared_mutex> try_writing() const {
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        if (lock.owns_lock() && is_foreign()) lock.unlock();
+        return lock;
+    }
+
+    // All or nothing: on any failure, `finish` included, every map is as it was when the transaction began, and
+    // the transaction is over.
+    template <class Finish>
+    void run(Trigger& trigger, const std::vector<Input>& inputs, Finish finish) {
+        try {
+            machine.run(trigger, inputs, log_);
+            finish();
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+        if (!in_transaction_) log_.commit();
+    }
+
+    void begin() {
+        if (in_transaction_) throw std::invalid_argument("a transaction is already open");
+        in_transaction_ = true;
+        owner_ = std::this_thread::get_id();
+    }
+    void commit() {
+        log_.commit();
+        close();
+    }
+    void roll_back() {
+        log_.roll_back();
+        close();
+    }
+
+    void clear_map(size_t id) {
+        if (in_transaction_) throw std::invalid_argument("a map cannot be cleared within a transaction");
+        map(id).clear();
+        ++map(id).version;
+    }
+
+    void order_by(const Dictionary* dictionary) {
+        if (std::find(dictionaries_.begin(), dictionaries_.end(), dictionary) == dictionaries_.end()) {
+            dictionaries_.push_back(dictionary);
+        }
+    }
+    bool orders_by_strings() const { return !dictionaries_.empty(); }
+    // Ordered indexes compare strings, so no string may be added meanwhile.
+    std::vector<std::shared_lock<std::shared_mutex>> hold_dictionaries() const {
+        std::vector<std::shared_lock<std::shared_mutex>> locks;
+        for (const Dictionary* dictionary : dictionaries_) locks.emplace_back(dictionary->mutex);
+        return locks;
+    }
+
+    size_t bytes() const {
+        size_t total = log_.bytes() + machine.bytes();
+        for (const auto& map : maps_) total += map ? map->bytes() : 0;
+        for (const auto& trigger : triggers_) {
+            if (!trigger) continue;
+            for (const Delta& delta : trigger->registers) total += delta.bytes();
+            for (const Overlay& overlay : trigger->overlays) total += overlay.map->bytes();
+        }
+        return total;
+    }
+
+    uint64_t digest() const {
+        uint64_t total = 0;
+        for (size_t i = 0; i < maps_.size(); ++i) total += maps_[i] ? maps_[i]->digest(i + 1) : 0;
+        return total;
+    }
+
+    void verify() const {
+        for (const auto& map : maps_) {
+            if (map) map->verify();
+        }
+    }
+
+private:
+    bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
+
+    template <class Lock>
+    Lock wait() const {
+        Lock lock(mutex_);
+        if (is_foreign()) closed_.wait(lock, [&] { return !is_foreign(); });
+        return lock;
+    }
+
+    void close() {
+        if (!in_transaction_) return;
+        in_transaction_ = false;
+        closed_.notify_all();
+    }
+
+    Seed seed_;
+    std::vector<std::unique_ptr<Map>> maps_;
+    std::vector<std::unique_ptr<Trigger>> triggers_;
+    std::vector<std::shared_ptr<Reader>> readers_;
+    std::vector<const Dictionary*> dictionaries_;
+    UndoLog log_;
+    mutable std::shared_mutex mutex_;
+    mutable std::condition_variable_any closed_;
+    bool in_transaction_ = false;
+    std::thread::id owner_;
+
+public:
+    Machine machine;
+    std::atomic<uint64_t> read_operations = 0;
+};
+
+}  // namespace ivme

@@ -1,0 +1,260 @@
+#include "machine.hpp"
+
+#include <bit>
+
+namespace ivme {
+
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+    using Visitors::operator()...;
+};
+
+// The floats of codes: an encoding that keeps the order of doubles when compared as integers.
+double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
+
+bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word) {
+    if (slot == Slot::I128) word[1] = 0;
+    word[0] = 0;
+    if (lift.kind == LiftKind::None) return true;
+    int64_t code = input.columns[lift.column][row];
+    if (code == NULL_CODE && lift.kind != LiftKind::Wide) return true;
+    if (slot == Slot::F64) {
+        double value = lift.kind == LiftKind::Count ? 1 : lift.kind == LiftKind::Int ? static_cast<double>(code)
+                                                                                     : decode_float(code);
+        store_double(word, static_cast<double>(weight) * value);
+        return true;
+    }
+    if (slot == Slot::I64) {
+        int64_t value = lift.kind == LiftKind::Count ? 1 : code;
+        return !multiply_overflows(weight, value, word);
+    }
+    Wide value = lift.kind == LiftKind::Count ? 1 : code;
+    if (lift.kind == LiftKind::Wide) {
+        int64_t words[2] = {code, input.columns[lift.column + 1][row]};
+        value = load_wide(words);
+    }
+    Wide product;
+    bool overflow = multiply_overflows(static_cast<Wide>(weight), value, &product);
+    store_wide(word, product);
+    return !overflow;
+}
+
+bool passes(const LoadStep& step, const Input& input, size_t row) {
+    if (!input.weights[row]) return false;
+    for (auto [column, code] : step.constants) {
+        if (input.columns[column][row] != code) return false;
+    }
+    for (auto [one, other] : step.equals) {
+        if (input.columns[one][row] != input.columns[other][row]) return false;
+    }
+    for (unsigned column : step.not_null) {
+        if (input.columns[column][row] == NULL_CODE) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log) {
+    for (auto& overlay : trigger.overlays) overlay.built = false;
+    auto& registers = trigger.registers;
+    for (const Step& step : trigger.steps) {
+        std::visit(Overloaded{
+                       [&](const LoadStep& s) { load(s, inputs[s.input], registers[s.target]); },
+                       [&](const ScanStep& s) { scan(s, registers[s.target]); },
+                       [&](const JoinStep& s) { join(s, trigger); },
+                       [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
+                       [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },
+                       [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
+                       [&](const AddStep& s) { add(s, registers[s.origin], log); },
+                       [](const EmitStep&) {},
+                   },
+                   step);
+    }
+}
+
+void Machine::breathe() {
+    if (++breaths_ % 64) return;
+    auto now = std::chrono::steady_clock::now();
+    if (now - last_poll_ < std::chrono::milliseconds(50)) return;
+    last_poll_ = now;
+    poll();
+}
+
+void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
+    operations += input.n;
+    bool sum = step.consolidate && input.n > 1;
+    Delta& loaded = sum ? chunk_ : target;
+    if (sum) {
+        chunk_.shape(target.columns.size(), target.layout);
+        consolidator_.begin(&target, input.n);
+    }
+    loaded.clear();
+    std::vector<unsigned> all;
+    if (sum) {
+        for (unsigned c = 0; c < target.columns.size(); ++c) all.push_back(c);
+    }
+    unsigned words = target.layout.words;
+    bool tested = !step.constants.empty() || !step.equals.empty() || !step.not_null.empty();
+    for (size_t start = 0; start < input.n; start += CHUNK) {
+        breathe();
+        size_t end = std::min<size_t>(input.n, start + CHUNK);
+        if (sum) chunk_.clear();
+        size_t first = loaded.extend(end - start);
+        size_t n = first;
+        uint32_t* kept = candidates_.selected;
+        unsigned count = 0;
+        for (size_t row = start; row < end; ++row) {
+            kept[count] = static_cast<uint32_t>(row - start);
+            count += tested ? passes(step, input, row) : input.weights[row] != 0;
+        }
+        for (unsigned c = 0; c < step.columns.size(); ++c) {
+            const int64_t* from = input.columns[step.columns[c]] + start;
+            int64_t* to = loaded.columns[c].data() + first;
+            for (unsigned i = 0; i < count; ++i) to[i] = from[kept[i]];
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            size_t row = start + kept[i];
+            int64_t* payload = loaded.payloads.data() + n++ * words;
+            payload[0] = input.weights[row];
+            unsigned at = 1;
+            for (unsigned s = 0; s < step.lifts.size(); ++s) {
+                Slot slot = target.layout.slots[s];
+                if (!lifted(step.lifts[s], slot, input, row, payload[0], payload + at)) throw Overflow();
+                at += slot == Slot::I128 ? 2 : 1;
+            }
+        }
+        loaded.n = n;
+        if (sum) consolidator_.add(chunk_, all, 0, chunk_.n);
+    }
+    if (sum) consolidator_.end();
+}
+
+void Machine::scan(const ScanStep& step, Delta& target) {
+    const Map& map = *step.map;
+    operations += map.size();
+    target.clear();
+    target.reserve(map.size());
+    for (uint32_t id = 0; id < map.high(); ++id) {
+        if (!map.alive(id)) continue;
+        size_t at = target.n++;
+        for (unsigned c = 0; c < map.arity(); ++c) target.columns[c][at] = map.row(id)[c];
+        if (step.indicator) {
+            target.payload(at)[0] = 1;
+        } else {
+            std::copy_n(map.payload(id), target.layout.words, target.payload(at));
+        }
+    }
+}
+
+void Machine::project(const ProjectStep& step, const Delta& origin, Delta& target) {
+    operations += origin.n;
+    if (!step.permutes && origin.n != 1) {
+        consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
+        for (size_t start = 0; start < origin.n; start += 1 << 14) {
+            breathe();
+            consolidator_.add(origin, step.columns, start, std::min<size_t>(1 << 14, origin.n - start));
+        }
+        consolidator_.end();
+        return;
+    }
+    target.clear();
+    target.extend(origin.n);
+    for (unsigned c = 0; c < step.columns.size(); ++c) {
+        std::copy_n(origin.columns[step.columns[c]].data(), origin.n, target.columns[c].data());
+    }
+    std::copy_n(origin.payloads.data(), origin.n * origin.layout.words, target.payloads.data());
+}
+
+void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target) {
+    operations += origin.n;
+    target.clear();
+    target.reserve(origin.n);
+    KeyColumns columns(origin);
+    probe_keys(
+        *step.map, block_, origin.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
+        [&](size_t row, const int64_t* key, uint32_t tag) {
+            uint32_t id = step.map->find(key, tag);
+            int64_t before = id == NIL ? 0 : step.map->payload(id)[0], after;
+            if (add_overflows(before, origin.payload(row)[0], &after)) throw Overflow();
+            if ((before == 0) == (after == 0)) return;
+            for (unsigned c = 0; c < columns.arity; ++c) target.columns[c][target.n] = key[c];
+            target.payloads[target.n++] = before == 0 ? 1 : -1;
+        });
+}
+
+void Machine::filter(const FilterStep& step, const Delta& origin, Delta& target) {
+    operations += origin.n;
+    target.clear();
+    target.reserve(origin.n);
+    KeyColumns columns(origin, step.columns);
+    probe_keys(
+        *step.map, block_, origin.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
+        [&](size_t row, const int64_t* key, uint32_t tag) {
+            if ((step.map->find(key, tag) != NIL) != step.present) return;
+            for (unsigned c = 0; c < origin.columns.size(); ++c) target.columns[c][target.n] = origin.columns[c][row];
+            std::copy_n(origin.payload(row), origin.layout.words, target.payload(target.n));
+            ++target.n;
+        });
+}
+
+void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
+    operations += origin.n;
+    if (!origin.n) return;
+    Map& map = *step.map;
+    unsigned arity = map.arity();
+    log.open(&map, origin.n);
+    ++map.version;
+    KeyColumns columns(origin);
+    size_t done = 0;
+    try {
+        for (size_t start = 0; start < origin.n; start += BLOCK) {
+            unsigned count = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
+            if (start % (BLOCK * 64) == 0) breathe();
+            for (unsigned i = 0; i < count; ++i) {
+                int64_t* key = block_.keys + i * arity;
+                columns.gather(start + i, key);
+                block_.tags[i] = map.tag(key);
+                map.prefetch(block_.tags[i]);
+            }
+            if (count > 4) map.warm(block_.keys, block_.tags, origin.payload(start), count);
+            for (unsigned i = 0; i < count; ++i) {
+                const int64_t* key = block_.keys + i * arity;
+                const int64_t* change = origin.payload(start + i);
+                int64_t* undo = log.next();
+                map.add(key, block_.tags[i], change, undo + arity);
+                std::copy_n(key, arity, undo);
+                log.wrote(&map);
+                ++done;
+                if (step.check == Check::none) continue;
+                int64_t left = undo[arity] + change[0];
+                if (left < 0) throw BrokenCheck("present", {key, key + arity});
+                if (left > 1 && step.check == Check::unique) throw BrokenCheck("unique", {key, key + arity});
+            }
+        }
+    } catch (...) {
+        log.close(&map, done);
+        throw;
+    }
+    log.close(&map, done);
+}
+
+void Machine::overlay(Trigger& trigger, Overlay& overlay) {
+    const Delta& pending = trigger.registers[overlay.pending];
+    operations += pending.n;
+    if (overlay.built) return;
+    overlay.map->clear();
+    KeyColumns columns(pending);
+    int64_t old;
+    probe_keys(
+        *overlay.map, block_, pending.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
+        [&](size_t row, const int64_t* key, uint32_t tag) {
+            int64_t number = static_cast<int64_t>(row) + 1;
+            overlay.map->add(key, tag, &number, &old);
+        });
+    overlay.built = true;
+}
+
+}  // namespace ivme

@@ -1,0 +1,109 @@
+// Runs the steps of a trigger: each takes whole deltas and hands one on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "delta.hpp"
+#include "probe.hpp"
+#include "program.hpp"
+#include "undo.hpp"
+
+namespace ivme {
+
+// The changed rows of a relation as they come in: one code a column, one weight a row.
+struct Input {
+    size_t n = 0;
+    std::vector<const int64_t*> columns;
+    const int64_t* weights = nullptr;
+};
+
+// A pending delta, laid out so that reads of its map can see it: the count of an entry is its row plus one.
+struct Overlay {
+    unsigned pending;
+    std::unique_ptr<Map> map;
+    bool built = false;
+};
+
+struct Trigger {
+    std::vector<Step> steps;
+    std::vector<Delta> registers;
+    std::vector<Overlay> overlays;
+    std::vector<unsigned> emits;
+    std::vector<unsigned> input_widths;
+    std::vector<Map*> maps;
+};
+
+class Machine {
+public:
+    explicit Machine(const Seed& seed) : consolidator_(seed) {}
+
+    // Changes maps and logs how to undo it; on an exception the log holds what was done.
+    void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log);
+
+    // Gives up buffers that one large batch left behind.
+    void trim() noexcept {
+        consolidator_.trim();
+        chunk_.trim();
+    }
+    size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
+
+    uint64_t operations = 0;
+    // Called now and then while a run is under way; throws to stop it.
+    std::function<void()> poll = [] {};
+
+private:
+    void load(const LoadStep& step, const Input& input, Delta& target);
+    void scan(const ScanStep& step, Delta& target);
+    void join(const JoinStep& step, Trigger& trigger);
+    void project(const ProjectStep& step, const Delta& origin, Delta& target);
+    void exists(const ExistsStep& step, const Delta& origin, Delta& target);
+    void filter(const FilterStep& step, const Delta& origin, Delta& target);
+    void add(const AddStep& step, const Delta& origin, UndoLog& log);
+    void overlay(Trigger& trigger, Overlay& overlay);
+
+    void look_up(const JoinStep& step, Trigger& trigger);
+    void extend(const JoinStep& step, Trigger& trigger);
+    void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
+    void push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending);
+    void push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members);
+    void flush(const JoinStep& step, Trigger& trigger);
+    void check(const JoinStep& step, Trigger& trigger, unsigned read);
+    void check_overlay(const JoinStep& step, Trigger& trigger, unsigned read);
+    void multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found);
+    void hand_on(const JoinStep& step, Trigger& trigger);
+    void breathe();
+
+    static constexpr unsigned CHUNK = 1024;
+    static constexpr uint8_t NOBODY = 255;
+
+    // The candidates of a join, up to a chunk of them: which row of the origin each extends, and by which entry.
+    struct Candidates {
+        unsigned n = 0;
+        uint32_t rows[CHUNK];
+        uint32_t entries[CHUNK];
+        uint8_t proposers[CHUNK];
+        bool pending[CHUNK];
+        unsigned alive = 0;
+        uint32_t selected[CHUNK];
+        Array<int64_t> values;
+        Array<int64_t> payloads;
+        bool plain = true;
+    };
+
+    class CandidateKey;
+
+    Consolidator consolidator_;
+    Candidates candidates_;
+    KeyBlock block_;
+    Delta chunk_;
+    Array<uint32_t> groups_;
+    Array<int64_t> total_;
+    std::chrono::steady_clock::time_point last_poll_{};
+    unsigned breaths_ = 0;
+};
+
+}  // namespace ivme

@@ -1,0 +1,357 @@
+#include "map.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ivme {
+
+void Map::warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const {
+    constexpr unsigned MOST = 64, INDEXES = 4;
+    uint32_t ids[MOST], groups[INDEXES][MOST];
+    unsigned indexes = static_cast<unsigned>(std::min<size_t>(indexes_.size(), INDEXES));
+    n = std::min(n, MOST);
+    for (unsigned i = 0; i < n; ++i) {
+        ids[i] = table_.guess(tags[i]);
+        if (ids[i] != NIL) __builtin_prefetch(row(ids[i]));
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                groups[x][i] = indexes_[x]->tag(keys + i * arity_);
+                indexes_[x]->warm_slot(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_link(ids[i]);
+            }
+        }
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                indexes_[x]->warm_group(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_group_of(ids[i]);
+            }
+        }
+    }
+    for (unsigned x = 0; x < indexes; ++x) {
+        for (unsigned i = 0; i < n; ++i) {
+            if (ids[i] == NIL) {
+                indexes_[x]->warm_tail(groups[x][i]);
+            } else if (changes[i * layout_.words] < 0) {
+                indexes_[x]->warm_place(ids[i]);
+            }
+        }
+    }
+}
+
+void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_t* old) {
+    uint32_t id = find(key, hashed);
+    if (id == NIL) {
+        for (unsigned i = 0; i < layout_.words; ++i) old[i] = 0;
+        if (change[0]) insert(key, hashed, change);
+        return;
+    }
+    int64_t* stored = records_.data() + static_cast<size_t>(id) * stride_ + arity_;
+    if (layout_.plain()) {
+        int64_t total;
+        if (add_overflows(stored[0], change[0], &total)) throw Overflow();
+        old[0] = stored[0];
+        if (total) {
+            stored[0] = total;
+        } else {
+            erase(id, hashed);
+        }
+        return;
+    }
+    std::copy(stored, stored + layout_.words, old);
+    if (!layout_.add(stored, stored, change)) {
+        std::copy(old, old + layout_.words, stored);
+        throw Overflow();
+    }
+    if (!stored[0]) erase(id, hashed);
+}
+
+void Map::restore(const int64_t* key, const int64_t* old) {
+    uint32_t hashed = tag(key);
+    uint32_t id = find(key, hashed);
+    if (!old[0]) {
+        if (id != NIL) erase(id, hashed);
+    } else if (id == NIL) {
+        insert(key, hashed, old);
+    } else {
+        std::copy(old, old + layout_.words, records_.data() + static_cast<size_t>(id) * stride_ + arity_);
+    }
+}
+
+uint32_t Map::insert(const int64_t* key, uint32_t hashed, const int64_t* payload) {
+    table_.reserve_one();
+    uint32_t id = free_;
+    if (id == NIL) {
+        id = high();
+        records_.resize(records_.size() + stride_);
+    }
+    int64_t* fresh = records_.data() + static_cast<size_t>(id) * stride_;
+    uint32_t next = free_ == NIL || !arity_ ? NIL : static_cast<uint32_t>(fresh[0]);
+    std::copy(key, key + arity_, fresh);
+    std::copy(payload, payload + layout_.words, fresh + arity_);
+    free_ = next;
+    table_.insert(hashed, id);
+    if (!indexes_.empty() || !projections_.empty() || !sorted_.empty()) {
+        try {
+            enter_indexes(id);
+        } catch (...) {
+            table_.erase(hashed, id);
+            fresh[arity_] = 0;
+            if (arity_) fresh[0] = free_;
+            free_ = id;
+            throw;
+        }
+    }
+    return id;
+}
+
+void Map::erase(uint32_t id, uint32_t hashed) noexcept {
+    leave_indexes(id, indexes_.size(), projections_.size(), sorted_.size());
+    table_.erase(hashed, id);
+    int64_t* dead = records_.data() + static_cast<size_t>(id) * stride_;
+    dead[arity_] = 0;
+    if (arity_) dead[0] = free_;
+    free_ = id;
+}
+
+void Map::enter_indexes(uint32_t id) {
+    size_t groups = 0, projections = 0, sorted = 0;
+    try {
+        for (; groups < indexes_.size(); ++groups) indexes_[groups]->insert(id, row(id));
+        for (; projections < projections_.size(); ++projections) support(projections_[projections], row(id), 1);
+        for (; sorted < sorted_.size(); ++sorted) sorted_[sorted]->insert(id, rows());
+    } catch (...) {
+        leave_indexes(id, groups, projections, sorted);
+        throw;
+    }
+}
+
+void Map::leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept {
+    for (size_t i = 0; i < groups; ++i) indexes_[i]->erase(id);
+    for (size_t i = 0; i < projections; ++i) support(projections_[i], row(id), -1);
+    for (size_t i = 0; i < sorted; ++i) sorted_[i]->erase(id, rows());
+}
+
+void Map::support(Projection& projection, const int64_t* row, int64_t change) {
+    int64_t key[MAX_ARITY], old;
+    unsigned n = 0;
+    for (unsigned column : projection.key) key[n++] = row[column];
+    for (unsigned column : projection.values) key[n++] = row[column];
+    projection.map->add(key, projection.map->tag(key), &change, &old);
+}
+
+void Map::add_index(std::vector<unsigned> key, std::vector<unsigned> values) {
+    for (unsigned column : key) {
+        if (column >= arity_) throw std::invalid_argument("an index names a column that the map does not have");
+    }
+    for (unsigned column : values) {
+        if (column >= arity_) throw std::invalid_argument("an index names a column that the map does not have");
+    }
+    if (key.size() + values.size() == arity_) {
+        if (key.empty() || index(key)) return;
+        auto fresh = std::make_unique<GroupIndex>(key, seed_);
+        for (uint32_t id = 0; id < high(); ++id) {
+            if (alive(id)) fresh->insert(id, row(id));
+        }
+        indexes_.push_back(std::move(fresh));
+        return;
+    }
+    if (projection(key, values)) return;
+    Projection fresh{key, values, std::make_unique<Map>(key.size() + values.size(), Layout(), seed_)};
+    if (!key.empty() && !values.empty()) {
+        std::vector<unsigned> first(key.size());
+        for (unsigned i = 0; i < first.size(); ++i) first[i] = i;
+        std::vector<unsigned> rest(values.size());
+        for (unsigned i = 0; i < rest.size(); ++i) rest[i] = first.size() + i;
+        fresh.map->add_index(first, rest);
+    }
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) support(fresh, row(id), 1);
+    }
+    projections_.push_back(std::move(fresh));
+}
+
+void Map::add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order) {
+    if (sorted(key, value)) return;
+    if (key.size() + 1 != arity_ || value >= arity_) {
+        throw std::invalid_argument("an ordered index has one value; all other columns are its key");
+    }
+    auto fresh = std::make_unique<SortedIndex>(std::move(key), value, order, seed_);
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) fresh->insert(id, rows());
+    }
+    sorted_.push_back(std::move(fresh));
+}
+
+const GroupIndex* Map::index(const std::vector<unsigned>& key) const {
+    for (const auto& index : indexes_) {
+        if (index->key() == key) return index.get();
+    }
+    return nullptr;
+}
+
+const Projection* Map::projection(const std::vector<unsigned>& key, const std::vector<unsigned>& values) const {
+    for (const auto& projection : projections_) {
+        if (projection.key == key && projection.values == values) return &projection;
+    }
+    return nullptr;
+}
+
+const SortedIndex* Map::sorted(const std::vector<unsigned>& key, unsigned value) const {
+    for (const auto& index : sorted_) {
+        if (index->key() == key && index->value() == value) return index.get();
+    }
+    return nullptr;
+}
+
+void Map::commit() {
+    for (auto& index : indexes_) index->commit();
+    for (auto& projection : projections_) projection.map->commit();
+    if (high() > 1024 && size() * 4 < high()) {
+        try {
+            compact();
+        } catch (const std::bad_alloc&) {
+            // It works as well with the memory it has.
+        }
+    }
+}
+
+// Builds a copy without gaps and takes its place, so that a failure in between changes nothing. Projections have
+// maps of their own, which shrink by themselves.
+void Map::compact() {
+    Map fresh(arity_, layout_, seed_);
+    fresh.table_.reserve(size());
+    fresh.records_.reserve(size() * stride_);
+    for (const auto& index : indexes_) fresh.indexes_.push_back(std::make_unique<GroupIndex>(index->key(), seed_));
+    for (const auto& index : sorted_) {
+        fresh.sorted_.push_back(
+            std::make_unique<SortedIndex>(index->key(), index->value(), index->order(), seed_));
+    }
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) fresh.insert(row(id), tag(row(id)), payload(id));
+    }
+    std::swap(table_, fresh.table_);
+    records_.swap(fresh.records_);
+    free_ = fresh.free_;
+    // Triggers and readers point at the index objects, so these stay and only their contents move.
+    for (size_t i = 0; i < indexes_.size(); ++i) std::swap(*indexes_[i], *fresh.indexes_[i]);
+    for (size_t i = 0; i < sorted_.size(); ++i) std::swap(*sorted_[i], *fresh.sorted_[i]);
+}
+
+void Map::undoing(bool value) {
+    for (auto& index : indexes_) index->undoing(value);
+    for (auto& projection : projections_) projection.map->undoing(value);
+}
+
+void Map::clear() {
+    table_.clear();
+    records_.trim(4096);
+    free_ = NIL;
+    for (auto& index : indexes_) index->clear();
+    for (auto& projection : projections_) projection.map->clear();
+    for (auto& index : sorted_) index->clear();
+}
+
+size_t Map::bytes() const {
+    size_t total = sizeof(*this) + table_.bytes() + records_.bytes();
+    for (const auto& index : indexes_) total += sizeof(*index) + index->bytes();
+    for (const auto& projection : projections_) total += sizeof(projection) + projection.map->bytes();
+    for (const auto& index : sorted_) total += sizeof(*index) + index->bytes();
+    return total;
+}
+
+// Sums of hashes, so that neither the order of entries nor where they are stored matters.
+uint64_t Map::digest(uint64_t salt) const {
+    Seed mix(salt);
+    uint64_t total = mix.start ^ size();
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) total += mix.hash(row(id), stride_);
+    }
+    for (size_t i = 0; i < indexes_.size(); ++i) {
+        Seed own(salt * 31 + 2 * i + 1);
+        const GroupIndex& index = *indexes_[i];
+        index.groups().each([&](uint32_t group) {
+            Members members = index.members(group);
+            total += own.hash(index.groups().key(group), index.groups().arity()) * (members.n + 1);
+            for (uint32_t m = 0; m < members.n; ++m) total += own.hash(row(members.begin()[m]), stride_);
+        });
+    }
+    for (size_t i = 0; i < projections_.size(); ++i) total += projections_[i].map->digest(salt * 37 + i);
+    for (size_t i = 0; i < sorted_.size(); ++i) {
+        Seed own(salt * 41 + i);
+        sorted_[i]->groups().each([&](uint32_t group) {
+            sorted_[i]->each(group, [&](uint32_t id) { total += own.hash(row(id), stride_); });
+        });
+    }
+    return total;
+}
+
+namespace {
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::logic_error(what);
+}
+
+}  // namespace
+
+void Map::verify() const {
+    uint64_t live = 0;
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (!alive(id)) continue;
+        ++live;
+        require(find(row(id)) == id, "an entry cannot be found by its key");
+        for (const auto& index : indexes_) {
+            Members members = index->members(index->group_of(id));
+            require(index->place_of(id) < members.n, "an entry is outside its group");
+            require(members.begin()[index->place_of(id)] == id, "an entry is not where its index says");
+            const int64_t* key = index->groups().key(index->group_of(id));
+            for (unsigned i = 0; i < index->key().size(); ++i) {
+                require(key[i] == row(id)[index->key()[i]], "an entry is in another key's group");
+            }
+        }
+    }
+    require(live == size(), "the table does not hold the entries");
+    for (const auto& index : indexes_) {
+        uint64_t counted = 0;
+        index->groups().each([&](uint32_t group) {
+            require(index->size(group) > 0, "an empty group stayed behind");
+            counted += index->size(group);
+        });
+        require(counted == live, "an index does not hold every entry");
+    }
+    for (const auto& projection : projections_) {
+        projection.map->verify();
+        Map expected(projection.map->arity(), Layout(), seed_);
+        Projection recount{projection.key, projection.values, nullptr};
+        recount.map = std::make_unique<Map>(projection.map->arity(), Layout(), seed_);
+        for (uint32_t id = 0; id < high(); ++id) {
+            if (alive(id)) const_cast<Map*>(this)->support(recount, row(id), 1);
+        }
+        require(recount.map->size() == projection.map->size(), "a projection has another size");
+        for (uint32_t id = 0; id < recount.map->high(); ++id) {
+            uint32_t other = projection.map->find(recount.map->row(id));
+            require(other != NIL, "a projection misses a tuple");
+            require(recount.map->payload(id)[0] == projection.map->payload(other)[0], "a support is off");
+        }
+    }
+    for (const auto& index : sorted_) {
+        uint64_t counted = 0, expected = 0;
+        for (uint32_t id = 0; id < high(); ++id) expected += alive(id) && row(id)[index->value()] != NULL_CODE;
+        index->groups().each([&](uint32_t group) {
+            uint32_t last = NIL;
+            index->each(group, [&](uint32_t id) {
+                require(last == NIL || index->less(row(last), row(id)), "an ordered index is out of order");
+                last = id;
+                ++counted;
+            });
+        });
+        require(counted == expected, "an ordered index does not hold every entry");
+    }
+}
+
+}  // namespace ivme

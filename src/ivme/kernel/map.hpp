@@ -1,0 +1,113 @@
+// A map from tuples of codes to payloads, with its indexes (source 003, section 2.7).
+//
+// An entry is one record: its codes, then its payload; a record whose count is zero is free. Entry ids are 32 bits.
+// An index whose key and values are all columns groups the entries; one on fewer columns is a projection: a map of
+// its own whose count is the number of supporting entries.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "array.hpp"
+#include "hash.hpp"
+#include "index.hpp"
+#include "payload.hpp"
+#include "sorted.hpp"
+
+namespace ivme {
+
+class Map;
+
+struct Projection {
+    std::vector<unsigned> key, values;
+    std::unique_ptr<Map> map;
+};
+
+class Map {
+public:
+    static constexpr unsigned MAX_ARITY = 64;
+
+    Map(unsigned arity, Layout layout, const Seed& seed)
+        : arity_(arity), layout_(std::move(layout)), stride_(arity + layout_.words), seed_(seed) {
+        if (arity > MAX_ARITY) throw std::invalid_argument("a map has at most 64 columns");
+    }
+
+    unsigned arity() const { return arity_; }
+    const Layout& layout() const { return layout_; }
+    const Seed& seed() const { return seed_; }
+    uint64_t size() const { return table_.size(); }
+    uint32_t high() const { return static_cast<uint32_t>(records_.size() / stride_); }
+
+    const int64_t* row(uint32_t id) const { return records_.data() + static_cast<size_t>(id) * stride_; }
+    const int64_t* payload(uint32_t id) const { return row(id) + arity_; }
+    bool alive(uint32_t id) const { return payload(id)[0] != 0; }
+
+    uint32_t tag(const int64_t* key) const { return seed_.tag(key, arity_); }
+    void prefetch(uint32_t tag) const { table_.prefetch(tag); }
+    void prefetch_record(uint32_t tag) const {
+        uint32_t id = table_.guess(tag);
+        if (id != NIL) __builtin_prefetch(row(id));
+    }
+
+    uint32_t find(const int64_t* key, uint32_t tag) const {
+        return table_.find(tag, [&](uint32_t id) { return same(row(id), key, arity_); });
+    }
+    uint32_t find(const int64_t* key) const { return find(key, tag(key)); }
+
+    // Fetches what adding these rows will touch, in the table, the records and the indexes, one step for all at a
+    // time, so that the misses of a block overlap.
+    void warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const;
+
+    // Adds a payload and writes the old one, all zero if there was none. Throws before it has changed anything.
+    void add(const int64_t* key, uint32_t tag, const int64_t* change, int64_t* old);
+
+    // Makes the entry have this payload again; no count, no entry. Cannot fail while `undoing`.
+    void restore(const int64_t* key, const int64_t* old);
+
+    void add_index(std::vector<unsigned> key, std::vector<unsigned> values);
+    void add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order);
+    const GroupIndex* index(const std::vector<unsigned>& key) const;
+    const Projection* projection(const std::vector<unsigned>& key, const std::vector<unsigned>& values) const;
+    const SortedIndex* sorted(const std::vector<unsigned>& key, unsigned value) const;
+    const std::vector<std::unique_ptr<SortedIndex>>& all_sorted() const { return sorted_; }
+
+    // Ends a batch: what it freed may be reused, and a map that lost most of its entries gives memory back.
+    void commit();
+    void undoing(bool value);
+    void clear();
+
+    size_t bytes() const;
+    uint64_t digest(uint64_t salt) const;
+    // Throws std::logic_error if an index does not say what the entries say.
+    void verify() const;
+
+    uint64_t version = 0;
+    std::atomic<unsigned> users = 0;
+
+private:
+    uint32_t insert(const int64_t* key, uint32_t tag, const int64_t* payload);
+    void erase(uint32_t id, uint32_t tag) noexcept;
+    void enter_indexes(uint32_t id);
+    void leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept;
+    void support(Projection& projection, const int64_t* row, int64_t change);
+    void compact();
+
+    auto rows() const {
+        return [this](uint32_t id) { return row(id); };
+    }
+
+    unsigned arity_;
+    Layout layout_;
+    unsigned stride_;
+    Seed seed_;
+    IdTable table_;
+    Array<int64_t> records_;
+    uint32_t free_ = NIL;
+    std::vector<std::unique_ptr<GroupIndex>> indexes_;
+    std::vector<Projection> projections_;
+    std::vector<std::unique_ptr<SortedIndex>> sorted_;
+};
+
+}  // namespace ivme

@@ -1,0 +1,70 @@
+// The undo log of a transaction: for each changed entry its codes and old payload, so that going back restores
+// exactly what was there, floats included. It needs no delta and, while the maps are `undoing`, no memory.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "array.hpp"
+#include "map.hpp"
+
+namespace ivme {
+
+class UndoLog {
+public:
+    size_t bytes() const { return words_.bytes(); }
+
+    bool empty() const { return touched_.empty(); }
+
+    // Where the next rows of this map go; `close` says how many came.
+    void open(Map* map, size_t rows) {
+        words_.reserve(words_.size() + rows * (map->arity() + map->layout().words) + 2);
+        if (std::find(touched_.begin(), touched_.end(), map) == touched_.end()) touched_.push_back(map);
+    }
+    int64_t* next() { return words_.data() + words_.size(); }
+    void wrote(const Map* map) { words_.resize(words_.size() + map->arity() + map->layout().words); }
+    void close(Map* map, size_t rows) {
+        words_.push(static_cast<int64_t>(reinterpret_cast<intptr_t>(map)));
+        words_.push(static_cast<int64_t>(rows));
+    }
+
+    void commit() {
+        for (Map* map : touched_) {
+            ++map->version;
+            map->commit();
+        }
+        reset();
+    }
+
+    void roll_back() {
+        for (Map* map : touched_) map->undoing(true);
+        size_t end = words_.size();
+        while (end) {
+            size_t rows = static_cast<size_t>(words_[end - 1]);
+            Map* map = reinterpret_cast<Map*>(static_cast<intptr_t>(words_[end - 2]));
+            end -= 2;
+            size_t width = map->arity() + map->layout().words;
+            for (; rows; --rows) {
+                end -= width;
+                map->restore(words_.data() + end, words_.data() + end + map->arity());
+            }
+        }
+        for (Map* map : touched_) {
+            map->undoing(false);
+            map->commit();
+            ++map->version;
+        }
+        reset();
+    }
+
+private:
+    void reset() {
+        words_.trim(size_t{1} << 18);
+        touched_.clear();
+    }
+
+    Array<int64_t> words_;
+    std::vector<Map*> touched_;
+};
+
+}  // namespace ivme

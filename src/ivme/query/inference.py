@@ -1,0 +1,290 @@
+"""The types of expressions, of variables and of a view's columns, from the declared columns (DESIGN section 5).
+
+An expression's type is the one that holds every value `expression.evaluate` gives for it: integers have 64 bits,
+division of integers gives floats, and decimals follow Spark's rules for precision and scale, which give up digits
+after the point where 38 are not enough. A variable that joins columns of several types has the type that holds the
+values of all of them exactly, so that equal values have equal codes.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+from ivme.errors import SchemaError
+from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal, columns_of
+from ivme.query.model import Aggregate, Atom, Query, Table
+from ivme.query.types import Type
+
+INT, FLOAT, BOOL, STRING = Type("int"), Type("float"), Type("bool"), Type("string")
+_DATE, _TIMESTAMP, _BINARY = Type("date"), Type("timestamp"), Type("binary")
+
+_INT_DIGITS = 20
+"""The digits that Spark gives to 64-bit integers among decimals."""
+
+_MAX_DIGITS = 38
+_LEAST_SCALE = 6
+"""The digits after the point that Spark keeps when a decimal would need more than 38 digits."""
+
+_FIXED = {
+    **dict.fromkeys(("length", "year", "month", "day", "cast_int"), INT),
+    **dict.fromkeys(("lower", "upper", "substring", "concat", "trim", "cast_string"), STRING),
+    "cast_float": FLOAT,
+    "cast_date": _DATE,
+    "cast_timestamp": _TIMESTAMP,
+}
+
+
+def type_of(expression: Expression, table: Table) -> Type | None:
+    """The type of an expression over a table's columns; None for NULL and where a column's type is not declared.
+
+    Raises `SchemaError` where the parts have no type in common; linear in the expression.
+
+    >>> from ivme.query.model import table
+    >>> items = table("items", {"price": "decimal(12, 2)", "discount": "decimal(4, 2)", "n": "int"})
+    >>> rebate = Call("subtract", (Literal(1), ColumnRef("discount")))
+    >>> str(type_of(Call("multiply", (ColumnRef("price"), rebate)), items))
+    'decimal(18,4)'
+    >>> str(type_of(Call("divide", (ColumnRef("n"), Literal(2))), items))
+    'float'
+    """
+    if isinstance(expression, ColumnRef):
+        column = table.column(expression.name)
+        return None if column is None else column.type
+    if isinstance(expression, Literal):
+        return literal_type(expression.value)
+    if FUNCTIONS[expression.function].predicate:
+        return BOOL
+    if expression.function in _FIXED:
+        return _FIXED[expression.function]
+    if expression.function == "cast_decimal":
+        return _cast_decimal(expression)
+    return _computed(expression, table)
+
+
+def literal_type(value: Any) -> Type | None:
+    """The type of a constant; a decimal has the digits that it is written with."""
+    if isinstance(value, Decimal):
+        return _decimal_literal(value)
+    kinds: tuple[tuple[type, Type], ...] = (
+        *((bool, BOOL), (int, INT), (float, FLOAT), (str, STRING), (bytes, _BINARY)),
+        *((datetime.datetime, _TIMESTAMP), (datetime.date, _DATE)),
+    )
+    return next((type_ for python, type_ in kinds if isinstance(value, python)), None)
+
+
+def _decimal_literal(value: Decimal) -> Type:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise SchemaError(f"{value} is no decimal")
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > _MAX_DIGITS:
+        raise SchemaError(f"the decimal {value} has more than {_MAX_DIGITS} digits")
+    return Type("decimal", precision, scale)
+
+
+def _cast_decimal(call: Call) -> Type:
+    precision, scale = call.arguments[1:]
+    if not (isinstance(precision, Literal) and isinstance(scale, Literal)):
+        raise SchemaError(f"{call} needs a constant precision and scale")
+    return Type("decimal", precision.value, scale.value)
+
+
+def _computed(call: Call, table: Table) -> Type | None:
+    """The type of a function whose type depends on its arguments."""
+    types = [type_of(argument, table) for argument in valued_arguments(call)]
+    if call.function in ("case", "coalesce"):
+        if any(type_ is not None and type_.kind == "decimal" for type_ in types):
+            types = [_among_decimals(*pair) for pair in zip(types, valued_arguments(call), strict=True)]
+        return reduce(lambda left, right: _branches(left, right, call), types)
+    if call.function == "nullif":
+        return types[0]
+    for type_ in types:
+        if type_ is not None and not type_.is_numeric:
+            raise SchemaError(f"{call} computes with a value of type {type_}; CAST it")
+    if len(types) == 1:
+        return None if types[0] is None else _unary(call, types[0])
+    left, right = types[0] or types[1], types[1] or types[0]
+    if left is None or right is None:
+        return None
+    return _binary(call, left, right)
+
+
+def valued_arguments(call: Call) -> tuple[Expression, ...]:
+    """The arguments that the type of the result comes from: of a CASE its values and not its conditions."""
+    if call.function == "case":
+        return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
+    return call.arguments[:1] if call.function in ("round", "nullif") else call.arguments
+
+
+def _unary(call: Call, type_: Type) -> Type:
+    if call.function in ("floor", "ceil"):
+        if type_.kind != "decimal":
+            return INT
+        precision, scale = _digits(type_)
+        return Type("decimal", max(min(precision - scale + 1, _MAX_DIGITS), 1), 0)
+    if call.function == "round" and type_.kind == "decimal":
+        return _rounded(call, type_)
+    return type_
+
+
+def _rounded(call: Call, type_: Type) -> Type:
+    precision, scale = _digits(type_)
+    digits = call.arguments[1] if len(call.arguments) == 2 else Literal(0)
+    if isinstance(digits, Literal) and isinstance(digits.value, int):
+        if digits.value >= scale:
+            return type_
+        kept = max(digits.value, 0)
+        return Type("decimal", min(max(precision - scale + 1, 1 - digits.value) + kept, _MAX_DIGITS), kept)
+    return _adjusted(precision + 1, scale)
+
+
+def _binary(call: Call, left: Type, right: Type) -> Type:
+    if "float" in (left.kind, right.kind):
+        return FLOAT
+    if left.kind == right.kind == "int":
+        return FLOAT if call.function == "divide" else INT
+    (precision, scale), (other_precision, other_scale) = (
+        _digits(type_, argument) for type_, argument in zip((left, right), call.arguments, strict=True)
+    )
+    whole, other_whole, widest = precision - scale, other_precision - other_scale, max(scale, other_scale)
+    match call.function:
+        case "multiply":
+            return _adjusted(precision + other_precision + 1, scale + other_scale)
+        case "divide":
+            quotient_scale = max(_LEAST_SCALE, scale + other_precision + 1)
+            return _adjusted(whole + other_scale + quotient_scale, quotient_scale)
+        case "modulo":
+            return _adjusted(max(min(whole, other_whole) + widest, 1), widest)
+    return _adjusted(max(whole, other_whole) + widest + 1, widest)
+
+
+def _digits(type_: Type, argument: Expression | None = None) -> tuple[int, int]:
+    """Precision and scale of a number among decimals; an integer constant has only the digits that it needs."""
+    if type_.kind == "decimal":
+        assert type_.precision is not None
+        assert type_.scale is not None
+        return type_.precision, type_.scale
+    if isinstance(argument, Literal) and isinstance(argument.value, int):
+        return len(str(abs(argument.value))), 0
+    return _INT_DIGITS, 0
+
+
+def _among_decimals(type_: Type | None, argument: Expression) -> Type | None:
+    return type_ if type_ is None or type_.kind != "int" else Type("decimal", *_digits(type_, argument))
+
+
+def _adjusted(precision: int, scale: int) -> Type:
+    """Spark's way out when a result would need more than 38 digits: fewer after the point, but six if it had them."""
+    if precision <= _MAX_DIGITS:
+        return Type("decimal", precision, scale)
+    kept = max(_MAX_DIGITS - (precision - scale), min(scale, _LEAST_SCALE))
+    return Type("decimal", _MAX_DIGITS, kept)
+
+
+def _branches(left: Type | None, right: Type | None, call: Call) -> Type | None:
+    """The type of a value that comes from either of two branches."""
+    if left is None or right is None or left == right:
+        return left or right
+    if {left.kind, right.kind} == {"float", "decimal"}:
+        return FLOAT
+    if left.is_numeric and right.is_numeric and "float" not in (left.kind, right.kind):
+        return _adjusted(*_wider(left, right))
+    try:
+        return common_type((left, right))
+    except SchemaError:
+        raise SchemaError(f"{call} is {left} or {right}; CAST one of them") from None
+
+
+def _wider(left: Type, right: Type) -> tuple[int, int]:
+    (precision, scale), (other_precision, other_scale) = _digits(left), _digits(right)
+    kept = max(scale, other_scale)
+    return max(precision - scale, other_precision - other_scale) + kept, kept
+
+
+def common_type(types: Iterable[Type | None]) -> Type | None:
+    """The type that holds all values of the given ones exactly, as a join needs it; None if none is known.
+
+    Integers join floats as Spark has them do: as floats.
+
+    >>> str(common_type([Type("int"), Type("decimal", 10, 2)])), str(common_type([Type("date"), Type("timestamp")]))
+    ('decimal(22,2)', 'timestamp')
+    """
+    return reduce(_common, (type_ for type_ in types if type_ is not None), None)
+
+
+def _common(left: Type | None, right: Type) -> Type:
+    if left is None or left == right:
+        return right
+    kinds = {left.kind, right.kind}
+    if kinds == {"int", "float"}:
+        return FLOAT
+    if kinds == {"date", "timestamp"}:
+        return _TIMESTAMP
+    if kinds in ({"int", "decimal"}, {"decimal"}):
+        precision, scale = _wider(left, right)
+        if precision <= _MAX_DIGITS:
+            return Type("decimal", precision, scale)
+        raise SchemaError(f"{left} and {right} do not join: no decimal of {_MAX_DIGITS} digits holds both; CAST one")
+    raise SchemaError(f"{left} and {right} do not join: they have no type in common; CAST one of them")
+
+
+def variable_types(query: Query) -> dict[str, Type]:
+    """The type of each of the query's variables, common to all the columns that it stands for.
+
+    Both ends of a closure's edges have one type, since paths go through both. A variable that is nothing but the
+    constant NULL is an int. Raises `SchemaError` if a column that the query uses has no declared type.
+    """
+    found: dict[str, list[Type | None]] = {variable: [] for variable in query.variables}
+    for atom in query.atoms:
+        types = _atom_types(atom, query.table(atom.relation))
+        for term, type_ in zip(atom.terms, types, strict=True):
+            if isinstance(term, str):
+                found[term].append(type_)
+    return {variable: _joined(variable, types, query) for variable, types in found.items()}
+
+
+def _joined(variable: str, types: list[Type | None], query: Query) -> Type:
+    try:
+        return common_type(types) or INT
+    except SchemaError as error:
+        raise SchemaError(f"variable {variable} of {query.name}: {error}") from None
+
+
+def _atom_types(atom: Atom, table: Table) -> list[Type | None]:
+    for column in (table.column(name) for expression in atom.columns for name in columns_of(expression)):
+        if column is not None and column.type is None:
+            raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
+    types = [type_of(expression, table) for expression in atom.columns]
+    return [common_type(types)] * len(types) if atom.closure else types
+
+
+def head_types(query: Query) -> tuple[Type, ...]:
+    """The types of the columns of the view's rows, in order."""
+    variables = variable_types(query)
+    return tuple(
+        variables[column.source] if isinstance(column.source, str) else aggregate_type(column.source, variables)
+        for column in query.head
+    )
+
+
+def aggregate_type(aggregate: Aggregate, variables: dict[str, Type]) -> Type:
+    """The type of an aggregate: counts are ints, sums keep the kind of what they sum, and so do MIN and MAX.
+
+    A sum of decimals has all 38 digits; an average of decimals four more digits after the point, rounded half up.
+    """
+    if aggregate.variable is None or aggregate.function in ("count", "count_distinct"):
+        return INT
+    type_ = variables[aggregate.variable]
+    if aggregate.function in ("min", "max"):
+        return type_
+    if not type_.is_numeric:
+        raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to a number")
+    if type_.kind == "decimal":
+        _, scale = _digits(type_)
+        return Type("decimal", _MAX_DIGITS, scale if aggregate.function == "sum" else min(scale + 4, _MAX_DIGITS))
+    return FLOAT if aggregate.function == "avg" else type_

@@ -1,0 +1,264 @@
+"""A view: its rows at any time, whole or for one key, and the stream of its changes (DESIGN section 2)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.reading import is_global
+from ivme.engine.runtime import Runtime
+from ivme.engine.view_state import RowChange, ViewState
+from ivme.errors import DataError, PlanError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ivme.plan.explain import Explanation
+
+Row = tuple[Any, ...]
+
+
+class View:
+    """The rows of a query, kept fresh."""
+
+    def __init__(self, runtime: Runtime, state: ViewState) -> None:
+        self._runtime = runtime
+        self._state = state
+        self._gone = ""
+        query, domain = state.typed.query, state.finisher.domain
+        self._parameters = set(query.parameters)
+        self._finders = [
+            (name, variable, domain(variable).find_value)
+            for name, variable in zip(query.parameters, query.input, strict=True)
+        ]
+
+    @property
+    def name(self) -> str:
+        return self._state.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._state.table.column_names
+
+    def __repr__(self) -> str:
+        return f"<View {self.name}: {self._state.typed.query}>"
+
+    # Reading
+
+    def __iter__(self) -> Iterator[Row]:
+        return self()
+
+    def __call__(self, **parameters: Any) -> Iterator[Row]:
+        """The rows of an access request, lazily; a row of multiplicity m comes m times."""
+        few = self._few(parameters) if parameters else None
+        if few is not None:
+            return iter(few)
+        return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
+
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
+        """The distinct rows of an access request with their multiplicities, lazily."""
+        self._check_alive()
+        return self._items(*self._request(parameters))
+
+    def _few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
+        """The rows of an access request that has few of them, all at once; None if it has many, or only a default."""
+        self._check_alive()
+        codes, inputs = self._request(parameters)
+        block = None if codes is None else self._runtime.small_answer(self._state, codes)
+        if block is None or (not len(block[1]) and not self._state.typed.query.output):
+            return None
+        return self._state.finisher.few(block, inputs)
+
+    def _items(self, codes: tuple[int, ...] | None, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
+        state = self._state
+        nothing = True
+        if codes is not None:
+            for block in self._runtime.blocks(state, codes):
+                nothing = False
+                yield from state.finisher.rows(block, inputs)
+        if nothing and is_global(state.typed.query.head, state.typed.query.output):
+            yield state.finisher.nothing(), 1
+
+    def request_many(self, **columns: Any) -> pa.Table:
+        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
+
+        The table has the parameters in front of the view's columns, and the rows in the order of the requests.
+        """
+        from ivme.engine.requests import request_many
+
+        self._check_alive()
+        self._check_parameters(columns)
+        return request_many(self._runtime, self._state, columns)
+
+    def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        query = self._state.typed.query
+        for name in parameters:
+            if name not in query.parameters:
+                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self._signature()}")
+        missing = [name for name in query.parameters if name not in parameters]
+        if missing:
+            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self._signature()}")
+
+    def _request(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
+        """The codes of the inputs, or None if a value occurs nowhere; and the values by variable."""
+        if parameters.keys() != self._parameters:
+            self._check_parameters(parameters)
+        values: dict[str, Any] = {}
+        codes: dict[str, int] = {}
+        for name, variable, find in self._finders:
+            value = values[variable] = parameters[name]
+            try:
+                code = None if value is None else find(value)
+            except DataError as error:
+                raise DataError(f"parameter {name} of view {self.name}: {error}") from None
+            if code is not None:
+                codes[variable] = code
+        if len(codes) < len(values):
+            return None, values
+        return tuple([codes[original] for _, original in self._state.group.enumerations[self.name].inputs]), values
+
+    def _signature(self) -> str:
+        query = self._state.typed.query
+        if not query.parameters:
+            return "it takes none"
+        types = (f"{name}: {self._state.typed.types[v]}" for name, v in zip(query.parameters, query.input, strict=True))
+        return f"it takes {', '.join(types)}"
+
+    def scalar(self, **parameters: Any) -> Any:
+        """The only value of the only row."""
+        with self._runtime.lock:
+            rows = list(islice(self(**parameters), 2))
+        if len(rows) != 1 or len(rows[0]) != 1:
+            shape = f"{len(rows)}{' or more' if len(rows) > 1 else ''} rows of {len(self.columns)} columns"
+            raise DataError(f"view {self.name} is not a single value: it has {shape}")
+        return rows[0][0]
+
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        with self._runtime.lock:
+            return sum(multiplicity for _, multiplicity in self.items(**parameters))
+
+    def to_arrow(self, **parameters: Any) -> pa.Table:
+        """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+        self._check_alive()
+        codes, inputs = self._request(parameters)
+        state = self._state
+        batches = []
+        with self._runtime.lock:
+            blocks = () if codes is None else self._runtime.blocks(state, codes, first=65_536)
+            for block in blocks:
+                batch, counts = state.finisher.batch(block, inputs)
+                whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+                batches.append(batch if (counts == 1).all() else batch.take(pa.array(whole)))
+        if not batches and is_global(state.typed.query.head, state.typed.query.output):
+            row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
+            return pa.Table.from_pylist([row], schema=state.finisher.schema)
+        return pa.Table.from_batches(batches, schema=state.finisher.schema)
+
+    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
+        """The rows of an access request as a pandas DataFrame."""
+        return self.to_arrow(**parameters).to_pandas()
+
+    def snapshot(self, **parameters: Any) -> pa.Table:
+        """The rows as they are now; the result stays as it is while the database moves on."""
+        return self.to_arrow(**parameters)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self.multiplicity(row) != 0
+
+    def multiplicity(self, row: Row, **parameters: Any) -> int:
+        """How often the row is in the view (0 if not); constant time if the row names all its groups."""
+        self._check_alive()
+        query = self._state.typed.query
+        if len(row) != len(query.head):
+            raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
+        shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
+        if not set(query.output) <= set(shown) or is_global(query.head, query.output):
+            with self._runtime.lock:
+                return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
+        requested, inputs = self._request(parameters)
+        values: dict[Any, Any] = {**shown, **inputs}
+        codes = [self._state.finisher.domain(v).find_value(values[v]) for v in query.free]
+        if requested is None or None in codes:
+            return 0
+        found = self._runtime.row_at(self._state, [code for code in codes if code is not None], inputs)
+        return found[1] if found is not None and found[0] == row else 0
+
+    # Changes
+
+    def changes(self) -> Changes:
+        """A feed of the view's own changes: one for each batch from now on that changes it.
+
+        Each is a mapping from rows to the change of their multiplicity. Rows of a view with parameters have the
+        values of the parameters in front. Only a view with aggregates keeps a copy of its rows for this.
+        """
+        self._check_alive()
+        query = self._state.typed.query
+        if query.input and query.aggregates:
+            raise PlanError(
+                f"view {self.name} has parameters and aggregates, so that its changes cannot be followed; "
+                f"follow a view that groups by {', '.join(query.parameters)} instead"
+            )
+        return Changes(self._runtime, self.name)
+
+    # About the view
+
+    def explain(self) -> Explanation:
+        """How the view is maintained, what that costs, and what nobody can beat."""
+        return self._state.explanation
+
+    def stats(self) -> dict[str, Any]:
+        """The view's strategy, the sizes of its maps (shared ones included), and the kernel's operations and memory."""
+        self._check_alive()
+        backend = self._runtime.backend
+        with self._runtime.lock:
+            return {
+                "strategy": self._state.plan.strategy,
+                "maps": {n.replace("\0", "."): backend.size(n) for n in self._state.group.maps_of(self.name)},
+                "operations": backend.operations,
+                "memory_bytes": backend.memory_bytes(),
+            }
+
+    def verify(self) -> None:
+        """Recomputes the view from its tables by another engine; VerificationError names the first difference."""
+        from ivme.engine.verify import verify
+
+        self._check_alive()
+        verify(self._runtime, self._state)
+
+    def _check_alive(self) -> None:
+        if self._gone:
+            raise PlanError(f"view {self.name} {self._gone}")
+
+    def _drop(self, reason: str = "was dropped") -> None:
+        self._gone = reason
+
+
+class Changes:
+    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
+
+    def __init__(self, runtime: Runtime, view: str) -> None:
+        self._runtime = runtime
+        self._view = view
+        self._queue: deque[RowChange] = deque()
+        runtime.subscribe(view, self._queue)
+
+    def __iter__(self) -> Iterator[RowChange]:
+        while self._queue:
+            yield self._queue.popleft()
+
+    def close(self) -> None:
+        """Stops following the view."""
+        self._runtime.unsubscribe(self._view, self._queue)
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

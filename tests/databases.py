@@ -1,0 +1,65 @@
+"""Databases on either backend, for tests that hold for both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ivme.database import Database
+from ivme.engine.backend import NativeBackend
+from ivme.engine.domains import Domains
+from ivme.engine.native_dictionary import native_dictionary
+from ivme.engine.pure_backend import PureBackend
+from ivme.engine.runtime import Runtime
+
+BACKENDS = ("native", "pure")
+
+
+def make_database(backend: str) -> Database:
+    """An empty database on the compiled kernel, or on the one in plain Python."""
+    made = Database()
+    if backend == "native":
+        made._runtime = Runtime(NativeBackend(), Domains(native_dictionary))
+    else:
+        made._runtime = Runtime(PureBackend(), Domains())
+    return made
+
+
+def rows_of(view: Any, **parameters: Any) -> list[Any]:
+    return sorted(view(**parameters), key=repr)
+
+
+def table_rows(db: Database, table: str) -> dict[Any, int]:
+    """What a table holds, read from a view of all its columns that comes and goes."""
+    names = db._runtime.tables[table].table.column_names
+    view = db.create_view("everything", f"SELECT {', '.join(names)} FROM {table}")
+    found = dict(view.items())
+    db.drop_view("everything")
+    return found
+
+
+def in_one_batch(db: Database, *steps: tuple[str, str, Any]) -> None:
+    with db.batch() as batch:
+        for method, table, rows in steps:
+            getattr(batch, method)(table, rows)
+
+
+def failing(method: Any, times: int) -> Any:
+    """The method, which fails at its n-th call only."""
+    calls = []
+
+    def call(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == times:
+            raise MemoryError
+        return method(*arguments)
+
+    return call
+
+
+def state_of(db: Database) -> Any:
+    """What a failure must not change: names, followers, groups, the kernel's maps and their sizes."""
+    runtime, backend = db._runtime, db._runtime.backend
+    maps = backend._maps if hasattr(backend, "_maps") else backend.kernel.maps  # type: ignore[attr-defined]
+    followers = {name: state.followers for name, state in runtime.views.items()}
+    groups = {group.name: set(group.blueprints) for group in runtime._groups.values()}
+    return db.tables, db.views, followers, groups, {name: backend.size(name) for name in maps}

@@ -1,0 +1,102 @@
+"""The runtime: groups that come and go, checks that switch, short ways that are forgotten when they must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ivme.errors import DataError
+from ivme.plan.strategies import STRATEGIES
+from tests.databases import BACKENDS, make_database
+
+
+@pytest.fixture(params=BACKENDS)
+def db(request: Any) -> Any:
+    made = make_database(request.param)
+    made.create_table("R", {"a": "int", "b": "int"})
+    return made
+
+
+def test_views_with_equal_payloads_are_one_group_that_goes_with_the_last(db: Any) -> None:
+    groups = db._runtime._groups
+    db.create_view("v", "SELECT a FROM R")
+    db.create_view("w", "SELECT b, COUNT(*) AS n FROM R GROUP BY b")
+    db.create_view("s", "SELECT a, SUM(b) AS s FROM R GROUP BY a")
+    assert sorted(groups) == [(), ("i64", "i64")]
+    db.drop_view("s")
+    db.drop_view("v")
+    assert sorted(groups) == [()]
+    db.drop_view("w")
+    assert groups == {}
+    db.create_view("v", "SELECT a FROM R")
+    db.insert("R", [(1, 2)])
+    assert list(db.view("v")) == [(1,)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_following_and_no_longer_leaves_the_maps_as_they_were(db: Any, strategy: str) -> None:
+    text = "SELECT x.a, COUNT(*) AS n FROM R x JOIN R y ON x.b = y.a GROUP BY x.a"
+    view = db.create_view("v", text, strategy=strategy)
+    db.insert("R", [(1, 2), (2, 2)])
+    before = set(view.stats()["maps"])
+    with view.changes():
+        db.insert("R", [(3, 1)])
+    assert set(view.stats()["maps"]) == before
+    assert sorted(view) == [(1, 1), (2, 1), (3, 1)]
+    view.verify()
+
+
+def test_single_rows_reach_views_that_came_or_were_followed_after_the_first(db: Any) -> None:
+    db.insert("R", [(1, 1)])
+    view = db.create_view("v", "SELECT a FROM R")
+    db.insert("R", [(2, 2)])
+    feed = view.changes()
+    db.insert("R", [(3, 3)])
+    lazy = db.create_view("lazy", "SELECT x.a FROM R x JOIN R y ON x.a = y.a", strategy="recompute")
+    assert sorted(lazy) == [(1,), (2,), (3,)]
+    feed.close()
+    db.delete("R", [(1, 1)])
+    assert list(feed) == [{(3,): 1}]
+    assert sorted(lazy) == sorted(view) == [(2,), (3,)]
+    with pytest.raises(DataError, match="not there"):
+        db.delete("R", [(1, 1)])
+
+
+def test_single_rows_respect_what_a_table_promises() -> None:
+    db = make_database("native")
+    db.create_table("K", {"k": "int", "x": "int"}, primary_key="k")
+    db.create_table("A", {"a": "int"}, append_only=True)
+    db.insert("K", [(1, 1)])
+    with pytest.raises(DataError, match="primary key"):
+        db.insert("K", [(1, 2)])
+    db.insert("A", [(1,)])
+    with pytest.raises(DataError, match="append-only"):
+        db.delete("A", [(1,)])
+    assert [db._runtime.backend.size(f"table {name}") for name in "KA"] == [1, 1]
+
+
+def test_a_failing_batch_leaves_the_kernel_as_it_was() -> None:
+    db = make_database("native")
+    db.create_table("R", {"a": "int", "b": "int"})
+    db.create_view("v", "SELECT x.a, SUM(y.b) AS s FROM R x JOIN R y ON x.b = y.a GROUP BY x.a")
+    db.insert("R", [(i, i + 1) for i in range(50)])
+    kernel = db._runtime.backend.kernel  # type: ignore[attr-defined]
+    before = kernel.digest()
+    for rows, weights in ([(1, 2), (99, 99)], [1, -1]), ([(1, 2**62), (0, 1), (2**62, 2**62)], [1, 2, 2]):
+        with pytest.raises(DataError):
+            db.apply("R", rows, weights)
+        assert kernel.digest() == before
+    kernel.verify()
+
+
+def test_the_clipped_part_of_a_change_is_what_can_be_taken_away(db: Any) -> None:
+    db.apply("R", [(1, 1), (2, 2)], [2, 1])
+    with db.batch() as batch:
+        batch.delete("R", [(1, 1)] * 3 + [(3, 3)], strict=False)
+        batch.insert("R", [(4, 4)])
+    columns, counts = db._runtime.backend.scan("table R")
+    rows = zip(*(column.tolist() for column in columns), counts.tolist(), strict=True)
+    assert sorted(rows) == [(2, 2, 1), (4, 4, 1)]
+    assert counts.dtype == np.int64

@@ -1,0 +1,145 @@
+"""Cursors, batches of requests, change feeds, and readers beside a writer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ivme import _kernel
+from ivme.engine.native import NativeKernel
+from ivme.plan.strategies import plan_with
+from ivme.query.rule import parse_rule
+from tests.unit.kernel.programs import OneMap, Path, column
+
+
+def path() -> Path:
+    made = Path()
+    made.apply(made.on_r, [1, 1, 2], [10, 11, 10])
+    made.apply(made.on_s, [10, 10, 11], [5, 6, 5])
+    return made
+
+
+def read(kernel: _kernel.Kernel, reader: int, inputs: list[int], block: int) -> dict[Any, int]:
+    cursor, answer = kernel.open(reader, inputs), {}
+    while True:
+        columns, counts, _, _ = cursor.next_block(block)
+        if not len(counts):
+            return answer
+        assert len(counts) <= block
+        answer.update(zip(zip(*(c.tolist() for c in columns), strict=True), counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("block", [1, 2, 100])
+def test_blocks_of_any_size_give_the_whole_answer(block: int) -> None:
+    p = path()
+    assert read(p.kernel, p.reader, [], block) == {(1, 5): 2, (1, 6): 1, (2, 5): 1, (2, 6): 1}
+    assert read(p.kernel, p.by_a, [1], block) == {(5,): 2, (6,): 1}
+    assert read(p.kernel, p.by_a, [_kernel.NULL], block) == {}
+
+
+def test_many_requests_come_with_their_numbers() -> None:
+    p = path()
+    numbers, columns, counts, _, _ = p.kernel.request_many(p.by_a, [column(2, 77, 1)])
+    rows = sorted(zip(numbers.tolist(), columns[0].tolist(), counts.tolist(), strict=True))
+    assert rows == [(0, 5, 1), (0, 6, 1), (2, 5, 2), (2, 6, 1)]
+
+
+def test_a_cursor_that_outlives_a_write_says_so() -> None:
+    p = path()
+    cursor = p.kernel.open(p.reader, [])
+    cursor.next_block(1)
+    p.apply(p.on_r, [9], [10])
+    with pytest.raises(_kernel.StaleCursor):
+        cursor.next_block(1)
+
+
+def test_a_cursor_survives_writes_that_leave_its_maps_alone() -> None:
+    p = path()
+    cursor = p.kernel.open(p.reader, [])
+    p.apply(p.on_r, [9], [99])
+    assert len(cursor.next_block()[1]) == 4
+
+
+def test_emitted_deltas_are_the_changes_of_the_view() -> None:
+    one = OneMap(1)
+    steps: list[Any] = [("load", 0, 0, [0], [], [], [], []), ("add", 0, one.map, ""), ("emit", 0)]
+    trigger = one.kernel.add_trigger(1, [], steps)
+    ((columns, counts, slots),) = one.kernel.run(trigger, [([column(4, 5, 4)], column(1, 2, 1))])
+    assert dict(zip(columns[0].tolist(), counts.tolist(), strict=True)) == {4: 2, 5: 2}
+    assert slots == []
+    emitted = one.kernel.run_one(trigger, (4,), -2)
+    assert emitted is not None
+    assert emitted[0][1].tolist() == [-2]
+
+
+def test_readers_beside_a_writer_see_whole_batches_only() -> None:
+    """Each batch moves every row, so that all of them have the same number or the reader saw a part."""
+    one = OneMap(2)
+    reader = one.kernel.add_reader(0, 2, [0, 1], [(one.map, [0, 1], [0, 1])], [], [])
+    keys = np.arange(500)
+    one.insert(keys, np.zeros(500))
+    stop, torn, reads = threading.Event(), [], [0]
+
+    def watch() -> None:
+        while not stop.is_set():
+            try:
+                columns, counts, _, _ = one.kernel.open(reader, []).next_block(10_000)
+            except _kernel.StaleCursor:
+                continue
+            reads[0] += 1
+            if len(counts) != 500 or len(set(columns[1].tolist())) != 1:
+                torn.append(columns)
+
+    threads = [threading.Thread(target=watch) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for generation in range(300):
+        one.add([np.tile(keys, 2), np.repeat([generation, generation + 1], 500)], np.repeat([-1, 1], 500))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not torn
+    assert reads[0] > 0
+    one.kernel.verify()
+
+
+def test_a_single_row_takes_the_same_way_as_a_batch() -> None:
+    program = plan_with("view-tree", parse_rule("Q(A, SUM(X), COUNT) = R(A,X), S(A)")).program
+    batch, single = NativeKernel(program), NativeKernel(program)
+    for relation, rows in {"R": [(1, 5), (1, 7), (2, None), (None, 1)], "S": [(1,), (2,), (1,)]}.items():
+        for row in rows:
+            single.apply_one(relation, row, 2)
+            batch.apply(relation, {row: 2})
+    assert list(batch.items({})) == list(single.items({}))
+    assert batch.operations == single.operations
+    with pytest.raises(TypeError):
+        single.kernel.run_one(0, [1, 2], 1)  # type: ignore[arg-type]
+
+
+def test_a_transaction_hides_its_parts_from_other_threads() -> None:
+    one = OneMap(1)
+    seen: list[int] = []
+    one.kernel.begin()
+    one.insert([1])
+    reader = threading.Thread(target=lambda: seen.append(one.kernel.size(one.map)))
+    reader.start()
+    one.insert([2])
+    assert one.kernel.size(one.map) == 2, "the thread of the transaction sees what it has done"
+    reader.join(0.05)
+    assert seen == []
+    one.kernel.commit()
+    reader.join()
+    assert seen == [2]
+
+
+def test_a_cursor_notices_a_write_within_its_own_transaction() -> None:
+    p = path()
+    p.kernel.begin()
+    cursor = p.kernel.open(p.reader, [])
+    p.apply(p.on_r, [9], [10])
+    with pytest.raises(_kernel.StaleCursor):
+        cursor.next_block()
+    p.kernel.roll_back()
