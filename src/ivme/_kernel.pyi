@@ -99,6 +99,10 @@ class Kernel:
     def commit(self) -> None: ...
     def roll_back(self) -> None: ...
     def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
+    def request(
+        self, reader: int, inputs: Sequence[int], limit: int
+    ) -> tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]] | None:
+        """The answer to one request as lists, of a block's form; None if it has more rows than the limit."""
     def request_many(
         self, reader: int, columns: Sequence[Codes]
     ) -> tuple[Codes, list[Codes], Codes, Slots, list[Codes]]:

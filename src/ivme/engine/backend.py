@@ -23,6 +23,15 @@ Codes = npt.NDArray[np.int64]
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
 
+Listed = tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]]
+"""A block in Python's lists."""
+
+
+def listed(block: Block) -> Listed:
+    """A block's arrays as lists."""
+    columns, counts, slots, extremes = block
+    return [c.tolist() for c in columns], counts.tolist(), [s.tolist() for s in slots], [e.tolist() for e in extremes]
+
 
 @dataclass(frozen=True, slots=True)
 class EmittedDelta:
@@ -66,6 +75,9 @@ class Backend(Protocol):
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def open(self, reader: str, inputs: Sequence[int]) -> Cursor: ...
+    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        """The answer to one access request as lists; None if it may have more rows than the limit."""
+
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry, 0 if it is not there."""
@@ -170,6 +182,9 @@ class NativeBackend:
 
     def open(self, reader: str, inputs: Sequence[int]) -> Cursor:
         return self.kernel.open(self._readers[reader], inputs)
+
+    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        return self.kernel.request(self._readers[reader], inputs, limit)
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)

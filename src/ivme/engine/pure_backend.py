@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ivme.algebra.ring import Payload, add, count, lift
-from ivme.engine.backend import Block, Codes, EmittedDelta
+from ivme.engine.backend import Block, Codes, EmittedDelta, Listed, listed
 from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.enumerate import enumerate_items
 from ivme.engine.feed import Feed
@@ -129,6 +129,10 @@ class PureBackend:
 
     def open(self, reader: str, inputs: Sequence[int]) -> PureCursor:
         return PureCursor(self, self._readers[reader], inputs)
+
+    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        block = self.open(reader, inputs).next_block(limit + 1)
+        return listed(block) if len(block[1]) <= limit else None
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         enumeration = self._readers[reader]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.arrow_types import arrow_type
-from ivme.engine.backend import Block
+from ivme.engine.backend import Block, Listed, listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.typed import TypedQuery
 from ivme.errors import DataError
@@ -24,9 +24,6 @@ from ivme.query.sql_values import DECIMALS
 from ivme.query.types import Type
 
 Row = tuple[Any, ...]
-
-Listed = tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]]
-"""A block in Python's lists."""
 
 
 class Finisher:
@@ -48,17 +45,16 @@ class Finisher:
 
     def rows(self, block: Block, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
         """The rows of a block with their multiplicities; `inputs` are the values of the request's variables."""
-        listed = _listed(block)
-        counts = listed[1]
-        lists = [column(listed, inputs, len(counts)) for column in self._columns]
+        lists_of_block = listed(block)
+        counts = lists_of_block[1]
+        lists = [column(lists_of_block, inputs, len(counts)) for column in self._columns]
         rows = zip(*lists, strict=True) if lists else iter([()] * len(counts))
         return zip(rows, [1] * len(counts) if self._once else counts, strict=True)
 
-    def few(self, block: Block, inputs: Mapping[str, Any]) -> list[Row]:
+    def few(self, block: Listed, inputs: Mapping[str, Any]) -> list[Row]:
         """The rows of a small block, each as often as it is there."""
-        listed = _listed(block)
-        counts = listed[1]
-        lists = [column(listed, inputs, len(counts)) for column in self._columns]
+        counts = block[1]
+        lists = [column(block, inputs, len(counts)) for column in self._columns]
         rows = list(zip(*lists, strict=True)) if lists else [()] * len(counts)
         if self._once or counts.count(1) == len(counts):
             return rows
@@ -125,7 +121,7 @@ class Finisher:
         elif source.function == "sum" and type_.kind in ("int", "float"):
             present = block[2][self._slots["count", source.variable]]
             return pa.array(block[2][self._slots["sum", source.variable]], mask=present == 0)
-        return pa.array(self._column(source, type_)(_listed(block), inputs, len(block[1])), type=arrow_type(type_))
+        return pa.array(self._column(source, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
 
     def nothing(self) -> Row:
         """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""
@@ -133,11 +129,6 @@ class Finisher:
             0 if isinstance(c.source, Aggregate) and c.source.function in ("count", "count_distinct") else None
             for c in self._typed.query.head
         )
-
-
-def _listed(block: Block) -> Listed:
-    columns, counts, slots, extremes = block
-    return [c.tolist() for c in columns], counts.tolist(), [s.tolist() for s in slots], [e.tolist() for e in extremes]
 
 
 def _sums(slot: list[Any], type_: Type) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Backend, Block, Codes, Cursor
+from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.changed import Changed, Inputs, Layout
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed
@@ -153,13 +153,12 @@ class Relations:
             yield block
             size = max(first, _BLOCK)
 
-    def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Block | None:
+    def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
         """The whole answer to an access request if it has few rows; None if there may be more."""
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            block = self.backend.open(state.name, inputs).next_block(_FEW)
-        return block if len(block[1]) < _FEW else None
+            return self.backend.request(state.name, inputs, _FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""

@@ -55,6 +55,60 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
     return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], arrays(block.extremes, n));
 }
 
+nb::list list_of(const Array<int64_t>& words, size_t n, unsigned step = 1, unsigned at = 0) {
+    nb::list values;
+    for (size_t i = 0; i < n; ++i) values.append(words.data()[i * step + at]);
+    return values;
+}
+
+nb::list lists(const std::vector<Array<int64_t>>& columns, size_t n) {
+    nb::list result;
+    for (const auto& column : columns) result.append(list_of(column, n));
+    return result;
+}
+
+nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t n) {
+    nb::list slots;
+    unsigned at = 1;
+    for (Slot slot : layout.slots) {
+        nb::list values;
+        for (size_t i = 0; i < n; ++i) {
+            const int64_t* word = payloads.data() + i * layout.words + at;
+            if (slot == Slot::I64) values.append(word[0]);
+            if (slot == Slot::F64) values.append(load_double(word));
+            if (slot == Slot::I128) values.append(nb::make_tuple(word[0], word[1]));
+        }
+        slots.append(values);
+        at += slot == Slot::I128 ? 2 : 1;
+    }
+    return slots;
+}
+
+// The short path of a request with few rows: lists in place of arrays, and None if there may be more than the limit.
+nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t limit) {
+    std::vector<int64_t> codes = codes_of(inputs);
+    std::shared_ptr<Reader> reader;
+    Block block;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        reader = kernel.reader(id);
+        require_size(codes, reader->inputs);
+        block.shape(*reader);
+        auto strings = kernel.hold_dictionaries();
+        Enumerator enumerator(*reader);
+        enumerator.open(codes.data());
+        uint64_t operations = 0;
+        if (enumerator.fill(block, limit, operations)) limit = 0;
+        if (limit) kernel.read_operations += operations;
+    }
+    if (!limit) return nb::none();
+    size_t n = block.n;
+    const Layout& layout = reader->layout;
+    return nb::make_tuple(lists(block.columns, n), list_of(block.payloads, n, layout.words),
+                          slot_lists(layout, block.payloads, n), lists(block.extremes, n));
+}
+
 nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
     std::shared_ptr<Reader> reader = find_reader(kernel, id);
     if (columns.size() != reader->inputs) throw std::invalid_argument("a request gives every input a value");
@@ -187,6 +241,7 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
                  return cursor.release();
              },
              nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+        .def("request", &request)
         .def("request_many", &request_many)
         .def("scan", &scan)
         .def("get", &get);
