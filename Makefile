@@ -9,9 +9,11 @@ JOBS ?= 2
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again only when pyproject.toml changes
+venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again when pyproject.toml or the kernel changes
 
-$(STAMP): pyproject.toml scripts/find-python
+$(STAMP): pyproject.toml CMakeLists.txt scripts/find-python $(wildcard src/ivme/kernel/*)
+	@command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+		echo "ivme's kernel is built from source: install a C++20 compiler, for example with 'apt-get install g++'"; exit 1; }
 	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@

@@ -237,7 +237,8 @@ class Assembly:
             return delta, [ir.Scan(delta.name, map_name, variables, isinstance(node, IndicatorLeaf))]
         if isinstance(node, View):
             return self._construct(self.catalog.definitions[node])
-        source = self.catalog.source(referred(node).label)  # type: ignore[union-attr]
+        assert not isinstance(node, Reference), "definitions join nodes under their own names"
+        source = self.catalog.source(node.label)
         delta.schema = source.schema
         steps: list[ir.Step] = [ir.Load(delta.name, source)]
         return delta, steps + list(self._project(delta, variables))
