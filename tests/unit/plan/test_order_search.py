@@ -8,7 +8,6 @@ import subprocess
 import sys
 from fractions import Fraction
 from itertools import combinations
-from time import perf_counter
 
 import pytest
 
@@ -64,11 +63,9 @@ def test_columns_of_one_table_are_kept_together_and_cost_nothing() -> None:
     right = [f"M{i}" for i in range(30)]
     edges = (Edge("R", frozenset(["K", *left])), Edge("S", frozenset(["K", *right])))
     query = Cqap(Hypergraph(edges), frozenset(["K", *left[:15], *right]), frozenset())
-    begin = perf_counter()
     choice = best_order(query)
     assert Widths(Fraction(0), Fraction(1)) == choice.widths
     assert choice.exact
-    assert perf_counter() - begin < 5
 
 
 def test_a_key_breaks_the_tie_between_orders_of_equal_widths() -> None:
@@ -123,16 +120,14 @@ def test_a_star_of_many_tables_is_solved_without_a_search() -> None:
     keys = "ABCDEFGHIJKLMN"
     dimensions = [f"{key}{key.lower()}" for key in keys]
     query = graph([keys, *dimensions], output="a")
-    begin = perf_counter()
     choice = best_order(query)
     assert Widths(Fraction(1), Fraction(1)) == choice.widths
     assert choice.exact
-    assert perf_counter() - begin < 10
 
 
 @pytest.mark.parametrize("size", [8, 10])
-def test_dense_queries_are_solved_exactly_in_time(size: int) -> None:
-    """Eight variables within a second and ten within ten (ample room for slow machines is left here)."""
+def test_dense_queries_are_solved_exactly(size: int) -> None:
+    """Within the search's budget of steps; benchmarks/order_search.py has the seconds."""
     names = "ABCDEFGHIJ"[:size]
     chance = random.Random(size)
     cycle = [names[i] + names[(i + 1) % size] for i in range(size)]
@@ -141,9 +136,7 @@ def test_dense_queries_are_solved_exactly_in_time(size: int) -> None:
         used = sorted(set("".join(schemas)))
         output = "".join(chance.sample(used, 2))
         for query in (graph(schemas), graph(schemas, output=output), graph(schemas, given=output)):
-            begin = perf_counter()
             assert best_order(fracture(query).whole).exact
-            assert perf_counter() - begin < (5 if size == 8 else 20)
 
 
 def test_the_best_order_by_atoms_alone_is_not_chosen_when_its_indicators_are_worse() -> None:
@@ -195,7 +188,7 @@ def test_the_result_does_not_depend_on_the_order_of_hashes() -> None:
 
 
 @pytest.mark.parametrize("shape", ["path", "star of bound keys", "hierarchical star"])
-def test_thirty_tables_are_ordered_in_a_moment(shape: str) -> None:
+def test_thirty_tables_are_ordered(shape: str) -> None:
     """Each is beyond an exact search or needs none; the budget keeps the attempt short."""
     indices = range(30)
     schemas = {
@@ -206,9 +199,7 @@ def test_thirty_tables_are_ordered_in_a_moment(shape: str) -> None:
     edges = tuple(Edge(f"R{i}", frozenset(schema)) for i, schema in enumerate(schemas))
     names = frozenset().union(*schemas)
     query = Cqap(Hypergraph(edges), frozenset(name for name in names if name.startswith("B")), frozenset())
-    begin = perf_counter()
     choice = best_order(query)
-    assert perf_counter() - begin < 15
     assert is_valid(choice.order, query)
     assert is_access_top(choice.order, query)
     assert {"path": 1, "star of bound keys": 30, "hierarchical star": 29}[shape] == choice.widths.dynamic
