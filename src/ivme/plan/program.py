@@ -13,6 +13,10 @@ written `d(A, B)`; a step makes a new delta from an earlier one or adds a delta 
    or disappears, nothing elsewhere. Indicator projections, DISTINCT and marks travel along such edges.
 5. `Filter` keeps the tuples whose key is, or is not, in a map: routing by heavy and light parts.
 6. `Add` adds a delta to a map.
+7. `Watch` notes the keys of a delta whose degree no longer fits their side of a partition.
+
+With partitions a program also has `Move`s, which take keys from one side to the other, and its rows may come from
+several `Branch`es, whose answers overlap.
 
 `Read.pending` names a delta that its map does not hold yet and that this read must see: with self-joins,
 occurrences before the one being propagated read the new contents and those after it the old (SEEDS.md).
@@ -74,6 +78,18 @@ class Lift:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One entry of an HL-signature: whether the variables `key` are heavy or light in a partition (003, 5.1)."""
+
+    partition: str
+    key: tuple[str, ...]
+    heavy: bool
+
+    def __str__(self) -> str:
+        return f"{''.join(self.key)}→{'H' if self.heavy else 'L'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """How the rows of a relation become tuples of an atom's leaf.
 
@@ -81,7 +97,8 @@ class Source:
     variables and predicate hold and no variable of `not_null` is NULL (a join or an input: NULL never joins).
     `schema[i]` is the name of `atom.variables[i]` in the plan: inputs are renamed by the fracture. With `lifts`, one
     for each slot of the payload and None where another leaf lifts, the payload of a row of weight m is m times the
-    lifted values (see algebra.ring); without, it is m.
+    lifted values (see algebra.ring); without, it is m. `part` is the HL-signature of the part of the relation that the
+    leaf holds; a `Load` reads all of it, and filters behind it choose the part.
     """
 
     atom: Atom
@@ -89,6 +106,7 @@ class Source:
     schema: tuple[str, ...]
     not_null: tuple[int, ...] = ()
     lifts: tuple[Lift | None, ...] = ()
+    part: tuple[Side, ...] = ()
 
     def __str__(self) -> str:
         where = f" where {self.atom.where}" if self.atom.where is not None else ""
@@ -96,16 +114,25 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """A heavy/light partition of a relation's leaf on the variables `key` (source 003, section 5.1).
+class Degree:
+    """How many tuples a leaf has for a key: the sum of the matches in these maps, its parts, each by an index."""
 
-    A key is heavy while it is in the map `heavy`; the threshold is N^ε for this partition's own ε.
+    parts: tuple[tuple[str, Index], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A heavy/light partition on a key (source 003, section 5.1).
+
+    A key is heavy while it is in the map `heavy`; the threshold is M^ε for this partition's own ε. Its degree in each
+    leaf that counts decides on which side it has to be.
     """
 
-    label: str
-    key: tuple[str, ...]
+    name: str
     heavy: str
+    key: tuple[str, ...]
     epsilon: Fraction
+    degrees: tuple[Degree, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +277,42 @@ class Emit:
         return f"emit {self.origin} as a change of {self.view}"
 
 
-Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add | Emit
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The keys of the delta's tuples are judged: a light one is noted if its degree in this leaf has reached the upper
+    bound of the partition, a heavy one if its degree in all leaves is below the lower bound."""
+
+    origin: str
+    partition: str
+    key: tuple[str, ...]
+    leaf: int
+
+    def __str__(self) -> str:
+        return f"watch {', '.join(self.key)} of {self.origin} in partition {self.partition}"
+
+
+Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add | Emit | Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Takes keys from the light side of a partition to the heavy one (`rising`), or back.
+
+    The steps load the keys from two pseudo-relations, `KEYS` with weight 1 and `NO_KEYS` with weight -1. `steps` carry the
+    views along, `leaf_steps` move the rows only, before views are built.
+    """
+
+    partition: str
+    rising: bool
+    steps: tuple[Step, ...]
+    leaf_steps: tuple[Step, ...]
+
+
+KEYS, NO_KEYS = "keys", "no keys"
+"""The pseudo-relations that a move loads."""
+
+ROWS = "rows"
+"""The pseudo-relation that a probe loads: tuples over the inputs and outputs, as the query names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +347,25 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One of several ways to find rows: a skew-aware view tree.
+
+    Its loops may run over bound variables, too, and then find a row several times. `probe` are steps from a delta over
+    inputs and outputs to the payload that this branch has for each of its tuples, which they emit.
+    """
+
+    loops: tuple[Loop, ...]
+    factors: tuple[Read, ...]
+    probe: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Enumeration:
     """How rows are read: nested loops over views, then the payload as a product of factors (Figures 4.9, 4.10).
 
     `inputs` pairs each variable that the fracture made with the input variable whose value it takes; `outputs` are
-    the variables of a row; `slots` says what the payload's sums are, beside the count.
+    the variables of a row; `slots` says what the payload's sums are, beside the count. With `branches`, which replace
+    loops and factors, the payload of a row is the sum over all of them; if `disjoint`, no row comes twice.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -298,13 +374,17 @@ class Enumeration:
     loops: tuple[Loop, ...]
     factors: tuple[Read, ...]
     extremes: tuple[Extreme, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    disjoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """The sources of its atoms by label, maps, triggers, the bulk build and the enumeration of one view.
 
-    With `lazy`, triggers only keep the leaves and `build` runs before the next read (strategy `recompute`).
+    With `lazy`, triggers only keep the leaves and `build` runs before the next read (strategy `recompute`). With
+    partitions, `fill` fills the leaves, all keys light, and `build` only the views, after the heavy keys have been moved;
+    N is the number of entries of the maps `measured`.
     """
 
     sources: tuple[tuple[str, Source], ...]
@@ -312,8 +392,11 @@ class Program:
     triggers: tuple[Trigger, ...]
     build: tuple[Step, ...]
     enumeration: Enumeration
-    partitions: tuple[Partition, ...] = ()
     lazy: bool = False
+    partitions: tuple[Partition, ...] = ()
+    moves: tuple[Move, ...] = ()
+    fill: tuple[Step, ...] = ()
+    measured: tuple[str, ...] = ()
 
     def source(self, label: str) -> Source:
         return next(source for name, source in self.sources if name == label)
@@ -329,9 +412,14 @@ class Program:
         lines += [f"  {declared!s:<28} {_describe(declared)}".rstrip() for declared in self.maps]
         for trigger in self.triggers:
             lines += [f"on {trigger.relation}", *_indented(trigger.steps)]
+        for move in self.moves:
+            lines += [f"when keys of {move.partition} turn {'heavy' if move.rising else 'light'}", *_indented(move.steps)]
+        if self.fill:
+            lines += ["fill", *_indented(self.fill)]
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]
-        lines += ["read", *_indented(self.enumeration.loops)]
-        lines += [f"  payload {' · '.join(map(str, self.enumeration.factors)) or '1'}"]
+        for branch in self.enumeration.branches or (self.enumeration,):
+            lines += ["read", *_indented(branch.loops)]
+            lines += [f"  payload {' · '.join(map(str, branch.factors)) or '1'}"]
         lines += _indented(self.enumeration.extremes)
         return "\n".join(lines)
 

@@ -36,13 +36,11 @@ def source(relation: str, schema: tuple[str, ...]) -> ir.Source:
 
 def heavy_light_program() -> ir.Program:
     maps = [ir.Map("Q", (), "result", ZERO)]
-    partitions = []
     for x, y in zip(CYCLE, CYCLE[1:] + CYCLE[:1], strict=True):
         key = SCHEMA[x][:1]
         maps += [ir.Map(f"{x}_{part}", SCHEMA[x], "leaf", ONE, indexes=BOTH_WAYS) for part in "HL"]
         maps.append(ir.Map(f"H{x}", key, "heavy", 1 - EPSILON))
         maps.append(ir.Map(f"V_{x}{y}", (SCHEMA[x][0], SCHEMA[y][1]), "view", 1 + EPSILON))
-        partitions.append(ir.Partition(x, key, f"H{x}", EPSILON))
     registers = count(1)
     triggers = [ir.Trigger(x, tuple(_trigger(x, registers))) for x in CYCLE]
     for x in CYCLE:
@@ -51,7 +49,7 @@ def heavy_light_program() -> ir.Program:
         triggers.append(ir.Trigger(f"Heavy{x}", (ir.Load(name, heavy), ir.Add(name, f"H{x}"))))
     reading = ir.Enumeration((), (), (), (), (ir.Read("Q", ()),))
     named = tuple((x, source(x, SCHEMA[x])) for x in CYCLE)
-    return ir.Program(named, tuple(maps), tuple(triggers), (), reading, tuple(partitions))
+    return ir.Program(named, tuple(maps), tuple(triggers), (), reading)
 
 
 def _trigger(x: str, registers: Iterator[int]) -> Iterator[ir.Step]:
