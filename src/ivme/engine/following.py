@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ivme.engine.backend import Backend, Codes, EmittedDelta
-from ivme.engine.group import point_reader
+from ivme.engine.backend import Codes, EmittedDelta
 from ivme.engine.reading import Row
 from ivme.engine.view_state import Key, RowChange, ViewState
 
@@ -25,12 +24,12 @@ def keeps_rows(state: ViewState) -> bool:
     return bool(state.typed.query.aggregates)
 
 
-def direct_change(backend: Backend, state: ViewState, emitted: Sequence[EmittedDelta]) -> RowChange:
+def direct_change(state: ViewState, emitted: Sequence[EmittedDelta]) -> RowChange:
     """The change of a view without aggregates, linear in what was emitted; inputs come in front of the row."""
     query = state.typed.query
     columns, counts = _consolidated(emitted, len(query.free))
     if query.distinct and len(counts):
-        now = _counts_now(backend, state, columns, len(counts))
+        now = _counts_now(state, columns, len(counts))
         counts = (now != 0).astype(np.int64) - (now != counts)
     places = [query.free.index(str(source)) for source in (*query.input, *(c.source for c in query.head))]
     decoded = {
@@ -63,14 +62,14 @@ def _consolidated(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Cod
     return [np.ascontiguousarray(keys[kept, i]) for i in range(width)], total[kept]
 
 
-def _counts_now(backend: Backend, state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
-    numbers, block = backend.request_many(point_reader(state.name), representatives(state, columns))
+def _counts_now(state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
+    numbers, block = state.group.points(state.name, representatives(state, columns))
     now = np.zeros(n, np.int64)
     now[numbers] = block[1]
     return now
 
 
-def row_updates(backend: Backend, state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
+def row_updates(state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
     """The rows of the groups that changed, as they are now. The view has outputs and no inputs."""
     width = len(state.typed.query.output)
     stacked = [np.stack(delta.columns[:width], axis=1) for delta in emitted if len(delta.columns[0])]
@@ -78,9 +77,7 @@ def row_updates(backend: Backend, state: ViewState, emitted: Sequence[EmittedDel
         return {}
     keys = np.unique(np.concatenate(stacked), axis=0)
     columns = [np.ascontiguousarray(keys[:, i]) for i in range(width)]
-    numbers, (_, counts, slots, extremes) = backend.request_many(
-        point_reader(state.name), representatives(state, columns)
-    )
+    numbers, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
     found = state.finisher.rows(([column[numbers] for column in columns], counts, slots, extremes), {})
     updates: Updates = {tuple(key): None for key in keys.tolist()}
     updates.update(zip(map(tuple, keys[numbers].tolist()), found, strict=True))

@@ -6,15 +6,19 @@ exist already keep their contents and their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
 
-from ivme.engine.backend import Backend
+from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.feed import Feed
+from ivme.engine.rebalance import Rebalancer
+from ivme.engine.union import UnionReader
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Enumeration, Map
+from ivme.plan.program import Enumeration, Map, Move, Partition
 from ivme.plan.storage import Existing
 from ivme.query.types import Type
 
@@ -23,15 +27,24 @@ Types = Mapping[str, Mapping[str, Type]]
 
 
 class Group:
-    """The views of one payload shape; `slots` are the types of the sums beside the count."""
+    """The views of one payload shape; `slots` are the types of the sums beside the count.
 
-    def __init__(self, name: str, backend: Backend, domains: Domains, slots: tuple[str, ...]) -> None:
+    A view with partitions is a group of its own: its leaves are parts that no other view shares, and its batches are
+    cut where it has to be rebalanced.
+    """
+
+    def __init__(
+        self, name: str, key: tuple[str, ...], backend: Backend, domains: Domains, slots: tuple[str, ...]
+    ) -> None:
         self.name = name
+        self.key = key
         self.slots = slots
         self.feeds: dict[str, Feed] = {}
         self.enumerations: dict[str, Enumeration] = {}
         self.blueprints: dict[str, Blueprint] = {}
         self.assembly = self._assembled({}, {})
+        self.rebalancer: Rebalancer | None = None
+        self._unions: dict[str, UnionReader] = {}
         self._backend = backend
         self._domains = domains
         self._maps: Existing = {}
@@ -52,22 +65,96 @@ class Group:
         enumerations = {view: assembly.enumeration(view) for view in blueprints}
         for view in blueprints:
             assembly.build(view)  # declares the indexes that a build reads
+        moves, partitions, measured = assembly.moves(), assembly.partitions(), assembly.measured()
         wanted = assembly.storage.declared()
         self._maps = {**self._maps, **wanted}
         for declared in assembly.storage.maps():
             self._backend.install((declared,), self.slots, self._orders(declared, assembly.catalog, types))
+        self._split(moves, partitions, measured)
         for relation, listed in steps.items():
             feeds = self._backend.set_trigger(self.trigger(relation), listed, self.slots)
             self.feeds[relation] = feeds.get(relation, Feed(()))
         for view, enumeration in enumerations.items():
-            self._backend.set_reader(view, enumeration)
-            self._backend.set_reader(point_reader(view), point(enumeration))
+            self._set_reader(view, enumeration)
         self._forget(set(self.feeds) - set(steps), set(self.blueprints) - set(blueprints))
         self.enumerations, self.blueprints = enumerations, dict(blueprints)
         self._maps = wanted
         for name in before - {name for name, _ in wanted.values()}:
             self._backend.drop_map(name)
         return before
+
+    def _split(
+        self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]
+    ) -> None:
+        """Declares the partitions and how keys move; what was there before goes on."""
+        old = () if self.rebalancer is None else self.rebalancer.partitions
+        for partition in old:
+            self._backend.drop_partition(partition.name)
+        for partition in partitions:
+            self._backend.set_partition(partition)
+        for move in moves:
+            self._backend.set_trigger(self._mover(move.partition, move.rising, True), move.steps, self.slots)
+            self._backend.set_trigger(self._mover(move.partition, move.rising, False), move.leaf_steps, self.slots)
+        if not partitions:
+            for partition in old:
+                for rising, views in product((True, False), repeat=2):
+                    self._backend.drop_trigger(self._mover(partition.name, rising, views))
+            self.rebalancer = None
+        elif self.rebalancer is None:
+            self.rebalancer = Rebalancer(self._backend, partitions, measured, self._mover)
+        else:
+            self.rebalancer.resume(partitions, measured)
+
+    def _mover(self, partition: str, rising: bool, views: bool) -> str:
+        """The name of the trigger that moves keys."""
+        return f"{self.name} {'raises' if rising else 'lowers'} {partition}{'' if views else ' in leaves'}"
+
+    def _set_reader(self, view: str, enumeration: Enumeration) -> None:
+        if view in self._unions:
+            self._unions.pop(view).drop()
+        if enumeration.branches:
+            rebalancer = self.rebalancer
+            assert rebalancer is not None, "only views with partitions have branches"
+            version = partial(getattr, rebalancer, "version")
+            self._unions[view] = UnionReader(self._backend, view, enumeration, self.slots, version)
+        else:
+            self._backend.set_reader(view, enumeration)
+            self._backend.set_reader(point_reader(view), point(enumeration))
+
+    def run(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[EmittedDelta]:
+        """Takes the changed rows of a relation, in pieces if they may need rebalancing."""
+        trigger = self.trigger(relation)
+        if self.rebalancer is None:
+            return self._backend.run(trigger, {relation: (columns, weights)})
+        emitted: list[EmittedDelta] = []
+        for piece in self.rebalancer.pieces(len(weights)):
+            rows = [column[piece] for column in columns], weights[piece]
+            emitted += self._backend.run(trigger, {relation: rows})
+            self.rebalancer.settle()
+        return emitted
+
+    def open(self, view: str, inputs: Sequence[int]) -> Cursor:
+        """Begins to read an access request."""
+        return self._unions[view].open(inputs) if view in self._unions else self._backend.open(view, inputs)
+
+    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        """The answer to one access request as lists; None if it may have more rows than the limit."""
+        if view not in self._unions:
+            return self._backend.request(view, inputs, limit)
+        block = self._unions[view].open(inputs).next_block(limit + 1)
+        return listed(block) if len(block[1]) <= limit else None
+
+    def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        """The rows of many access requests, each with the number of its request."""
+        if view in self._unions:
+            return self._unions[view].request_many(columns)
+        return self._backend.request_many(view, columns)
+
+    def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        """The payloads of rows whose inputs and outputs are given, each with the number of its row."""
+        if view in self._unions:
+            return self._unions[view].points(columns)
+        return self._backend.request_many(point_reader(view), columns)
 
     def maps_of(self, view: str) -> list[str]:
         """The names of the maps that a view needs, those that it shares included."""
@@ -76,6 +163,7 @@ class Group:
             alone.trigger(relation)
         alone.enumeration(view)
         alone.build(view)
+        alone.partitions()
         return [name for name, _ in alone.storage.declared().values()]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
@@ -86,14 +174,19 @@ class Group:
             self._backend.drop_trigger(self.trigger(relation))
             del self.feeds[relation]
         for view in views:
-            self._backend.drop_reader(view)
-            self._backend.drop_reader(point_reader(view))
+            if view in self._unions:
+                self._unions.pop(view).drop()
+            else:
+                self._backend.drop_reader(view)
+                self._backend.drop_reader(point_reader(view))
 
     def _orders(self, declared: Map, catalog: Catalog, types: Types) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs.
 
         Variables of different views may have one name and different types; those of one map are one view's.
         """
+        if not declared.sorted_by:
+            return {}
         view = next(v for v, b in catalog.blueprints.items() if declared.atoms[0] in b.labels)
         originals = dict(catalog.blueprints[view].leaves.inputs)
         domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}

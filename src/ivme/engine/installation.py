@@ -65,7 +65,7 @@ class Installation(Relations):
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
         followed: list[str] = []
-        group = self._group(typed.slots)
+        group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
         try:
             for relation in relations:
                 if relation in self.views:
@@ -114,18 +114,19 @@ class Installation(Relations):
         self._forget_inputs()
         self._switch_rings(state.relations)
 
-    def _group(self, slots: tuple[str, ...]) -> Group:
-        if slots not in self._groups:
-            self._groups[slots] = Group(f"g{self._groups_made}", self.backend, self.domains, slots)
+    def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> Group:
+        key = (*slots, *own)
+        if key not in self._groups:
+            self._groups[key] = Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
             self._groups_made += 1
-        return self._groups[slots]
+        return self._groups[key]
 
     def _leave(self, group: Group, name: str, followed: Iterable[str]) -> None:
         """Takes a view out of its group, and the group away if it was the last."""
         if name in group.blueprints:
             self._change(group, {view: b for view, b in group.blueprints.items() if view != name})
         if not group.blueprints:
-            del self._groups[group.slots]
+            del self._groups[group.key]
         for relation in followed:
             self.unfollow(relation)
 
@@ -195,8 +196,13 @@ class Installation(Relations):
             **{n: t.types for n, t in new.items()},
         }
         self._forget_inputs()
+        is_new = group.rebalancer is None
         filled = group.install(blueprints, types)
         steps = list(group.assembly.fill(filled))
+        if is_new and group.rebalancer is not None:
+            self._run_once(steps, group.slots)
+            group.rebalancer.start()
+            steps = []
         for name, blueprint in blueprints.items():
             steps += [] if blueprint.lazy else group.assembly.build(name, filled)
         if steps:

@@ -17,7 +17,7 @@ from ivme.engine.feed import Feed
 from ivme.engine.following import (
     representatives,
 )
-from ivme.engine.group import Group, point_reader
+from ivme.engine.group import Group
 from ivme.engine.ingest import to_arrow
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import RingView
@@ -71,6 +71,10 @@ class Relations:
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
 
+    def rebalanced(self, relation: str | None = None) -> list[Group]:
+        """The groups of views with partitions; with a relation, those that read it."""
+        return [g for g in self._groups.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
+
     def _forget_inputs(self) -> None:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
         self._layouts.clear()
@@ -115,9 +119,7 @@ class Relations:
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            _, (_, counts, slots, extremes) = self.backend.request_many(
-                point_reader(state.name), representatives(state, columns)
-            )
+            _, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
         if not len(counts):
             return None
         block: Block = (columns[len(state.typed.query.input) :], counts, slots, extremes)
@@ -146,7 +148,7 @@ class Relations:
                 if cursor is None:
                     self._check_there(state)
                     self._refresh(state)
-                    cursor = self.backend.open(state.name, inputs)
+                    cursor = state.group.open(state.name, inputs)
                 block = self._next_block(state, cursor, size)
             if not len(block[1]):
                 return
@@ -158,7 +160,7 @@ class Relations:
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            return self.backend.request(state.name, inputs, _FEW)
+            return state.group.request(state.name, inputs, _FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -166,7 +168,7 @@ class Relations:
             self._check_there(state)
             self._refresh(state)
             given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
-            return self.backend.request_many(state.name, given)
+            return state.group.request_many(state.name, given)
 
     def _next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         if self.views.get(state.name) is not state:

@@ -37,11 +37,16 @@ class Runtime(Installation):
     def transact(self, batch: Mapping[str, Changed]) -> dict[str, RowChange]:
         """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows."""
         with self.lock:
+            rebalancers = [group.rebalancer for group in self.rebalanced() if group.rebalancer is not None]
+            for rebalancer in rebalancers:
+                rebalancer.begin()
             self.backend.begin()
             try:
                 changes, updates, touched = self._propagate(batch)
             except BaseException:
                 self.backend.rollback()
+                for rebalancer in rebalancers:
+                    rebalancer.roll_back()
                 for ring_view in self.ring_views.values():
                     ring_view.undo()
                 raise
@@ -71,7 +76,7 @@ class Runtime(Installation):
         if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
             return None
         readers = [view for view in self.views.values() if name in view.relations]
-        if any(view.followers or view.lazy for view in readers) or self.ring_views:
+        if any(view.followers or view.lazy for view in readers) or self.ring_views or self.rebalanced(name):
             return None
         put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name))
         return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
@@ -103,10 +108,10 @@ class Runtime(Installation):
     def _row_change(self, state: ViewState, emitted: list[EmittedDelta]) -> tuple[RowChange, Updates]:
         """The change of a view's rows, and the update of those that are kept."""
         if not keeps_rows(state):
-            return direct_change(self.backend, state, emitted), {}
+            return direct_change(state, emitted), {}
         updates: Updates
         if state.typed.query.output:
-            updates = row_updates(self.backend, state, emitted)
+            updates = row_updates(state, emitted)
         else:
             updates = dict(self._keyed_rows(state)) or {(): None}
         return difference(state.rows, updates), updates
@@ -117,9 +122,14 @@ class Runtime(Installation):
             if relation in ring_view.relations:
                 ring_view.stage(relation, weighted(changed.data, changed.weights))
         state = self.tables.get(relation)
+        groups = {group.trigger(relation): group for group in self.rebalanced(relation)}
         for trigger, columns in self.inputs(relation).of(changed):
             try:
-                for delta in self.backend.run(trigger, {relation: (columns, changed.weights)}):
+                if trigger in groups:
+                    deltas = groups[trigger].run(relation, columns, changed.weights)
+                else:
+                    deltas = self.backend.run(trigger, {relation: (columns, changed.weights)})
+                for delta in deltas:
                     emitted.setdefault(delta.view, []).append(delta)
             except self.backend.broken_check as error:
                 assert state is not None

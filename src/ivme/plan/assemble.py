@@ -20,14 +20,18 @@ from ivme.plan.blueprint import (
     Leaf,
     Node,
     Propagation,
+    Reading,
     Reference,
     Rule,
+    Split,
     View,
     referred,
 )
 from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.join import Extension, extensions
 from ivme.plan.leaf_deltas import LeafDeltas
+from ivme.plan.leaves import Leaves
+from ivme.plan.moves import MovedDeltas, Transfer, pseudo_source, transfers
 from ivme.plan.prune import without_dead_steps
 from ivme.plan.storage import Existing, MapKey, Storage
 from ivme.structure.hypergraph import Edge
@@ -37,10 +41,16 @@ def assemble(blueprint: Blueprint) -> ir.Program:
     """The program of one view; what nobody reads is neither stored nor computed."""
     assembly = Assembly(catalog_of({"": blueprint}))
     triggers = tuple(ir.Trigger(relation, assembly.trigger(relation)) for relation in assembly.relations)
-    build = assembly.build("") if blueprint.lazy else assembly.fill(frozenset()) + assembly.build("")
+    fill = () if blueprint.lazy else assembly.fill(frozenset())
+    build = assembly.build("")
     enumeration = assembly.enumeration("")
+    moves, partitions = assembly.moves(), assembly.partitions()
     maps = assembly.storage.maps()
-    return ir.Program(blueprint.leaves.sources, maps, triggers, build, enumeration, lazy=blueprint.lazy)
+    if not partitions:
+        fill, build = (), fill + build
+    measured = assembly.measured()
+    sources = blueprint.leaves.sources
+    return ir.Program(sources, maps, triggers, build, enumeration, blueprint.lazy, partitions, moves, fill, measured)
 
 
 @dataclass(slots=True)
@@ -61,9 +71,12 @@ class Assembly:
         self.storage = Storage(catalog, existing, prefix)
         alive = catalog.liveness()
         self._live = alive.views
-        self.stored = self._with_supports(alive.stored)
+        self.held = self._held(alive.stored) if catalog.splits else {}
+        self.stored = self._with_supports(alive.stored | frozenset(self.held.values()))
         self._stored_keys = frozenset(self.storage.key(node) for node in self.stored)
         self._registers = 0
+        self._section = ""
+        self.joins: dict[str, list[tuple[frozenset[Edge], frozenset[str], frozenset[str]]]] = {}
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -77,6 +90,21 @@ class Assembly:
         indicators = {node for node in stored | propagated if isinstance(node, IndicatorLeaf)}
         leaves = {Leaf(i.label, self.catalog.source(i.label).schema) for i in indicators}
         return tuple(sorted(stored | indicators | leaves, key=_rank))
+
+    def _held(self, stored: frozenset[Node]) -> dict[str, Leaf]:
+        """The leaf that holds the rows of each atom: all that rules read of it, so that they can move."""
+        variables: dict[str, set[str]] = {}
+        rules = [rule for b in self.catalog.blueprints.values() for p in b.propagations for rule in p.rules]
+        used = [node for rule in rules if rule.view in self._live for node in (rule.origin, *rule.siblings)]
+        for node in map(referred, (*stored, *used)):
+            if isinstance(node, Leaf):
+                variables.setdefault(node.label, set()).update(node.schema)
+        for label, seen in variables.items():
+            seen.update(variable for side in self.catalog.source(label).part for variable in side.key)
+        return {
+            label: Leaf(label, tuple(v for v in self.catalog.source(label).schema if v in seen))
+            for label, seen in variables.items()
+        }
 
     def _register(self) -> str:
         self._registers += 1
@@ -105,7 +133,8 @@ class Assembly:
         delta.edges = delta.edges.union(*(self.storage.edges(node) for node in nodes))
         delta.schema += extension.new
         origin, delta.name = delta.name, self._register()
-        exponent = self.storage.exponent(delta.edges, set(delta.schema) - delta.fixed)
+        exponent = self.storage.exponent(delta.edges, delta.schema, delta.fixed)
+        self.joins.setdefault(self._section, []).append((delta.edges, frozenset(delta.schema), delta.fixed))
         return ir.Join(delta.name, origin, reads, delta.schema, exponent)
 
     def _project(self, delta: _Delta, schema: tuple[str, ...]) -> Iterator[ir.Step]:
@@ -117,15 +146,26 @@ class Assembly:
 
     def trigger(self, relation: str) -> tuple[ir.Step, ...]:
         """The steps of a relation's trigger."""
+        self._section = "update"
         return without_dead_steps(list(self._trigger(relation)))
 
     def _trigger(self, relation: str) -> Iterator[ir.Step]:
-        affected = [
+        affected = self._affected(relation)
+        leaves = self._leaf_deltas(relation, [rule.origin for p in affected for rule in p.rules])
+        yield from leaves.steps(self._stored_keys)
+        yield from self._propagated(affected, leaves)
+        for split in self.catalog.splits:
+            yield from self._watches(split, relation, leaves)
+
+    def _affected(self, relation: str) -> list[Propagation]:
+        """What a change of the relation sets off, without what nobody needs."""
+        return [
             Propagation(p.use, tuple(rule for rule in p.rules if rule.view in self._live))
             for p in self.catalog.propagations(relation)
         ]
-        leaves = self._leaf_deltas(relation, [rule.origin for p in affected for rule in p.rules])
-        yield from leaves.steps(self._stored_keys)
+
+    def _propagated(self, affected: list[Propagation], leaves: LeafDeltas) -> Iterator[ir.Step]:
+        """Takes the deltas of the leaves up, one leaf after the other."""
         versions = _Versions(self.storage, affected)
         shared: dict[MapKey, _Delta] = {}
         for k, propagation in enumerate(affected):
@@ -191,6 +231,94 @@ class Assembly:
         if self.storage.key(rule.view) in self._stored_keys:
             yield ir.Add(delta.name, self.storage.declare(rule.view))
 
+    # Heavy and light parts
+
+    def _roles(self, split: Split) -> list[tuple[str, tuple[str, ...]]]:
+        """The atoms in which a partition's key has a degree that counts, each loaded way once."""
+        found: dict[tuple[MapKey, tuple[int, ...]], tuple[str, tuple[str, ...]]] = {}
+        for label, leaf in self.held.items():
+            for side in self.catalog.source(label).part:
+                if side.partition == split.name and len(leaf.schema) > len(side.key):
+                    place = (self.storage.whole_key(label), self.storage.positions(label, side.key))
+                    found.setdefault(place, (label, side.key))
+        return list(found.values())
+
+    def _watches(self, split: Split, relation: str, leaves: LeafDeltas) -> Iterator[ir.Step]:
+        for number, (label, key) in enumerate(self._roles(split)):
+            loaded = leaves.loaded(label) if self.catalog.source(label).atom.relation == relation else None
+            if loaded is not None:
+                name, schema = loaded
+                names = tuple(schema[i] for i in self.storage.positions(label, key))
+                yield ir.Watch(name, split.name, names, number)
+
+    def partitions(self) -> tuple[ir.Partition, ...]:
+        """The partitions with the maps and indexes that tell degrees."""
+        return tuple(
+            ir.Partition(split.name, self.storage.declare_heavy(split), split.key, split.epsilon, self._degrees(split))
+            for split in self.catalog.splits
+        )
+
+    def _degrees(self, split: Split) -> tuple[ir.Degree, ...]:
+        return tuple(self._degree(label, key) for label, key in self._roles(split))
+
+    def _degree(self, label: str, key: tuple[str, ...]) -> ir.Degree:
+        """The parts of an atom: all leaves that are loaded as it is."""
+        whole, places = self.storage.whole_key(label), self.storage.positions(label, key)
+        parts: dict[str, ir.Index] = {}
+        for other, leaf in self.held.items():
+            if self.storage.whole_key(other) == whole:
+                schema = self.catalog.source(other).schema
+                names = tuple(schema[i] for i in places)
+                variables = self.storage.variables(leaf)
+                rest = tuple(variable for variable in variables if variable not in names)
+                read = self.storage.read(leaf, names, rest)
+                columns = tuple(sorted(variables.index(name) for name in names))
+                parts[read.map] = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
+        return ir.Degree(tuple(parts.items()))
+
+    def measured(self) -> tuple[str, ...]:
+        """The maps whose entries are the database's size, as the view sees it."""
+        return tuple(dict.fromkeys(self.storage.declare(leaf) for leaf in self.held.values()))
+
+    def moves(self) -> tuple[ir.Move, ...]:
+        """For each partition how keys rise and how they fall."""
+        self._section = "move"
+        return tuple(
+            ir.Move(split.name, rising, self._move(split, rising, views=True), self._move(split, rising, views=False))
+            for split in self.catalog.splits
+            for rising in (True, False)
+        )
+
+    def _move(self, split: Split, rising: bool, *, views: bool) -> tuple[ir.Step, ...]:
+        present, absent = (
+            ir.Load(self._register(), pseudo_source(relation, split.key, split.key))
+            for relation in (ir.KEYS, ir.NO_KEYS)
+        )
+        steps: list[ir.Step] = [present, absent]
+        for transfer in transfers(self.storage, self.held, split, rising=rising):
+            steps += self._transferred(transfer, (present.target, absent.target), views=views)
+        steps.append(ir.Add(present.target if rising else absent.target, self.storage.declare_heavy(split)))
+        return without_dead_steps(steps)
+
+    def _transferred(self, transfer: Transfer, keys: tuple[str, str], *, views: bool) -> Iterator[ir.Step]:
+        names = self._register(), self._register()
+        for name, loaded in zip(names, keys, strict=True):
+            yield ir.Rename(name, loaded, transfer.key)
+        leaves = (transfer.origin, *transfer.targets)
+        changed = {self.storage.source_key(leaf.label) for leaf in leaves}
+        affected = [
+            propagation
+            for propagation in (self._affected(self._relation(transfer.origin)) if views else [])
+            if self.storage.source_key(propagation.use.label) in changed
+        ]
+        used = {referred(node) for node in (*self.stored, *(r.origin for p in affected for r in p.rules))}
+        nodes = [n for n in used if isinstance(n, Leaf) and self.storage.source_key(n.label) in changed]
+        nodes.sort(key=lambda n: (self.catalog.labels.index(n.label), -len(n.schema), n.schema))
+        moved = MovedDeltas(self.storage, nodes, self._register, transfer, names)
+        yield from moved.rows()
+        yield from moved.steps(self._stored_keys)
+        yield from (step for step in self._propagated(affected, moved) if not isinstance(step, ir.Emit))
+
     def _emitted(self, view: View, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
             if view in blueprint.changes:
@@ -209,13 +337,13 @@ class Assembly:
 
     def build(self, name: str, filled: frozenset[str] = frozenset()) -> tuple[ir.Step, ...]:
         """Materialises each stored view of a blueprint once, bottom-up, but for the maps that are filled already."""
+        self._section = "build"
         steps: list[ir.Step] = []
-        done = set(filled)
+        owners: dict[str, View] = {}
         for definition in self.catalog.blueprints[name].definitions:
             if self.storage.key(definition.view) in self._stored_keys:
                 stored = self.storage.declare(definition.view)
-                if stored not in done:
-                    done.add(stored)
+                if stored not in filled and owners.setdefault(stored, definition.view) == definition.view:
                     delta, construction = self._construct(definition)
                     steps += [*construction, ir.Add(delta.name, stored)]
         return without_dead_steps(steps)
@@ -246,17 +374,65 @@ class Assembly:
     # Reading
 
     def enumeration(self, name: str) -> ir.Enumeration:
-        """The nested loops, the factors of the payload, and the ordered groups of a view."""
+        """The nested loops, the factors of the payload, and the ordered groups of a view; or its branches."""
+        self._section = "read"
         blueprint = self.catalog.blueprints[name]
         leaves, reading = blueprint.leaves, blueprint.reading
+        loops, factors = self._loops(leaves, reading)
+        extremes = tuple(self.storage.extreme(*extreme) for extreme in reading.extremes)
+        branches = tuple(self._branch(leaves, branch) for branch in blueprint.branches)
+        return ir.Enumeration(
+            leaves.inputs, leaves.outputs, leaves.slots, loops, factors, extremes, branches, blueprint.disjoint
+        )
+
+    def _loops(self, leaves: Leaves, reading: Reading) -> tuple[tuple[ir.Loop, ...], tuple[ir.Read, ...]]:
         known = [variable for variable, _ in leaves.inputs]
         loops: list[ir.Loop] = []
         for iteration in reading.iterations:
             loops.append(ir.Loop(self.storage.read(iteration.node, known, iteration.new), iteration.new))
             known += iteration.new
-        factors = tuple(self.storage.read(node, known, ()) for node in reading.factors)
-        extremes = tuple(self.storage.extreme(*extreme) for extreme in reading.extremes)
-        return ir.Enumeration(leaves.inputs, leaves.outputs, leaves.slots, tuple(loops), factors, extremes)
+        return tuple(loops), tuple(self.storage.read(node, known, ()) for node in reading.factors)
+
+    def _branch(self, leaves: Leaves, reading: Reading) -> ir.Branch:
+        loops, factors = self._loops(leaves, reading)
+        return ir.Branch(segments(loops, leaves.outputs), factors, self._probe(leaves, reading))
+
+    def _probe(self, leaves: Leaves, reading: Reading) -> tuple[ir.Step, ...]:
+        """The payload of given rows: the product of the factors, summed over the bound variables in them (COMPUTEM,
+        source 003, Figure 5.16)."""
+        names = dict(leaves.inputs)
+        schema = (*dict.fromkeys(names.values()), *leaves.outputs)
+        answer = View("answer", schema, "changes", ())
+        load = ir.Load(self._register(), pseudo_source(ir.ROWS, schema, schema))
+        delta = _Delta(load.target, schema, frozenset(), frozenset(schema))
+        stages = tuple((_named(node, names),) for node in reading.factors)
+        steps = list(self._apply(Rule(answer, answer, stages), delta, {}))
+        return without_dead_steps([load, *steps, ir.Emit(delta.name, "answer")])
+
+
+def _named(node: Node, names: Mapping[str, str]) -> Reference:
+    """The node under the query's own names for its inputs."""
+    return Reference(referred(node), tuple(names.get(variable, variable) for variable in node.schema))
+
+
+def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.Segment, ...]:
+    """Loops cut behind the last use of a bound variable, where what they have found repeats.
+
+    Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions.
+    """
+    found: list[ir.Segment] = []
+    current: list[ir.Loop] = []
+    known: list[str] = []
+    for i, loop in enumerate(loops):
+        current.append(loop)
+        known += loop.new
+        rest = loops[i + 1 :]
+        used = {variable for later in rest for variable in later.read.variables}
+        keep = tuple(variable for variable in known if variable in used or variable in outputs)
+        if len(keep) < len(known) and any(later.new for later in rest):
+            found.append(ir.Segment(tuple(current), keep))
+            current, known = [], list(keep)
+    return (*found, ir.Segment(tuple(current), outputs))
 
 
 def _rank(node: Node) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ whatever nobody reads.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from ivme.plan.leaves import Leaves
 from ivme.plan.program import Source
@@ -109,11 +110,21 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """A heavy/light partition that the leaves' sources refer to by name; its threshold is M^ε."""
+
+    name: str
+    key: tuple[str, ...]
+    epsilon: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Blueprint:
     """A strategy's decisions for one view; `definitions` come bottom-up, `propagations` in the order of the atoms.
 
     `changes` are views that are not stored: their deltas are the changes of the result, over the inputs, the outputs
-    and an ordered variable, if there is one.
+    and an ordered variable, if there is one. With `splits` the leaves are parts of relations; with `branches`, which
+    replace `reading`, rows are found in several trees, and no row in two of them if they are `disjoint`.
     """
 
     leaves: Leaves
@@ -122,6 +133,14 @@ class Blueprint:
     reading: Reading
     lazy: bool = False
     changes: tuple[View, ...] = ()
+    splits: tuple[Split, ...] = ()
+    branches: tuple[Reading, ...] = ()
+    disjoint: bool = False
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Everything that is read."""
+        return (self.reading, *self.branches)
 
     def source(self, label: str) -> Source:
         return self.leaves.source(label)
@@ -165,9 +184,11 @@ class Liveness:
 
 def liveness(blueprint: Blueprint) -> Liveness:
     """Starts from what readers need and follows the rules and definitions back; everything else is left out."""
-    reading = blueprint.reading
-    stored = {referred(iteration.node) for iteration in reading.iterations} | {referred(n) for n in reading.factors}
-    stored |= {referred(node) for _, _, node in reading.extremes}
+    stored: set[Leaf | IndicatorLeaf | View] = set()
+    for reading in blueprint.readings:
+        stored |= {referred(iteration.node) for iteration in reading.iterations}
+        stored |= {referred(node) for node in reading.factors}
+        stored |= {referred(node) for _, _, node in reading.extremes}
     live: set[View] = set(blueprint.changes)
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1

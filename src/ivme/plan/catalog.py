@@ -22,6 +22,7 @@ from ivme.plan.blueprint import (
     Reading,
     Reference,
     Rule,
+    Split,
     View,
     liveness,
 )
@@ -46,6 +47,11 @@ class Catalog:
 
     def source(self, label: str) -> Source:
         return self.sources[label]
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The partitions of all views."""
+        return tuple(split for blueprint in self.blueprints.values() for split in blueprint.splits)
 
     def liveness(self) -> Liveness:
         """What the views need together."""
@@ -106,17 +112,24 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
         stages = tuple(tuple(map(node, stage)) for stage in old.stages)
         return Rule(view(old.view), node(old.origin), stages)
 
-    reading = Reading(
-        tuple(Iteration(node(iteration.node), iteration.new) for iteration in blueprint.reading.iterations),
-        tuple(map(node, blueprint.reading.factors)),
-        tuple((function, variable, node(n)) for function, variable, n in blueprint.reading.extremes),
-    )
-    sources = tuple((prefix + label, source) for label, source in blueprint.leaves.sources)
+    def read(old: Reading) -> Reading:
+        return Reading(
+            tuple(Iteration(node(iteration.node), iteration.new) for iteration in old.iterations),
+            tuple(map(node, old.factors)),
+            tuple((function, variable, node(n)) for function, variable, n in old.extremes),
+        )
+
+    def parted(old: Source) -> Source:
+        return replace(old, part=tuple(replace(side, partition=prefix + side.partition) for side in old.part))
+
+    sources = tuple((prefix + label, parted(source)) for label, source in blueprint.leaves.sources)
     return replace(
         blueprint,
         leaves=replace(blueprint.leaves, sources=sources),
         propagations=tuple(Propagation(leaf(p.use), tuple(map(rule, p.rules))) for p in blueprint.propagations),
         definitions=tuple(Definition(view(d.view), tuple(map(node, d.children))) for d in blueprint.definitions),
-        reading=reading,
+        reading=read(blueprint.reading),
         changes=tuple(map(view, blueprint.changes)),
+        splits=tuple(replace(split, name=prefix + split.name) for split in blueprint.splits),
+        branches=tuple(map(read, blueprint.branches)),
     )

@@ -57,7 +57,7 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         chosen = _with_static(trees, query)
         return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
-    candidates = [plan for plan in _candidates(query, trees) if _fits(plan, options)]
+    candidates = [plan for plan in _candidates(query, trees, options) if _fits(plan, options)]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
@@ -69,7 +69,7 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
 
 def _forced(query: Query, options: Options) -> Choice:
     assert options.strategy is not None
-    plan = _with_static(plan_with(options.strategy, query), query)
+    plan = _with_static(plan_with(options.strategy, query, options), query)
     if not _fits(plan, options):
         raise PlanError(
             f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
@@ -82,12 +82,12 @@ def _forced(query: Query, options: Options) -> Choice:
     return Choice(plan, reason, trees.widths)
 
 
-def _candidates(query: Query, trees: Plan) -> Iterator[Plan]:
+def _candidates(query: Query, trees: Plan, options: Options) -> Iterator[Plan]:
     """The plans of all maintaining strategies that have one for the query."""
     yield _with_static(trees, query)
     for strategy in MAINTAINING[1:]:
         try:
-            yield _with_static(plan_with(strategy, query), query)
+            yield _with_static(plan_with(strategy, query, options), query)
         except PlanError:
             continue
 

@@ -45,7 +45,22 @@ class Extremum:
         return f"{self.function}({', '.join(map(str, self.parts))})"
 
 
-Exponent = Linear | Extremum
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """Linear functions one after the other: `parts[i]` up to `ends[i]`, the last one up to 1."""
+
+    parts: tuple[Linear, ...]
+    ends: tuple[Fraction, ...]
+
+    def at(self, epsilon: Fraction) -> Fraction:
+        return next((p for p, end in zip(self.parts, self.ends, strict=True) if epsilon <= end), self.parts[-1]).at(epsilon)
+
+    def __str__(self) -> str:
+        pieces = [f"{part} up to ε = {end}" for part, end in zip(self.parts, self.ends, strict=True)]
+        return f"({'; '.join(pieces)})"
+
+
+Exponent = Linear | Extremum | Piecewise
 
 
 def constant(value: Fraction | int) -> Linear:
@@ -77,6 +92,31 @@ def _extremum(function: str, parts: Iterable[Linear]) -> Exponent:
     return distinct[0] if len(distinct) == 1 else Extremum(function, distinct)
 
 
+def through(points: Iterable[tuple[Fraction, Fraction]]) -> Exponent:
+    """The function that is linear between neighbouring points (ε, value), in the shortest form.
+
+    >>> half = Fraction(1, 2)
+    >>> str(through([(Fraction(0), Fraction(0)), (half, half), (Fraction(1), Fraction(0))]))
+    'min(ε, 1-ε)'
+    """
+    parts: list[Linear] = []
+    ends: list[Fraction] = []
+    (x, y), *rest = points
+    for right, value in rest:
+        slope = (value - y) / (right - x)
+        part = Linear(y - slope * x, slope)
+        if parts and parts[-1] == part:
+            ends[-1] = right
+        else:
+            parts.append(part)
+            ends.append(right)
+        x, y = right, value
+    slopes = [part.slope for part in parts]
+    if slopes == sorted(slopes):
+        return maximum(parts)
+    return minimum(parts) if slopes == sorted(slopes, reverse=True) else Piecewise(tuple(parts), tuple(ends))
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """O(N^exponent), amortised over a sequence of updates or for each one."""
@@ -100,4 +140,4 @@ class Bound:
 
 def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False) -> Bound:
     """A bound from a number or an exponent."""
-    return Bound(exponent if isinstance(exponent, Linear | Extremum) else constant(exponent), amortised)
+    return Bound(exponent if isinstance(exponent, Linear | Extremum | Piecewise) else constant(exponent), amortised)

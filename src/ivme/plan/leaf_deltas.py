@@ -1,7 +1,7 @@
 """The deltas of one relation's leaves: what a trigger knows before anything is propagated.
 
 A change of a relation is loaded once for each way in which atoms read it. From it come the deltas of all leaves
-(sums to fewer variables), of the supports (distinct tuples counted per projection) and of the indicators (where
+(filtered to heavy and light parts, summed to fewer variables), of the supports (distinct tuples counted per projection) and of the indicators (where
 a support leaves or reaches zero). Presence is judged against the maps as they were, so all of this comes before
 any map of the relation takes its delta.
 """
@@ -9,6 +9,7 @@ any map of the relation takes its delta.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from ivme.plan import program as ir
 from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, referred
@@ -27,6 +28,9 @@ class LeafDeltas:
         self._schema: dict[str, tuple[str, ...]] = {}
         self._renamed: dict[tuple[str, tuple[str, ...]], str] = {}
         self._uncommitted: dict[MapKey, str] = {}
+        self._loaded: dict[MapKey, str] = {}
+        self._routed: dict[tuple[str, ir.Read, bool], str] = {}
+        self._splits = {split.name: split for split in storage.catalog.splits}
 
     def steps(self, stored: frozenset[MapKey]) -> Iterator[ir.Step]:
         """Computes every delta; deltas of stored maps wait for `commit`."""
@@ -59,19 +63,42 @@ class LeafDeltas:
         self._renamed[name, schema], steps = self._keep(ir.Rename(self._register(), name, schema))
         return self._renamed[name, schema], steps
 
-    def _keep(self, step: ir.Load | ir.Project | ir.Exists | ir.Rename) -> tuple[str, list[ir.Step]]:
+    def _keep(self, step: ir.Load | ir.Project | ir.Exists | ir.Rename | ir.Filter | ir.Join) -> tuple[str, list[ir.Step]]:
         self._schema[step.target] = step.schema
         return step.target, [step]
 
+    def loaded(self, label: str) -> tuple[str, tuple[str, ...]] | None:
+        """The delta of all rows of an atom, whatever their part, and its variables in the order of the atom's."""
+        name = self._loaded.get(self._storage.whole_key(label))
+        return None if name is None else (name, self._schema[name])
+
     def _load(self, node: Leaf) -> Iterator[ir.Step]:
         source = self._storage.catalog.source(node.label)
-        whole = self._storage.key(Leaf(node.label, source.schema))
+        whole, key = self._storage.key(Leaf(node.label, source.schema)), self._storage.key(node)
         if whole not in self._change:
-            self._change[whole], steps = self._keep(ir.Load(self._register(), source))
+            every = self._storage.whole_key(node.label)
+            if every not in self._loaded:
+                self._loaded[every], steps = self._keep(ir.Load(self._register(), replace(source, part=())))
+                yield from steps
+            self._change[whole], steps = self._route(self._loaded[every], node.label, source.part)
             yield from steps
-        key = self._storage.key(node)
         if key not in self._change:
             yield from self._sum(key, self._change[whole], node)
+
+    def _route(self, origin: str, label: str, sides: tuple[ir.Side, ...]) -> tuple[str, list[ir.Step]]:
+        """The delta of a part: what passes the filters of its HL-signature, one after the other."""
+        found: list[ir.Step] = []
+        for side in sides:
+            schema = self._schema[origin]
+            key = tuple(schema[i] for i in self._storage.positions(label, side.key))
+            heavy = self._storage.declare_heavy(self._splits[side.partition])
+            read = ir.Read(heavy, key, payload=False)
+            if (origin, read, side.heavy) not in self._routed:
+                step = ir.Filter(self._register(), origin, read, side.heavy, schema)
+                self._routed[origin, read, side.heavy], steps = self._keep(step)
+                found += steps
+            origin = self._routed[origin, read, side.heavy]
+        return origin, found
 
     def _sum(self, key: MapKey, origin: str, node: Leaf | IndicatorLeaf) -> Iterator[ir.Step]:
         """Sums a delta over a whole atom to the columns of the node; the delta may bear another atom's names."""

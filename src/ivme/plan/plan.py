@@ -39,6 +39,7 @@ class Plan:
     orders: tuple[VariableOrder, ...] = ()
     trees: tuple[ViewNode, ...] = ()
     notes: tuple[str, ...] = ()
+    epsilon: Fraction | None = None
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:

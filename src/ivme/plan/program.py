@@ -347,16 +347,29 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """One of several ways to find rows: a skew-aware view tree.
-
-    Its loops may run over bound variables, too, and then find a row several times. `probe` are steps from a delta over
-    inputs and outputs to the payload that this branch has for each of its tuples, which they emit.
-    """
+class Segment:
+    """Loops that find tuples over `keep`, some of them several times: bound variables that nobody needs behind them."""
 
     loops: tuple[Loop, ...]
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One of several ways to find rows: a skew-aware view tree (source 003, section 5.3).
+
+    Its loops may run over bound variables, too, and then find a row several times; each segment begins with the distinct
+    tuples of the one before. `probe` are steps from a delta over inputs and outputs to the payload that this branch has
+    for each of its tuples, which they emit.
+    """
+
+    segments: tuple[Segment, ...]
     factors: tuple[Read, ...]
     probe: tuple[Step, ...]
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        return tuple(loop for segment in self.segments for loop in segment.loops)
 
 
 @dataclass(frozen=True, slots=True)

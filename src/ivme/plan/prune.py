@@ -17,7 +17,7 @@ def without_dead_steps(steps: list[ir.Step]) -> tuple[ir.Step, ...]:
     for step in reversed(steps):
         if isinstance(step, ir.Project) and uses[step.origin] == 1 and step.origin in sums:
             step = replace(step, origin=sums[step.origin])
-        if isinstance(step, ir.Add | ir.Emit) or step.target in wanted:
+        if isinstance(step, ir.Add | ir.Emit | ir.Watch) or step.target in wanted:
             kept.append(step)
             wanted.update([] if isinstance(step, ir.Load | ir.Scan) else [step.origin])
             wanted.update(read.pending for read in (step.reads if isinstance(step, ir.Join) else ()) if read.pending)

@@ -9,13 +9,14 @@ Indexes are declared as reads turn up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ivme.plan import program as ir
-from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, View, referred
+from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, referred
 from ivme.plan.catalog import Catalog
+from ivme.plan.degree import Limit, degree_bound, limits_of
 from ivme.structure.hypergraph import Edge, Hypergraph
 from ivme.structure.width import EdgeCovers
 
@@ -49,6 +50,7 @@ class Storage:
         self._drafts: dict[MapKey, _Draft] = {}
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
         self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
+        self._epsilons = {split.name: split.epsilon for split in catalog.splits}
 
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
@@ -61,12 +63,20 @@ class Storage:
         """The declared maps by key, for the next assembly."""
         return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
 
+    def whole_key(self, label: str) -> MapKey:
+        """What two atoms must have in common to be loaded together: everything but the names of their variables."""
+        return loaded_as(self.catalog.source(label))
+
     def source_key(self, label: str) -> MapKey:
-        """What two atoms must have in common to share a leaf: everything but the names of their variables."""
+        """What two atoms must have in common to share a leaf: they are loaded together, and are the same part."""
         source = self.catalog.source(label)
-        atom = source.atom
-        terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
-        return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
+        sides = tuple((side.partition, self.positions(label, side.key), side.heavy) for side in source.part)
+        return (*self.whole_key(label), sides) if sides else self.whole_key(label)
+
+    def positions(self, label: str, variables: Iterable[str]) -> tuple[int, ...]:
+        """Where variables of an atom are among its own."""
+        schema = self.catalog.source(label).schema
+        return tuple(schema.index(variable) for variable in variables)
 
     def key(self, node: Node) -> MapKey:
         """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
@@ -132,12 +142,23 @@ class Storage:
             assert isinstance(node, Leaf | IndicatorLeaf)
             kind = str(key[0])
             relation = self.catalog.source(node.label).atom.relation
+            part = self.catalog.source(node.label).part
             name = self._prefix + ("∃" if kind == "support" else "") + relation
+            name += f"[{', '.join(map(str, part))}]" if part else ""
             role, atoms, indicators = kind, (node.label,), ()
         sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
         exponent = self.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
         return ir.Map(chosen, self.variables(node), role, exponent, sums, atoms=atoms, indicators=indicators)
+
+    def declare_heavy(self, split: Split) -> str:
+        """The name of the map of a partition's heavy keys."""
+        key = ("heavy", split.name)
+        if key not in self._drafts:
+            name = f"{self._prefix}H({', '.join(split.key)})"
+            chosen = self._existing[key][0] if key in self._existing else self._unused(name)
+            self._drafts[key] = _Draft(ir.Map(chosen, split.key, "heavy", 1 - split.epsilon))
+        return self._drafts[key].declared.name
 
     def _unused(self, name: str) -> str:
         taken = {draft.declared.name for draft in self._drafts.values()} | {old for old, _ in self._existing.values()}
@@ -162,8 +183,29 @@ class Storage:
             | {Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)) for label, schema in indicators}
         )
 
-    def exponent(self, edges: frozenset[Edge], variables: Iterable[str]) -> Fraction:
-        """ρ* of the variables under these edges."""
+    def exponent(
+        self,
+        edges: frozenset[Edge],
+        variables: Iterable[str],
+        fixed: Iterable[str] = (),
+        epsilons: Mapping[str, Fraction] | None = None,
+    ) -> Fraction:
+        """What the variables that are not fixed add to the size: ρ* under these edges, or less by heavy and light
+        parts. `epsilons` takes the place of the partitions' own."""
+        open_variables = frozenset(variables).difference(fixed)
+        cover = self._cover(edges, open_variables)
+        if not any(source.part for source in map(self.catalog.sources.get, (e.label for e in edges)) if source):
+            return cover
+        limits = [limit for edge in edges for limit in self._limits(edge, epsilons or self._epsilons)]
+        return min(cover, degree_bound(limits, frozenset(fixed), open_variables))
+
+    def _limits(self, edge: Edge, epsilons: Mapping[str, Fraction]) -> list[Limit]:
+        """An edge under other names for its variables keeps only the size of its relation."""
+        source = self.catalog.sources.get(edge.label)
+        named = source is not None and edge.variables == frozenset(source.schema)
+        return limits_of(edge.variables, source.part if source is not None and named else (), epsilons)
+
+    def _cover(self, edges: frozenset[Edge], variables: Iterable[str]) -> Fraction:
         if edges not in self._covers:
             ordered = sorted(edges, key=lambda edge: (edge.label, sorted(edge.variables)))
             self._covers[edges] = EdgeCovers(Hypergraph(tuple(ordered)))
@@ -189,6 +231,13 @@ class Storage:
         draft = self._drafts[self.key(node)]
         (draft.indexes if function == "count_distinct" else draft.sorted_by).setdefault(index)
         return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
+
+
+def loaded_as(source: ir.Source) -> MapKey:
+    """How the rows of an atom are read, whatever its variables are called."""
+    atom = source.atom
+    terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
+    return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
 
 
 def _is_indicator(node: Node) -> bool:

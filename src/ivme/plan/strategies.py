@@ -5,6 +5,7 @@
 - `classical`: first-order deltas; only the result is stored beside the tables.
 - `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
   on down (DBToaster); for the triangle count, all three pairwise views.
+- `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
 - `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
 """
 
@@ -21,7 +22,9 @@ from ivme.plan.changes import followed_result, followed_trees
 from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
 from ivme.plan.leaves import Leaves, leaves_of
 from ivme.plan.order_search import OrderChoice, best_order
+from ivme.plan.options import Options
 from ivme.plan.plan import Plan, costs
+from ivme.plan.skew import skew
 from ivme.plan.tree_blueprint import tree_blueprint
 from ivme.plan.variable_order import VariableOrder, order_of
 from ivme.plan.view_tree import ViewNode, view_trees
@@ -57,23 +60,24 @@ def recursive(query: Query) -> Plan:
     return _delta_plan("recursive", query, recursive_blueprint)
 
 
-STRATEGIES: Mapping[str, Callable[[Query], Plan]] = {
-    "view-tree": view_tree,
-    "factorised": factorised,
-    "classical": classical,
-    "recursive": recursive,
-    "recompute": recompute,
+STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
+    "view-tree": lambda query, _: view_tree(query),
+    "skew": skew,
+    "factorised": lambda query, _: factorised(query),
+    "classical": lambda query, _: classical(query),
+    "recursive": lambda query, _: recursive(query),
+    "recompute": lambda query, _: recompute(query),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
 
 
-def plan_with(strategy: str, query: Query) -> Plan:
-    """The plan of a strategy by its name."""
+def plan_with(strategy: str, query: Query, options: Options | None = None) -> Plan:
+    """The plan of a strategy by its name; PlanError if the strategy has none for the query."""
     if strategy not in STRATEGIES:
         raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
     if any(atom.closure for atom in query.atoms):
         raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
-    return STRATEGIES[strategy](query)
+    return STRATEGIES[strategy](query, Options() if options is None else options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,15 @@ def is_canonical(order: VariableOrder, hypergraph: Hypergraph) -> bool:
 
 
 def acc_top(order: VariableOrder, cqap: Cqap) -> VariableOrder:
-    """ACC-TOP: an access-top order of least widths from a canonical one (003, Figure 5.1, Proposition 5.4).
+    """ACC-TOP: an access-top order of least widths from a canonical one (003, Figure 5.1, Proposition 5.4)."""
+    parents: dict[str, str | None] = {}
+    for root in order.roots:
+        parents.update(acc_top_parents(root, cqap, None))
+    return order_of(cqap, parents)
+
+
+def acc_top_parents(node: OrderNode, cqap: Cqap, above: str | None) -> dict[str, str | None]:
+    """ACC-TOP of one subtree, to be placed under a variable.
 
     Each variable, from the top, pulls the variables of lower tiers out of its subtree and puts them above itself
     as a chain, lower tiers first.
@@ -217,6 +225,5 @@ def acc_top(order: VariableOrder, cqap: Cqap) -> VariableOrder:
         for child in node.children:
             place(child, above, pulled)
 
-    for root in order.roots:
-        place(root, None, frozenset())
-    return order_of(cqap, parents)
+    place(node, above, frozenset())
+    return parents
