@@ -224,7 +224,8 @@ def test_a_single_row_notes_what_a_batch_of_one_does(batches: list[Update]) -> N
 def test_nothing_is_noted_without_bounds(backend: Any) -> None:
     insert(backend, "Heavy", (1, 1))
     insert(backend, "R", (0, 0, 0), (0, 0, 1), (0, 0, 2))
-    apply(backend, "R", {(1, 1, 0): 0})
+    insert(backend, "R", (1, 1, 0))
+    apply(backend, "R", {(1, 1, 0): -1})
     assert ([], []) == keys(backend.noted("P"))
 
 
@@ -239,7 +240,7 @@ def test_noted_keys_outlive_a_commit_and_are_taken_once(backend: Any) -> None:
 
 
 def test_a_batch_that_fails_notes_nothing(backend: Any) -> None:
-    """The watch is done when the last step finds a row that was not there to be deleted."""
+    """The watch is done when the last step finds a row that is there already. Without an upper bound any note shows."""
     backend.set_bounds("P", 1, 1)
     failing = [*steps("R"), ir.Rename("e", "d", ("A", "B", "C")), ir.Add("e", "U", "unique")]
     backend.set_trigger("R", failing, [])
