@@ -32,6 +32,7 @@ Step: TypeAlias = tuple[Any, ...]
 - ("filter", target, origin, map, columns, present)
 - ("add", origin, map, check): "present" refuses counts below zero and "unique" all but 0 and 1, with `BrokenCheck`
 - ("emit", origin): `run` returns the delta
+- ("watch", origin, partition, columns of the key, leaf): notes the keys that have to change sides
 """
 
 class PayloadOverflow(OverflowError): ...  # noqa: N818
@@ -79,6 +80,18 @@ class Kernel:
     def size(self, map: int) -> int: ...
     def add_trigger(self, registers: int, slots: Sequence[str], steps: list[Step]) -> int: ...
     def drop_trigger(self, trigger: int) -> None: ...
+    def add_partition(self, heavy: int, degrees: Sequence[Sequence[tuple[int, Sequence[int], Sequence[int]]]]) -> int:
+        """The parts of each leaf: (map, key columns, value columns) as in `add_index`; values may be empty, and a key
+        that is all of the map then counts 1 if it is there."""
+    def drop_partition(self, partition: int) -> None: ...
+    def set_bounds(self, partition: int, lower: int, upper: int) -> None:
+        """A light key rises at a degree >= upper in some leaf; a heavy one falls at degrees < lower in all."""
+    def take_noted(self, partition: int) -> tuple[list[Codes], list[Codes]]:
+        """The keys noted as rising and as falling that still are, by column; none is noted afterwards.
+
+        A transaction that is rolled back takes back what it noted and what it took."""
+    def census(self, partition: int, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        """The light keys with a degree >= threshold in some leaf, and the heavy keys that have it in none."""
     def add_reader(
         self,
         inputs: int,
@@ -118,6 +131,9 @@ class Kernel:
         """Raises if an index does not say what its map says."""
     @property
     def operations(self) -> int: ...
+    @property
+    def scans(self) -> int:
+        """How often a step read a whole map, or a census all keys."""
 
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""

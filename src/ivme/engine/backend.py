@@ -35,12 +35,16 @@ def listed(block: Block) -> Listed:
 
 @dataclass(frozen=True, slots=True)
 class EmittedDelta:
-    """A part of the change of a view's result, over the variables of `schema`."""
+    """A part of the change of a view's result, over the variables of `schema`; `slots` as in a block.
+
+    `slots` is empty for a delta whose payloads are plain counts.
+    """
 
     view: str
     schema: tuple[str, ...]
     columns: list[Codes]
     counts: Codes
+    slots: list[Any]
 
 
 class Cursor(Protocol):
@@ -65,12 +69,36 @@ class Backend(Protocol):
 
     def clear_map(self, name: str) -> None: ...
     def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
-        """Compiles steps under a name, in place of what was there; the feeds that it wants, by relation."""
+        """Compiles steps under a name, in place of what was there; the feeds that it wants, by relation.
+
+        The partitions that its steps watch are set before.
+        """
 
     def drop_trigger(self, name: str) -> None: ...
     def set_reader(self, name: str, enumeration: ir.Enumeration) -> None: ...
     def drop_reader(self, name: str) -> None: ...
-    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]: ...
+    def set_partition(self, partition: ir.Partition) -> None:
+        """Makes a partition of maps that are there, in place of what was there; nothing is noted without bounds."""
+
+    def drop_partition(self, name: str) -> None:
+        """Forgets a partition, if it is there: after the triggers that watch it, and before its maps."""
+
+    def set_bounds(self, name: str, lower: int, upper: int) -> None:
+        """From here on light keys rise at degrees >= upper and heavy ones fall at degrees < lower. A rollback does not
+        take it back."""
+
+    def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
+        """Takes the keys noted as rising and as falling, by column, but for those that no longer are."""
+
+    def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        """The light keys with a degree >= threshold in some leaf, and the heavy ones that have it in none; O(N)."""
+
+    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]:
+        """Runs a trigger, as part of the open transaction or as one of its own; what it emits.
+
+        Steps that add to no map leave all cursors as they are.
+        """
+
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
@@ -89,6 +117,9 @@ class Backend(Protocol):
     def memory_bytes(self) -> int: ...
     @property
     def operations(self) -> int: ...
+    @property
+    def scans(self) -> int:
+        """How often a step read a whole map, or a census all keys: triggers never do."""
 
 
 class NativeBackend:
@@ -109,6 +140,7 @@ class NativeBackend:
         self._indexes: dict[str, set[tuple[str, ir.Index]]] = {}
         self._triggers: dict[str, tuple[int, list[str], list[tuple[str, tuple[str, ...]]]]] = {}
         self._readers: dict[str, int] = {}
+        self._partitions: dict[str, int] = {}
         self._dropped: list[int] = []
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
@@ -151,7 +183,7 @@ class NativeBackend:
         from ivme.engine.lower import LoweredSteps
 
         self.drop_trigger(name)
-        lowered = LoweredSteps(self._maps, slots)
+        lowered = LoweredSteps(self._maps, slots, partitions=self._partitions)
         number = lowered.compile(self.kernel, steps)
         self._triggers[name] = (number, list(lowered.feeds), lowered.emits)
         return lowered.feeds
@@ -170,11 +202,31 @@ class NativeBackend:
         if name in self._readers:
             self.kernel.drop_reader(self._readers.pop(name))
 
+    def set_partition(self, partition: ir.Partition) -> None:
+        from ivme.engine.lower import lower_partition
+
+        self.drop_partition(partition.name)
+        self._partitions[partition.name] = lower_partition(partition, self.kernel, self._maps)
+
+    def drop_partition(self, name: str) -> None:
+        if name in self._partitions:
+            self.kernel.drop_partition(self._partitions[name])
+            del self._partitions[name]
+
+    def set_bounds(self, name: str, lower: int, upper: int) -> None:
+        self.kernel.set_bounds(self._partitions[name], lower, upper)
+
+    def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
+        return self.kernel.take_noted(self._partitions[name])
+
+    def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        return self.kernel.census(self._partitions[name], threshold)
+
     def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]:
         number, relations, emits = self._triggers[name]
         emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
         pairs = zip(emits, emitted, strict=True)
-        return [EmittedDelta(view, schema, columns, counts) for (view, schema), (columns, counts, _) in pairs]
+        return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
 
     def number(self, name: str) -> int:
         """The kernel's number of a trigger, for `run_one`."""
@@ -207,6 +259,10 @@ class NativeBackend:
     @property
     def operations(self) -> int:
         return self.kernel.operations
+
+    @property
+    def scans(self) -> int:
+        return self.kernel.scans
 
 
 def _native_order(domain: Any) -> Any:

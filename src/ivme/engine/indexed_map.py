@@ -7,7 +7,7 @@ whose dead entries are dropped when they surface.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -28,9 +28,10 @@ class CheckError(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts elementary operations."""
+    """Counts elementary operations, and scans of whole maps or of all keys of a partition."""
 
     operations: int = 0
+    scans: int = 0
 
 
 Journal = list[tuple["IndexedMap", Row, Payload | None]]
@@ -154,7 +155,22 @@ class IndexedMap:
         self.tally.operations += 1
         if self._is_whole(index):
             return len(self._entries)
+        if self._is_look_up(index):
+            return int(tuple(value for _, value in sorted(zip(index.key, key, strict=True))) in self._entries)
         return len(self._indexes[index].get(key, ()))
+
+    def groups(self, index: Index) -> Iterator[tuple[Row, int]]:
+        """All keys with the number of their matches, with constant delay."""
+        sizes: Iterable[tuple[Row, int]] = ((key, len(group)) for key, group in self._indexes.get(index, {}).items())
+        if self._is_look_up(index):
+            sizes = ((_pick(row, index.key), 1) for row in self._entries)
+        for size in sizes:
+            self.tally.operations += 1
+            yield size
+
+    def counts(self, index: Index) -> bool:
+        """Whether this map can tell the matches of a key: by this index, or because the key is a whole tuple."""
+        return index in self._indexes or self._is_look_up(index)
 
     def matches(self, index: Index, key: Row) -> Iterable[Row]:
         """The values that go with a key, with constant delay."""
@@ -169,6 +185,9 @@ class IndexedMap:
 
     def _is_whole(self, index: Index) -> bool:
         return not index.key and len(index.values) == len(self.declared.schema)
+
+    def _is_look_up(self, index: Index) -> bool:
+        return not index.values and sorted(index.key) == list(range(len(self.declared.schema)))
 
     def extreme(self, index: Index, key: Row, function: str) -> Any:
         """MIN, MAX (of values that are not NULL) or COUNT DISTINCT of a group."""

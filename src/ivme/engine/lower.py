@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ class Lowered:
     """
 
     maps: dict[str, int] = field(default_factory=dict)
+    partitions: dict[str, int] = field(default_factory=dict)
     triggers: dict[str, int] = field(default_factory=dict)
     feeds: dict[str, Feed] = field(default_factory=dict)
     build_feeds: dict[str, Feed] = field(default_factory=dict)
@@ -35,20 +36,22 @@ class Lowered:
 def lower(
     program: ir.Program, kernel: Kernel, slots: Sequence[str], codes: ValueCodes, emit: Collection[str] = ()
 ) -> Lowered:
-    """Declares the maps, compiles the triggers, the build and the enumeration.
+    """Declares the maps and partitions, compiles the triggers, the build and the enumeration.
 
     The changes of the maps named by `emit` come back from each run.
     """
     lowered = Lowered()
     for declared in program.maps:
         lowered.maps[declared.name] = _declare(declared, kernel, slots, codes)
+    for partition in program.partitions:
+        lowered.partitions[partition.name] = lower_partition(partition, kernel, lowered.maps)
     for trigger in program.triggers:
-        steps = LoweredSteps(lowered.maps, slots, codes, emit)
+        steps = LoweredSteps(lowered.maps, slots, codes, emit, lowered.partitions)
         lowered.triggers[trigger.relation] = steps.compile(kernel, trigger.steps)
         lowered.emits[trigger.relation] = steps.emitted
         # A trigger whose loads nobody uses still takes its relation's rows.
         lowered.feeds[trigger.relation] = steps.feeds.get(trigger.relation, Feed(()))
-    steps = LoweredSteps(lowered.maps, slots, codes)
+    steps = LoweredSteps(lowered.maps, slots, codes, partitions=lowered.partitions)
     lowered.build = steps.compile(kernel, program.build)
     lowered.build_feeds = steps.feeds
     lowered.reader = lower_reader(program.enumeration, kernel, lowered.maps)
@@ -77,12 +80,14 @@ class LoweredSteps:
         slots: Sequence[str],
         codes: ValueCodes | None = None,
         emit: Collection[str] = (),
+        partitions: Mapping[str, int] | None = None,
     ) -> None:
         self.feeds: dict[str, Feed] = {}
         self.emits: list[tuple[str, tuple[str, ...]]] = []
         self.emitted: list[str] = []
         self._emit = emit
         self._maps = maps
+        self._partitions = partitions or {}
         self._slots = slots
         self._codes = codes
         self._registers: dict[str, int] = {}
@@ -97,19 +102,21 @@ class LoweredSteps:
             if isinstance(step, ir.Rename):
                 self._registers[step.target] = self._registers[step.origin]
             else:
-                if not isinstance(step, ir.Add | ir.Emit):
+                if not isinstance(step, ir.Add | ir.Emit | ir.Watch):
                     self._registers[step.target] = self._count
                     self._count += 1
                 lowered.append(self._step(step))
             if isinstance(step, ir.Add) and step.map in self._emit:
                 self.emitted.append(step.map)
                 lowered.append(("emit", self._registers[step.origin]))
-            if not isinstance(step, ir.Add | ir.Emit):
+            if not isinstance(step, ir.Add | ir.Emit | ir.Watch):
                 needed = self._needed.get(step.target)
                 self._schemas[step.target] = tuple(v for v in step.schema if needed is None or v in needed)
         return kernel.add_trigger(self._count, self._slots, lowered)
 
-    def _step(self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add | ir.Emit) -> Step:
+    def _step(
+        self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add | ir.Emit | ir.Watch
+    ) -> Step:
         number = self._registers
         match step:
             case ir.Load(target, source):
@@ -135,6 +142,9 @@ class LoweredSteps:
             case ir.Emit(origin, view):
                 self.emits.append((view, self._schemas[origin]))
                 return ("emit", number[origin])
+            case ir.Watch(origin, partition, key, leaf):
+                columns = _positions(key, self._schemas[origin])
+                return ("watch", number[origin], self._partitions[partition], columns, leaf)
 
     def _read(self, read: ir.Read, schema: tuple[str, ...]) -> ReadSpec:
         columns = [-1 if variable is None else schema.index(variable) for variable in read.variables]
@@ -154,6 +164,11 @@ def _projected(steps: Sequence[ir.Step]) -> dict[str, frozenset[str]]:
         elif not isinstance(step, ir.Load | ir.Scan):
             loads.discard(step.origin)
     return {target: kept for target, kept in needed.items() if target in loads}
+
+
+def lower_partition(partition: ir.Partition, kernel: Kernel, maps: Mapping[str, int]) -> int:
+    degrees = [[(maps[name], index.key, index.values) for name, index in degree.parts] for degree in partition.degrees]
+    return kernel.add_partition(maps[partition.heavy], degrees)
 
 
 def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) -> int:

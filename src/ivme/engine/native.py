@@ -60,6 +60,11 @@ class NativeKernel:
         """
         return self.kernel.operations
 
+    @property
+    def scans(self) -> int:
+        """How often a step read a whole map, or a census all keys of a partition."""
+        return self.kernel.scans
+
     def map(self, name: str) -> NativeMap:
         return NativeMap(self, self._lowered.maps[name], self.program.map(name).sums)
 

@@ -15,6 +15,7 @@ from ivme.engine.enumerate import enumerate_items
 from ivme.engine.indexed_map import IndexedMap, Journal, Tally
 from ivme.engine.kernel import Changes, Row
 from ivme.engine.load import load
+from ivme.engine.pure_partition import Noted, PurePartition
 from ivme.plan import program as ir
 
 Delta = dict[Row, Payload]
@@ -30,8 +31,10 @@ class PureKernel:
     def __init__(self, null: Any = None) -> None:
         self.tally = Tally()
         self.maps: dict[str, IndexedMap] = {}
+        self.partitions: dict[str, PurePartition] = {}
         self._null = null
         self._journal: Journal | None = None
+        self._noted: dict[str, Noted] = {}
 
     def install(self, maps: Iterable[ir.Map], sort_keys: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         """Adds maps that are not there yet, and indexes to those that are.
@@ -43,6 +46,15 @@ class PureKernel:
                 self.maps[declared.name].extend(declared)
             else:
                 self.maps[declared.name] = IndexedMap(declared, self.tally, sort_keys, self._null)
+
+    def set_partition(self, declared: ir.Partition) -> None:
+        """Starts to watch a partition whose maps are there; without bounds yet."""
+        self.partitions[declared.name] = PurePartition(declared, self.maps)
+
+    def census(self, name: str, threshold: int) -> Noted:
+        """All keys of a partition that are on the wrong side of the threshold; counts as a scan."""
+        self.tally.scans += 1
+        return self.partitions[name].census(threshold)
 
     @property
     def in_transaction(self) -> bool:
@@ -56,14 +68,17 @@ class PureKernel:
     def begin(self) -> None:
         """From here on `rollback` undoes everything."""
         self._journal = []
+        self._noted = {name: partition.noted() for name, partition in self.partitions.items()}
 
     def commit(self) -> None:
         self._journal = None
 
     def rollback(self) -> None:
-        """Puts every entry back as it was at `begin`."""
+        """Puts every entry back as it was at `begin`, and every noted key."""
         for stored, key, old in reversed(self._journal or []):
             stored.put(key, old)
+        for name, partition in self.partitions.items() if self.in_transaction else ():
+            partition.restore(self._noted.get(name, ([], [])))
         self._journal = None
 
     def execute(self, steps: Iterable[ir.Step], loaded: Callable[[ir.Source], Delta]) -> Emitted:
@@ -76,6 +91,9 @@ class PureKernel:
                 self.maps[step.map].add_all(deltas[step.origin], self._journal, step.check)
             elif isinstance(step, ir.Emit):
                 emitted.setdefault(step.view, []).append((schemas[step.origin], deltas[step.origin]))
+            elif isinstance(step, ir.Watch):
+                keys = map(picker(schemas[step.origin], step.key), deltas[step.origin])
+                self.partitions[step.partition].watch(keys, step.leaf)
             else:
                 deltas[step.target] = self._delta(step, loaded, deltas, schemas)
                 schemas[step.target] = step.schema
@@ -92,6 +110,7 @@ class PureKernel:
             case ir.Load(_, source):
                 return loaded(source)
             case ir.Scan(_, name, _, indicator):
+                self.tally.scans += 1
                 entries = self.maps[name].items()
                 return {key: 1 for key, _ in entries} if indicator else dict(entries)
             case ir.Rename(_, origin, _):
@@ -163,6 +182,8 @@ class Interpreter:
         self._ring = ring
         self.kernel = PureKernel()
         self.kernel.install(program.maps)
+        for partition in program.partitions:
+            self.kernel.set_partition(partition)
         self._derived = [m for m in self.kernel.maps.values() if m.declared.role not in ("leaf", "support")]
         self._stale = program.lazy
 
@@ -170,6 +191,11 @@ class Interpreter:
     def operations(self) -> int:
         """How many elementary operations have been done so far."""
         return self.kernel.tally.operations
+
+    @property
+    def scans(self) -> int:
+        """How often a step read a whole map, or a census all keys of a partition."""
+        return self.kernel.tally.scans
 
     def map(self, name: str) -> IndexedMap:
         return self.kernel.maps[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -17,9 +17,15 @@ from ivme.engine.enumerate import enumerate_items
 from ivme.engine.feed import Feed
 from ivme.engine.indexed_map import CheckError
 from ivme.engine.pure import Delta, Emitted, PureKernel
+from ivme.engine.pure_partition import Noted
 from ivme.plan import program as ir
 
 Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
+
+_Types = tuple[str, ...]
+"""The types of a payload's sums, none for a plain count."""
+
+_EmittedTypes = dict[str, list[_Types]]
 
 
 class PureStale(Exception):  # noqa: N818
@@ -40,9 +46,9 @@ class PureBackend:
     def __init__(self) -> None:
         self.kernel = PureKernel(NULL_CODE)
         self.versions: Counter[str] = Counter()
-        self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[str, Feed], dict[ir.Source, Any]]] = {}
+        self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[ir.Source, Any], _EmittedTypes]] = {}
         self._readers: dict[str, ir.Enumeration] = {}
-        self._slots: dict[str, tuple[str, ...]] = {}
+        self._slots: dict[str, _Types] = {}
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
@@ -64,7 +70,7 @@ class PureBackend:
             if isinstance(step, ir.Load):
                 feed = feeds.setdefault(step.source.atom.relation, Feed(step.source.row))
                 loads[step.source] = feed.load(0, 0, step.source, slots, None)
-        self._triggers[name] = (tuple(steps), feeds, loads)
+        self._triggers[name] = (tuple(steps), loads, _emitted_slots(steps, tuple(slots), self._slots))
         return feeds
 
     def drop_trigger(self, name: str) -> None:
@@ -76,8 +82,24 @@ class PureBackend:
     def drop_reader(self, name: str) -> None:
         self._readers.pop(name, None)
 
+    def set_partition(self, partition: ir.Partition) -> None:
+        self.kernel.set_partition(partition)
+
+    def drop_partition(self, name: str) -> None:
+        self.kernel.partitions.pop(name, None)
+
+    def set_bounds(self, name: str, lower: int, upper: int) -> None:
+        self.kernel.partitions[name].set_bounds(lower, upper)
+
+    def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
+        partition = self.kernel.partitions[name]
+        return _by_column(partition.take(), partition.arity)
+
+    def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
+
     def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
-        steps, _, loads = self._triggers[name]
+        steps, loads, slots = self._triggers[name]
 
         def loaded(source: ir.Source) -> Delta:
             columns, weights = inputs[source.atom.relation]
@@ -95,9 +117,9 @@ class PureBackend:
                 raise
             self.commit()
         return [
-            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta))
+            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types))
             for view, deltas in emitted.items()
-            for schema, delta in deltas
+            for (schema, delta), types in zip(deltas, slots[view], strict=True)
         ]
 
     def _execute(self, steps: Sequence[ir.Step], loaded: Callable[[ir.Source], Delta]) -> Emitted:
@@ -167,6 +189,10 @@ class PureBackend:
     def operations(self) -> int:
         return self.kernel.tally.operations
 
+    @property
+    def scans(self) -> int:
+        return self.kernel.tally.scans
+
 
 class PureCursor:
     """An enumeration under way; it notices when the data changes."""
@@ -203,11 +229,14 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
 def _slot(values: list[Any]) -> Any:
     """A slot's values; whole numbers beyond 64 bits as two words each, low first."""
     if any(isinstance(value, WideSum) for value in values):
-        words = [(int(value) & (2**64 - 1), int(value) >> 64) for value in values]
-        return np.array([(low - 2**64 if low >= 2**63 else low, high) for low, high in words], dtype=np.int64).reshape(
-            -1, 2
-        )
+        return np.array(_words(values), dtype=np.int64).reshape(-1, 2)
     return np.array(values)
+
+
+def _words(values: Iterable[int]) -> list[tuple[int, int]]:
+    """The low and high words of wide integers, both signed."""
+    words = [(int(value) & (2**64 - 1), int(value) >> 64) for value in values]
+    return [(low - 2**64 if low >= 2**63 else low, high) for low, high in words]
 
 
 class WideSum(int):
@@ -258,6 +287,48 @@ def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
     if kind == "wide":
         return WideSum((lists[column + 1][i] << 64) | (code & (2**64 - 1)))
     return code
+
+
+def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _Types]) -> _EmittedTypes:
+    """For each view and its emitted deltas in order, the types of the sums that their payloads carry."""
+    carried: dict[str, _Types] = {}
+    emitted: _EmittedTypes = {}
+    for step in steps:
+        match step:
+            case ir.Load(target, source):
+                carried[target] = slots if source.lifts else ()
+            case ir.Scan(target, name, _, indicator):
+                carried[target] = () if indicator else maps[name]
+            case ir.Join(target, origin, reads, _, _):
+                factors = [carried[origin], *(maps[read.map] for read in reads if read.payload)]
+                carried[target] = max(factors, key=len)
+            case ir.Rename() | ir.Project() | ir.Filter():
+                carried[step.target] = carried[step.origin]
+            case ir.Exists(target):
+                carried[target] = ()
+            case ir.Emit(origin, view):
+                emitted.setdefault(view, []).append(carried[origin])
+    return emitted
+
+
+def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
+    """The sums of a delta by slot, as the compiled kernel gives them."""
+    slots: list[Any] = []
+    for i, type_ in enumerate(types, 1):
+        values = [payload[i] if isinstance(payload, tuple) else 0 for payload in delta.values()]
+        try:
+            if type_ == "i128":
+                slots.append(np.array(_words(values), np.int64).reshape(-1, 2))
+            else:
+                slots.append(np.array(values, np.int64 if type_ == "i64" else np.float64))
+        except OverflowError:
+            raise PureOverflow(f"a sum does not fit {type_}") from None
+    return slots
+
+
+def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:
+    rising, falling = (_columns(dict.fromkeys(side), width) for side in keys)
+    return rising, falling
 
 
 def _columns(delta: Mapping[Any, Any], width: int) -> list[Codes]:

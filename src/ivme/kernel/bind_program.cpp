@@ -174,6 +174,9 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
             builder.add(field<unsigned>(step, 1), &kernel.map(field<size_t>(step, 2)), check);
         } else if (name == "emit") {
             builder.emit(field<unsigned>(step, 1));
+        } else if (name == "watch") {
+            builder.watch(field<unsigned>(step, 1), &kernel.partition(field<size_t>(step, 2)), field<Numbers>(step, 3),
+                          field<unsigned>(step, 4));
         } else {
             throw std::invalid_argument("there is no step " + name);
         }

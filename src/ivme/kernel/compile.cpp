@@ -183,6 +183,16 @@ void TriggerBuilder::emit(unsigned from) {
     trigger_->steps.push_back(EmitStep{from});
 }
 
+void TriggerBuilder::watch(unsigned from, Partition* partition, std::vector<unsigned> columns, unsigned leaf) {
+    const Delta& source = origin(from);
+    require(columns.size() == partition->arity(), "a watch gives a value to every column of the key");
+    for (unsigned column : columns) require(column < source.columns.size(), "a watch reads a column that is not there");
+    require(leaf < partition->degrees.size(), "a watch names a leaf that its partition does not have");
+    auto& watched = trigger_->partitions;
+    if (std::find(watched.begin(), watched.end(), partition) == watched.end()) watched.push_back(partition);
+    trigger_->steps.push_back(WatchStep{from, partition, std::move(columns), leaf});
+}
+
 // A join whose only reader is a sum hands its rows on chunk by chunk.
 void TriggerBuilder::fuse() {
     auto& steps = trigger_->steps;

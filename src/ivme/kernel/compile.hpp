@@ -31,6 +31,7 @@ public:
     void filter(unsigned target, unsigned origin, Map* map, std::vector<unsigned> columns, bool present);
     void add(unsigned origin, Map* map, Check check);
     void emit(unsigned origin);
+    void watch(unsigned origin, Partition* partition, std::vector<unsigned> columns, unsigned leaf);
     std::unique_ptr<Trigger> finish();
 
 private:

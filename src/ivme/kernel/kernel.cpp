@@ -209,6 +209,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("operations", [](Kernel& k) {
             return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });
+    bind_partition(kernel);
     bind_reading(m, kernel);
 }
 

@@ -42,20 +42,44 @@ public:
     }
 
     void drop_map(size_t id) {
-        if (map(id).users) throw std::invalid_argument("a trigger, a reader or an open cursor still uses the map");
+        if (map(id).users) {
+            throw std::invalid_argument("a trigger, a partition, a reader or an open cursor still uses the map");
+        }
         if (in_transaction_) throw std::invalid_argument("a map cannot be dropped within a transaction");
         maps_[id].reset();
     }
 
     size_t add_trigger(std::unique_ptr<Trigger> trigger) {
         for (Map* map : trigger->maps) ++map->users;
+        for (Partition* partition : trigger->partitions) ++partition->users;
         triggers_.push_back(std::move(trigger));
         return triggers_.size() - 1;
     }
 
     void drop_trigger(size_t id) {
         for (Map* map : trigger(id).maps) --map->users;
+        for (Partition* partition : trigger(id).partitions) --partition->users;
         triggers_[id].reset();
+    }
+
+    Partition& partition(size_t id) {
+        if (id >= partitions_.size() || !partitions_[id]) throw std::out_of_range("there is no such partition");
+        return *partitions_[id];
+    }
+    size_t add_partition(std::unique_ptr<Partition> partition) {
+        partitions_.push_back(std::move(partition));
+        return partitions_.size() - 1;
+    }
+    void drop_partition(size_t id) {
+        if (partition(id).users) throw std::invalid_argument("a trigger still watches the partition");
+        if (in_transaction_) throw std::invalid_argument("a partition cannot be dropped within a transaction");
+        partitions_[id].reset();
+    }
+    NotedKeys take_noted(size_t id) {
+        Partition& watched = partition(id);
+        NotedKeys taken(watched.arity());
+        undoably([&] { taken = machine.take_noted(watched, log_); });
+        return taken;
     }
 
     size_t add_reader(std::shared_ptr<Reader> reader) {
@@ -80,14 +104,10 @@ public:
     // the transaction is over.
     template <class Finish>
     void run(Trigger& trigger, const std::vector<Input>& inputs, Finish finish) {
-        try {
+        undoably([&] {
             machine.run(trigger, inputs, log_);
             finish();
-        } catch (...) {
-            roll_back();
-            throw;
-        }
-        if (!in_transaction_) log_.commit();
+        });
     }
 
     void begin() {
@@ -126,6 +146,7 @@ public:
     size_t bytes() const {
         size_t total = log_.bytes() + machine.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
+        for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
         for (const auto& trigger : triggers_) {
             if (!trigger) continue;
             for (const Delta& delta : trigger->registers) total += delta.bytes();
@@ -147,6 +168,17 @@ public:
     }
 
 private:
+    template <class Work>
+    void undoably(Work work) {
+        try {
+            work();
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+        if (!in_transaction_) log_.commit();
+    }
+
     bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
 
     template <class Lock>
@@ -164,6 +196,7 @@ private:
 
     Seed seed_;
     std::vector<std::unique_ptr<Map>> maps_;
+    std::vector<std::unique_ptr<Partition>> partitions_;
     std::vector<std::unique_ptr<Trigger>> triggers_;
     std::vector<std::shared_ptr<Reader>> readers_;
     std::vector<const Dictionary*> dictionaries_;

@@ -70,6 +70,7 @@ void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& l
                        [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
                        [&](const AddStep& s) { add(s, registers[s.origin], log); },
                        [](const EmitStep&) {},
+                       [&](const WatchStep& s) { watch(s, registers[s.origin], log); },
                    },
                    step);
     }
@@ -135,6 +136,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
 void Machine::scan(const ScanStep& step, Delta& target) {
     const Map& map = *step.map;
     operations += map.size();
+    ++scans;
     target.clear();
     target.reserve(map.size());
     for (uint32_t id = 0; id < map.high(); ++id) {

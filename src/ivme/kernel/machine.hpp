@@ -35,6 +35,7 @@ struct Trigger {
     std::vector<unsigned> emits;
     std::vector<unsigned> input_widths;
     std::vector<Map*> maps;
+    std::vector<Partition*> partitions;
 };
 
 class Machine {
@@ -44,6 +45,11 @@ public:
     // Changes maps and logs how to undo it; on an exception the log holds what was done.
     void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log);
 
+    // Takes the noted keys that still have to change sides, and forgets the others.
+    NotedKeys take_noted(Partition& partition, UndoLog& log);
+    // All light keys that reach the threshold in some leaf, and all heavy ones that do in none, by visiting every key.
+    NotedKeys census(const Partition& partition, uint64_t threshold);
+
     // Gives up buffers that one large batch left behind.
     void trim() noexcept {
         consolidator_.trim();
@@ -52,6 +58,7 @@ public:
     size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
 
     uint64_t operations = 0;
+    uint64_t scans = 0;  // of whole maps or, by a census, of all keys
     // Called now and then while a run is under way; throws to stop it.
     std::function<void()> poll = [] {};
 
@@ -64,6 +71,9 @@ private:
     void filter(const FilterStep& step, const Delta& origin, Delta& target);
     void add(const AddStep& step, const Delta& origin, UndoLog& log);
     void overlay(Trigger& trigger, Overlay& overlay);
+    void watch(const WatchStep& step, const Delta& origin, UndoLog& log);
+    bool rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf);
+    bool falls(const Partition& partition, const int64_t* key, uint32_t tag, unsigned first);
 
     void look_up(const JoinStep& step, Trigger& trigger);
     void extend(const JoinStep& step, Trigger& trigger);

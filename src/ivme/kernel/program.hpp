@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "map.hpp"
+#include "partition.hpp"
 
 namespace ivme {
 
@@ -88,6 +89,14 @@ struct EmitStep {
     unsigned origin;
 };
 
-using Step = std::variant<LoadStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep, EmitStep>;
+struct WatchStep {
+    unsigned origin;
+    Partition* partition;
+    std::vector<unsigned> columns;
+    unsigned leaf;
+};
+
+using Step = std::variant<LoadStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep, EmitStep,
+                          WatchStep>;
 
 }  // namespace ivme

@@ -174,3 +174,19 @@ def test_each_look_up_and_each_change_is_one_operation() -> None:
 def test_an_index_that_was_not_declared_is_not_there() -> None:
     with pytest.raises(KeyError):
         stored().size(PROJECTED, (1,))
+
+
+@given(DELTAS)
+def test_groups_are_the_keys_with_the_number_of_their_distinct_values(deltas: list[dict[Any, int]]) -> None:
+    """By an index of all columns, by one of fewer, and by a key that is the whole tuple, in another order."""
+    by_tuple = Index((2, 0, 1), ())
+    found = stored((FULL, PROJECTED))
+    for delta in deltas:
+        found.add_all(delta)
+    rows = [row for row, _ in found.items()]
+    assert Counter(a for a, _, _ in rows) == {key: n for (key,), n in found.groups(FULL)}
+    assert Counter(a for a, _ in {(a, x) for a, x, _ in rows}) == {key: n for (key,), n in found.groups(PROJECTED)}
+    assert {(b, a, x): 1 for a, x, b in rows} == dict(found.groups(by_tuple))
+    for a, x, b in [*rows, (9, 9, 9)]:
+        assert ((a, x, b) in rows) == found.size(by_tuple, (b, a, x))
+    assert [True, True, False] == [found.counts(index) for index in (FULL, by_tuple, KEYLESS)]

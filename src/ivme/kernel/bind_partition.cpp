@@ -1,0 +1,60 @@
+// Partitions from Python: `_kernel.pyi` says what goes in and out.
+#include "bind.hpp"
+
+namespace ivme {
+
+namespace {
+
+using Leaves = std::vector<std::vector<std::tuple<size_t, std::vector<unsigned>, std::vector<unsigned>>>>;
+
+nb::list arrays(Keys& keys) {
+    nb::list columns;
+    for (auto& column : keys.columns) columns.append(to_numpy(std::move(column), keys.n));
+    return columns;
+}
+
+template <class Work>
+auto alone(Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.writing();
+    return work();
+}
+
+size_t add_partition(Kernel& kernel, size_t heavy, const Leaves& given) {
+    return alone(kernel, [&] {
+        std::vector<std::vector<PartSpec>> leaves;
+        for (const auto& leaf : given) {
+            leaves.emplace_back();
+            for (const auto& [map, key, values] : leaf) leaves.back().push_back({&kernel.map(map), key, values});
+        }
+        return kernel.add_partition(std::make_unique<Partition>(&kernel.map(heavy), leaves));
+    });
+}
+
+nb::tuple shown(NotedKeys keys) { return nb::make_tuple(arrays(keys.rising), arrays(keys.falling)); }
+
+}  // namespace
+
+void bind_partition(nb::class_<Kernel>& kernel) {
+    kernel.def("add_partition", &add_partition)
+        .def("drop_partition", [](Kernel& k, size_t id) { alone(k, [&] { k.drop_partition(id); }); })
+        .def("set_bounds",
+             [](Kernel& k, size_t id, uint64_t lower, uint64_t upper) {
+                 alone(k, [&] {
+                     k.partition(id).lower = lower;
+                     k.partition(id).upper = upper;
+                 });
+             })
+        .def("take_noted", [](Kernel& k, size_t id) { return shown(alone(k, [&] { return k.take_noted(id); })); })
+        .def("census",
+             [](Kernel& k, size_t id, uint64_t threshold) {
+                 return shown(alone(k, [&] { return k.machine.census(k.partition(id), threshold); }));
+             })
+        .def_prop_ro("scans", [](Kernel& k) {
+            nb::gil_scoped_release release;
+            auto lock = k.reading();
+            return k.machine.scans;
+        });
+}
+
+}  // namespace ivme

@@ -1,0 +1,199 @@
+#include "partition.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "machine.hpp"
+
+namespace ivme {
+
+namespace {
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+bool are_all_columns(std::vector<unsigned> columns, unsigned arity) {
+    std::sort(columns.begin(), columns.end());
+    for (unsigned i = 0; i < columns.size(); ++i) {
+        if (columns[i] != i) return false;
+    }
+    return columns.size() == arity;
+}
+
+Part resolve(const PartSpec& spec) {
+    Part part;
+    part.target = spec.map;
+    part.places = spec.key;
+    if (spec.key.size() + spec.values.size() != spec.map->arity()) {
+        const Projection* projection = spec.map->projection(spec.key, spec.values);
+        require(projection, "a partition needs a projection that its map does not have");
+        part.target = projection->map.get();
+        for (unsigned i = 0; i < part.places.size(); ++i) part.places[i] = i;
+    }
+    if (spec.values.empty()) {
+        require(are_all_columns(part.places, part.target->arity()), "a degree's key names a column twice");
+        part.permuted = !std::is_sorted(part.places.begin(), part.places.end());
+    } else {
+        part.groups = part.target->index(part.places);
+        require(part.groups, "a partition needs an index that its map does not have");
+    }
+    return part;
+}
+
+// Writes down a change of the noted keys, so that it can be undone.
+void note(Map& noted, const int64_t* key, uint32_t tag, int64_t change, UndoLog& log) {
+    log.open(&noted, 1);
+    int64_t* undo = log.next();
+    noted.add(key, tag, &change, undo + noted.arity());
+    std::copy_n(key, noted.arity(), undo);
+    log.wrote(&noted);
+    log.close(&noted, 1);
+}
+
+// Visits every key of a part.
+template <class Visit>
+void each_key(const Part& part, Visit visit) {
+    if (part.groups) {
+        const GroupTable& groups = part.groups->groups();
+        groups.each([&](uint32_t group) { visit(groups.key(group)); });
+        return;
+    }
+    int64_t key[Map::MAX_ARITY];
+    for (uint32_t id = 0; id < part.target->high(); ++id) {
+        if (!part.target->alive(id)) continue;
+        for (unsigned i = 0; i < part.places.size(); ++i) key[i] = part.target->row(id)[part.places[i]];
+        visit(key);
+    }
+}
+
+}  // namespace
+
+uint64_t Part::count(const int64_t* key, uint32_t tag) const {
+    if (groups) return groups->size(groups->groups().find(key, tag));
+    if (!permuted) return target->find(key, tag) != NIL;
+    int64_t row[Map::MAX_ARITY];
+    for (unsigned i = 0; i < places.size(); ++i) row[places[i]] = key[i];
+    return target->find(row) != NIL;
+}
+
+void Part::prefetch(uint32_t tag) const {
+    if (groups) {
+        groups->groups().prefetch(tag);
+    } else if (!permuted) {
+        target->prefetch(tag);
+    }
+}
+
+Partition::Partition(Map* heavy, const std::vector<std::vector<PartSpec>>& leaves)
+    : heavy(heavy), maps{heavy}, rising(heavy->arity(), Layout(), heavy->seed()),
+      falling(heavy->arity(), Layout(), heavy->seed()) {
+    require(heavy->arity(), "a partition has a key of at least one column");
+    require(!leaves.empty(), "a partition has at least one leaf that counts");
+    for (const auto& leaf : leaves) {
+        degrees.emplace_back();
+        for (const PartSpec& spec : leaf) {
+            require(spec.key.size() == heavy->arity(), "a degree's key has the columns of the heavy keys");
+            degrees.back().parts.push_back(resolve(spec));
+            if (std::find(maps.begin(), maps.end(), spec.map) == maps.end()) maps.push_back(spec.map);
+        }
+    }
+    for (Map* map : maps) ++map->users;
+}
+
+Partition::~Partition() {
+    for (Map* map : maps) --map->users;
+}
+
+// A key counts one operation for the heavy map and one for each part of a leaf that is asked.
+void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
+    Partition& partition = *step.partition;
+    const Map& heavy = *partition.heavy;
+    operations += origin.n;
+    KeyColumns columns(origin, step.columns);
+    auto gather = [&](size_t row, int64_t* key) {
+        columns.gather(row, key);
+        uint32_t tag = heavy.tag(key);
+        for (const Part& part : partition.degrees[step.leaf].parts) part.prefetch(tag);
+    };
+    probe_keys(heavy, block_, origin.n, gather, [&](size_t, const int64_t* key, uint32_t tag) {
+        bool is_heavy = heavy.find(key, tag) != NIL;
+        Map& noted = is_heavy ? partition.falling : partition.rising;
+        bool moves = is_heavy ? falls(partition, key, tag, step.leaf) : rises(partition, key, tag, step.leaf);
+        if (moves && noted.find(key, tag) == NIL) note(noted, key, tag, 1, log);
+    });
+}
+
+bool Machine::rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf) {
+    operations += partition.degrees[leaf].parts.size();
+    return partition.degrees[leaf].of(key, tag) >= partition.upper;
+}
+
+bool Machine::falls(const Partition& partition, const int64_t* key, uint32_t tag, unsigned first) {
+    auto is_small = [&](const Degree& degree) {
+        operations += degree.parts.size();
+        return degree.of(key, tag) < partition.lower;
+    };
+    if (!is_small(partition.degrees[first])) return false;
+    for (unsigned leaf = 0; leaf < partition.degrees.size(); ++leaf) {
+        if (leaf != first && !is_small(partition.degrees[leaf])) return false;
+    }
+    return true;
+}
+
+NotedKeys Machine::take_noted(Partition& partition, UndoLog& log) {
+    NotedKeys taken(partition.arity());
+    const Map& heavy = *partition.heavy;
+    auto take = [&](Map& noted, bool was_heavy, Keys& keys, auto still) {
+        operations += noted.size();
+        for (uint32_t id = 0; id < noted.high(); ++id) {
+            if (!noted.alive(id)) continue;
+            int64_t key[Map::MAX_ARITY];
+            std::copy_n(noted.row(id), noted.arity(), key);
+            uint32_t tag = noted.tag(key);
+            if ((heavy.find(key, tag) != NIL) == was_heavy && still(key, tag)) keys.push(key);
+            note(noted, key, tag, -1, log);
+        }
+    };
+    take(partition.rising, false, taken.rising, [&](const int64_t* key, uint32_t tag) {
+        for (unsigned leaf = 0; leaf < partition.degrees.size(); ++leaf) {
+            if (rises(partition, key, tag, leaf)) return true;
+        }
+        return false;
+    });
+    take(partition.falling, true, taken.falling,
+         [&](const int64_t* key, uint32_t tag) { return falls(partition, key, tag, 0); });
+    return taken;
+}
+
+NotedKeys Machine::census(const Partition& partition, uint64_t threshold) {
+    ++scans;
+    NotedKeys found(partition.arity());
+    Map seen(partition.arity(), Layout(), partition.heavy->seed());
+    int64_t one = 1, old;
+    for (const Degree& degree : partition.degrees) {
+        for (const Part& part : degree.parts) {
+            each_key(part, [&](const int64_t* key) {
+                ++operations;
+                breathe();
+                uint32_t tag = partition.heavy->tag(key);
+                if (degree.of(key, tag) < threshold || partition.heavy->find(key, tag) != NIL) return;
+                if (seen.find(key, tag) != NIL) return;
+                seen.add(key, tag, &one, &old);
+                found.rising.push(key);
+            });
+        }
+    }
+    for (uint32_t id = 0; id < partition.heavy->high(); ++id) {
+        if (!partition.heavy->alive(id)) continue;
+        ++operations;
+        const int64_t* key = partition.heavy->row(id);
+        uint32_t tag = partition.heavy->tag(key);
+        bool small = true;
+        for (const Degree& degree : partition.degrees) small = small && degree.of(key, tag) < threshold;
+        if (small) found.falling.push(key);
+    }
+    return found;
+}
+
+}  // namespace ivme
