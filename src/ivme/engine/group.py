@@ -83,9 +83,7 @@ class Group:
             self._backend.drop_map(name)
         return before
 
-    def _split(
-        self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]
-    ) -> None:
+    def _split(self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]) -> None:
         """Declares the partitions and how keys move; what was there before goes on."""
         old = () if self.rebalancer is None else self.rebalancer.partitions
         for partition in old:

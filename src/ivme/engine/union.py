@@ -91,8 +91,10 @@ class UnionReader:
 
     def payloads(self, keys: Sequence[Tuple]) -> dict[Tuple, Payload]:
         """Count and sums of each tuple over inputs and outputs that is there, summed over the branches."""
+        if not keys:
+            return {}
         distinct = list(dict.fromkeys(keys))
-        width = len(distinct[0]) if distinct else 0
+        width = len(distinct[0])
         columns = [np.array([key[i] for key in distinct], dtype=np.int64) for i in range(width)]
         weights = np.ones(len(distinct), dtype=np.int64)
         total: dict[Tuple, Payload] = {}

@@ -57,7 +57,10 @@ def opened(cqap: Cqap, bound: frozenset[str]) -> Cqap:
 
 
 def branch_reading(
-    roots: tuple[ViewNode, ...], cqap: Cqap, sources: Mapping[str, Source], suffixes: Mapping[ViewNode, str],
+    roots: tuple[ViewNode, ...],
+    cqap: Cqap,
+    sources: Mapping[str, Source],
+    suffixes: Mapping[ViewNode, str],
     bound: frozenset[str],
     limits: list[list[Limit]],
 ) -> BranchReading:

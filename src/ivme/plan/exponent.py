@@ -53,7 +53,9 @@ class Piecewise:
     ends: tuple[Fraction, ...]
 
     def at(self, epsilon: Fraction) -> Fraction:
-        return next((p for p, end in zip(self.parts, self.ends, strict=True) if epsilon <= end), self.parts[-1]).at(epsilon)
+        return next((p for p, end in zip(self.parts, self.ends, strict=True) if epsilon <= end), self.parts[-1]).at(
+            epsilon
+        )
 
     def __str__(self) -> str:
         pieces = [f"{part} up to ε = {end}" for part, end in zip(self.parts, self.ends, strict=True)]

@@ -63,7 +63,9 @@ class LeafDeltas:
         self._renamed[name, schema], steps = self._keep(ir.Rename(self._register(), name, schema))
         return self._renamed[name, schema], steps
 
-    def _keep(self, step: ir.Load | ir.Project | ir.Exists | ir.Rename | ir.Filter | ir.Join) -> tuple[str, list[ir.Step]]:
+    def _keep(
+        self, step: ir.Load | ir.Project | ir.Exists | ir.Rename | ir.Filter | ir.Join
+    ) -> tuple[str, list[ir.Step]]:
         self._schema[step.target] = step.schema
         return step.target, [step]
 

@@ -32,7 +32,9 @@ def transfers(storage: Storage, held: Mapping[str, Leaf], split: Split, *, risin
     """What has to move when keys change sides: one transfer for each map and each column set that is a key in it."""
     found: dict[tuple[MapKey, tuple[int, ...]], Transfer] = {}
     sources = storage.catalog.sources
-    roles = sorted({(side.key, label) for label in held for side in sources[label].part if side.partition == split.name})
+    roles = sorted(
+        {(side.key, label) for label in held for side in sources[label].part if side.partition == split.name}
+    )
     for key, label in sorted(roles, key=lambda role: storage.positions(role[1], role[0])):
         side = ir.Side(split.name, key, heavy=not rising)
         if side in sources[label].part:
@@ -49,7 +51,9 @@ def _is_target(origin: ir.Source, other: ir.Source, side: ir.Side) -> bool:
     ) not in other.part:
         return False
     theirs = {(entry.partition, entry.key): entry.heavy for entry in other.part}
-    return all(theirs.get((entry.partition, entry.key), entry.heavy) == entry.heavy for entry in origin.part if entry != side)
+    return all(
+        theirs.get((entry.partition, entry.key), entry.heavy) == entry.heavy for entry in origin.part if entry != side
+    )
 
 
 class MovedDeltas(LeafDeltas):
@@ -86,9 +90,15 @@ class MovedDeltas(LeafDeltas):
         origin, key = self._transfer.origin, self._transfer.key
         rest = tuple(v for v in self._storage.variables(origin) if v not in key)
         read = self._storage.read(origin, key, rest)
-        return self._keep(ir.Join(self._register(), keys, (read,), (*key, *rest), self._storage.exponent(
-            self._storage.edges(origin), rest, key
-        )))
+        return self._keep(
+            ir.Join(
+                self._register(),
+                keys,
+                (read,),
+                (*key, *rest),
+                self._storage.exponent(self._storage.edges(origin), rest, key),
+            )
+        )
 
     def _route_held(self, origin: str, label: str, sides: tuple[ir.Side, ...]) -> tuple[str, list[ir.Step]]:
         found: list[ir.Step] = []
@@ -104,7 +114,13 @@ class MovedDeltas(LeafDeltas):
         if key in self._change:
             return
         name, origin = self._held[self._storage.source_key(node.label)]
-        columns = dict(zip(self._storage.positions(origin.label, self._storage.variables(origin)), self._storage.variables(origin), strict=True))
+        columns = dict(
+            zip(
+                self._storage.positions(origin.label, self._storage.variables(origin)),
+                self._storage.variables(origin),
+                strict=True,
+            )
+        )
         wanted = tuple(columns[i] for i in self._storage.positions(node.label, self._storage.variables(node)))
         if self._schema[name] != wanted:
             name, steps = self._keep(ir.Project(self._register(), name, wanted))

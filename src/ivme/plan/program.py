@@ -426,7 +426,10 @@ class Program:
         for trigger in self.triggers:
             lines += [f"on {trigger.relation}", *_indented(trigger.steps)]
         for move in self.moves:
-            lines += [f"when keys of {move.partition} turn {'heavy' if move.rising else 'light'}", *_indented(move.steps)]
+            lines += [
+                f"when keys of {move.partition} turn {'heavy' if move.rising else 'light'}",
+                *_indented(move.steps),
+            ]
         if self.fill:
             lines += ["fill", *_indented(self.fill)]
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]

@@ -54,13 +54,16 @@ def skew(query: Query, options: Options) -> Plan:
 
 
 def _check(query: Query) -> None:
-    if any(aggregate.function in ORDER_AGGREGATES and aggregate.variable not in query.free for aggregate in query.aggregates):
+    if any(
+        aggregate.function in ORDER_AGGREGATES and aggregate.variable not in query.free
+        for aggregate in query.aggregates
+    ):
         raise PlanError("strategy 'skew' keeps counts and sums; MIN, MAX and COUNT DISTINCT need another strategy")
 
 
 def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, SkewPlan]:
     """The best ε to plan with and the plan; then roles that do not help are left out."""
-    source = options.space == "source" or isinstance(options.epsilon, tuple) and options.epsilon_value is None
+    source = options.space == "source" or (isinstance(options.epsilon, tuple) and options.epsilon_value is None)
     roles = _source_roles(leaves) if source else variable_roles(leaves)
     if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         raise PlanError(f"strategy 'skew' splits counts of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
@@ -102,7 +105,9 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     )
     program = assemble(blueprint)
     measure = _Measure(made, blueprint)
-    even = len(set(epsilons.values())) <= 1 and options.epsilon_value is not None or not isinstance(options.epsilon, tuple)
+    even = (
+        (len(set(epsilons.values())) <= 1 and options.epsilon_value is not None) or not isinstance(options.epsilon, tuple)
+    )
     costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
     found = [_bound(cost, epsilons, even) for cost in costs]
     preprocessing, update, delay, space = found
@@ -130,7 +135,9 @@ def _epsilons(query: Query, made: SkewPlan, options: Options, best: Fraction) ->
     relations = {label.lower(): source.atom.relation.lower() for label, source in made.blueprint.leaves.sources}
     known = {atom.relation.lower() for atom in query.atoms}
     if unknown := sorted(set(given) - known):
-        raise PlanError(f"epsilon names {unknown[0]!r}, which the query does not read; it reads {', '.join(sorted(known))}")
+        raise PlanError(
+            f"epsilon names {unknown[0]!r}, which the query does not read; it reads {', '.join(sorted(known))}"
+        )
     found: dict[str, Fraction] = {}
     for role in made.roles:
         mine = {r for label, r in relations.items() for own in role.labels if label.split("[")[0] == own.lower()}

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import permutations
 
 from ivme.plan.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, View
@@ -47,7 +46,9 @@ class Upkeep:
 class CountSearch:
     """The search for one skew-aware query: `schemas` are the join variables of its parts."""
 
-    def __init__(self, schemas: Mapping[str, frozenset[str]], bounds: Mapping[str, Sequence[Limit]], goal: Fraction) -> None:
+    def __init__(
+        self, schemas: Mapping[str, frozenset[str]], bounds: Mapping[str, Sequence[Limit]], goal: Fraction
+    ) -> None:
         self._schemas = schemas
         self._bounds = bounds
         self._goal = goal

@@ -22,7 +22,18 @@ from ivme.plan.degree import degree_bound
 from ivme.plan.leaves import Leaves
 from ivme.plan.omega import Strategy
 from ivme.plan.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
-from ivme.plan.skew_trees import COMPARED, HALF, Branch, SkewPlan, Tree, limits, part_edges, skew_plan, strategy_tree, tree_branch
+from ivme.plan.skew_trees import (
+    COMPARED,
+    HALF,
+    Branch,
+    SkewPlan,
+    Tree,
+    limits,
+    part_edges,
+    skew_plan,
+    strategy_tree,
+    tree_branch,
+)
 from ivme.plan.variable_order import order_of
 from ivme.structure.hypergraph import Cqap, Hypergraph
 

@@ -21,8 +21,8 @@ from ivme.plan.blueprint import Blueprint, combine
 from ivme.plan.changes import followed_result, followed_trees
 from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
 from ivme.plan.leaves import Leaves, leaves_of
-from ivme.plan.order_search import OrderChoice, best_order
 from ivme.plan.options import Options
+from ivme.plan.order_search import OrderChoice, best_order
 from ivme.plan.plan import Plan, costs
 from ivme.plan.skew import skew
 from ivme.plan.tree_blueprint import tree_blueprint
