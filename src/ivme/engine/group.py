@@ -19,6 +19,7 @@ from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.program import Enumeration, Map, Move, Partition
+from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
 from ivme.query.types import Type
 
@@ -65,14 +66,14 @@ class Group:
         enumerations = {view: assembly.enumeration(view) for view in blueprints}
         for view in blueprints:
             assembly.build(view)  # declares the indexes that a build reads
-        moves, partitions, measured = assembly.moves(), assembly.partitions(), assembly.measured()
+        moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
         wanted = assembly.storage.declared()
         self._maps = {**self._maps, **wanted}
         for declared in assembly.storage.maps():
             self._backend.install((declared,), self.slots, self._orders(declared, assembly.catalog, types))
         self._split(moves, partitions, measured)
-        for relation, listed in steps.items():
-            feeds = self._backend.set_trigger(self.trigger(relation), listed, self.slots)
+        for relation, mine in steps.items():
+            feeds = self._backend.set_trigger(self.trigger(relation), mine, self.slots)
             self.feeds[relation] = feeds.get(relation, Feed(()))
         for view, enumeration in enumerations.items():
             self._set_reader(view, enumeration)
@@ -161,7 +162,7 @@ class Group:
             alone.trigger(relation)
         alone.enumeration(view)
         alone.build(view)
-        alone.partitions()
+        partitions_of(alone)
         return [name for name, _ in alone.storage.declared().values()]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:

@@ -1,10 +1,11 @@
 """Rebalancing: when keys of a view's partitions change sides (source 003, section 5.4.3; source 000, Figure 4).
 
-A threshold base M stands for the size N of the database, such that ⌊M/4⌋ <= N < M. The kernel notes the keys whose degree
-left the bounds of their side, 3/2·M^ε for light ones and 1/2·M^ε for heavy ones; *minor rebalancing* moves them. When N
-leaves its bounds, M is doubled or halved until it fits, and *major rebalancing* makes the partition strict again: a key is
-heavy if its degree is at least M^ε somewhere. A batch is taken in pieces of at most M^ε rows, with rebalancing in
-between, so that no degree is off by more than that while views are computed. None of this changes an answer.
+A threshold base M stands for the size N of the database, such that ⌊M/4⌋ <= N < M. The kernel notes the keys whose
+degree left the bounds of their side, 3/2·M^ε for light ones and 1/2·M^ε for heavy ones; *minor rebalancing* moves
+them. When N leaves its bounds, M is doubled or halved until it fits, and *major rebalancing* makes the partition
+strict again: a key is heavy if its degree is at least M^ε somewhere. A batch is taken in pieces of at most M^ε rows,
+with rebalancing in between, so that no degree is off by more than that while views are computed. None of this changes
+an answer.
 """
 
 from __future__ import annotations

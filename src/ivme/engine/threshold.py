@@ -15,7 +15,7 @@ def least_degree(factor: Fraction, size: int, epsilon: Fraction) -> int:
     >>> least_degree(Fraction(3, 2), 100, Fraction(1, 2)), least_degree(Fraction(1, 2), 101, Fraction(1, 2))
     (15, 6)
     """
-    guess = max(0, ceil(float(factor) * float(size) ** float(epsilon)))
+    guess: int = max(0, ceil(float(factor) * float(size) ** float(epsilon)))
     if epsilon.denominator > LARGEST_EXPONENT:
         return guess
     while guess > 0 and _reaches(guess - 1, factor, size, epsilon):
@@ -28,4 +28,4 @@ def least_degree(factor: Fraction, size: int, epsilon: Fraction) -> int:
 def _reaches(degree: int, factor: Fraction, size: int, epsilon: Fraction) -> bool:
     """Whether degree >= factor · size^(p/q), decided in integers."""
     p, q = epsilon.numerator, epsilon.denominator
-    return (degree * factor.denominator) ** q >= factor.numerator**q * size**p
+    return bool((degree * factor.denominator) ** q >= factor.numerator**q * size**p)

@@ -1,10 +1,10 @@
 """Rows of a view that come from several branches: found by loops, made distinct, and summed (source 003, section 5.3).
 
 Candidates are found block by block in one branch after the other; those that came before are skipped. What is left is
-probed in all branches at once, and the sum of the payloads is the row's (erratum 2). By the time the k-th row is found, at
-most k times as many candidates have been visited as there are contexts for a row: the sum of the sizes of overlapping sets
-is at most their number times the size of their union. So the delay is that of union and hop view iterators, paid in
-advance rather than evenly, and the memory that of the skip pointers.
+probed in all branches at once, and the sum of the payloads is the row's (erratum 2). By the time the k-th row is
+found, at most k times as many candidates have been visited as there are contexts for a row: the sum of the sizes of
+overlapping sets is at most their number times the size of their union. So the delay is that of union and hop view
+iterators, paid in advance rather than evenly, and the memory that of the skip pointers.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from ivme.plan.blueprint import (
     Reading,
     Reference,
     Rule,
-    Split,
     View,
     referred,
 )
@@ -31,8 +30,9 @@ from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.join import Extension, extensions
 from ivme.plan.leaf_deltas import LeafDeltas
 from ivme.plan.leaves import Leaves
-from ivme.plan.moves import MovedDeltas, Transfer, pseudo_source, transfers
+from ivme.plan.moves import pseudo_source
 from ivme.plan.prune import without_dead_steps
+from ivme.plan.rebalancing import measured_by, moves_of, partitions_of, watches
 from ivme.plan.storage import Existing, MapKey, Storage
 from ivme.structure.hypergraph import Edge
 
@@ -44,11 +44,10 @@ def assemble(blueprint: Blueprint) -> ir.Program:
     fill = () if blueprint.lazy else assembly.fill(frozenset())
     build = assembly.build("")
     enumeration = assembly.enumeration("")
-    moves, partitions = assembly.moves(), assembly.partitions()
+    moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
     maps = assembly.storage.maps()
     if not partitions:
         fill, build = (), fill + build
-    measured = assembly.measured()
     sources = blueprint.leaves.sources
     return ir.Program(sources, maps, triggers, build, enumeration, blueprint.lazy, partitions, moves, fill, measured)
 
@@ -73,9 +72,9 @@ class Assembly:
         self._live = alive.views
         self.held = self._held(alive.stored) if catalog.splits else {}
         self.stored = self._with_supports(alive.stored | frozenset(self.held.values()))
-        self._stored_keys = frozenset(self.storage.key(node) for node in self.stored)
-        self._registers = 0
-        self._section = ""
+        self.stored_keys = frozenset(self.storage.key(node) for node in self.stored)
+        self.registers = 0
+        self.section = ""
         self.joins: dict[str, list[tuple[frozenset[Edge], frozenset[str], frozenset[str]]]] = {}
 
     @property
@@ -106,20 +105,20 @@ class Assembly:
             for label, seen in variables.items()
         }
 
-    def _register(self) -> str:
-        self._registers += 1
-        return f"d{self._registers}"
+    def register(self) -> str:
+        self.registers += 1
+        return f"d{self.registers}"
 
-    def _relation(self, node: Leaf | IndicatorLeaf) -> str:
+    def relation_of(self, node: Leaf | IndicatorLeaf) -> str:
         return self.catalog.source(node.label).atom.relation
 
     def _leaf_deltas(self, relation: str, origins: Iterable[Node] = ()) -> LeafDeltas:
         """The deltas of the leaves that are stored or that set off a propagation."""
         used = {referred(node) for node in (*self.stored, *origins)}
-        nodes = [n for n in used if not isinstance(n, View) and self._relation(n) == relation]
+        nodes = [n for n in used if not isinstance(n, View) and self.relation_of(n) == relation]
         labels = self.catalog.labels
         nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), labels.index(n.label), -len(n.schema), n.schema))
-        return LeafDeltas(self.storage, nodes, self._register)
+        return LeafDeltas(self.storage, nodes, self.register)
 
     # Joins
 
@@ -132,39 +131,38 @@ class Assembly:
         reads = tuple(self.storage.read(node, delta.schema, extension.new, pending.get(node)) for node in nodes)
         delta.edges = delta.edges.union(*(self.storage.edges(node) for node in nodes))
         delta.schema += extension.new
-        origin, delta.name = delta.name, self._register()
+        origin, delta.name = delta.name, self.register()
         exponent = self.storage.exponent(delta.edges, delta.schema, delta.fixed)
-        self.joins.setdefault(self._section, []).append((delta.edges, frozenset(delta.schema), delta.fixed))
+        self.joins.setdefault(self.section, []).append((delta.edges, frozenset(delta.schema), delta.fixed))
         return ir.Join(delta.name, origin, reads, delta.schema, exponent)
 
     def _project(self, delta: _Delta, schema: tuple[str, ...]) -> Iterator[ir.Step]:
         if schema != delta.schema:
-            origin, delta.name, delta.schema = delta.name, self._register(), schema
+            origin, delta.name, delta.schema = delta.name, self.register(), schema
             yield ir.Project(delta.name, origin, schema)
 
     # Triggers
 
     def trigger(self, relation: str) -> tuple[ir.Step, ...]:
         """The steps of a relation's trigger."""
-        self._section = "update"
+        self.section = "update"
         return without_dead_steps(list(self._trigger(relation)))
 
     def _trigger(self, relation: str) -> Iterator[ir.Step]:
-        affected = self._affected(relation)
+        affected = self.affected(relation)
         leaves = self._leaf_deltas(relation, [rule.origin for p in affected for rule in p.rules])
-        yield from leaves.steps(self._stored_keys)
-        yield from self._propagated(affected, leaves)
-        for split in self.catalog.splits:
-            yield from self._watches(split, relation, leaves)
+        yield from leaves.steps(self.stored_keys)
+        yield from self.propagated(affected, leaves)
+        yield from watches(self, relation, leaves)
 
-    def _affected(self, relation: str) -> list[Propagation]:
+    def affected(self, relation: str) -> list[Propagation]:
         """What a change of the relation sets off, without what nobody needs."""
         return [
             Propagation(p.use, tuple(rule for rule in p.rules if rule.view in self._live))
             for p in self.catalog.propagations(relation)
         ]
 
-    def _propagated(self, affected: list[Propagation], leaves: LeafDeltas) -> Iterator[ir.Step]:
+    def propagated(self, affected: list[Propagation], leaves: LeafDeltas) -> Iterator[ir.Step]:
         """Takes the deltas of the leaves up, one leaf after the other."""
         versions = _Versions(self.storage, affected)
         shared: dict[MapKey, _Delta] = {}
@@ -203,7 +201,7 @@ class Assembly:
         names = dict(zip(delta.schema, self.storage.variables(view), strict=True))
         edges = frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in delta.edges)
         fixed = frozenset(names.get(variable, variable) for variable in delta.fixed)
-        return _Delta(self._register(), self.storage.variables(view), edges | self.storage.edges(view), fixed)
+        return _Delta(self.register(), self.storage.variables(view), edges | self.storage.edges(view), fixed)
 
     def _origin(
         self, rule: Rule, deltas: Mapping[Node, _Delta], leaves: LeafDeltas, use: Propagation
@@ -228,96 +226,8 @@ class Assembly:
                 keep = later.union(rule.view.schema)
                 yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
         yield from self._project(delta, self.storage.variables(rule.view))
-        if self.storage.key(rule.view) in self._stored_keys:
+        if self.storage.key(rule.view) in self.stored_keys:
             yield ir.Add(delta.name, self.storage.declare(rule.view))
-
-    # Heavy and light parts
-
-    def _roles(self, split: Split) -> list[tuple[str, tuple[str, ...]]]:
-        """The atoms in which a partition's key has a degree that counts, each loaded way once."""
-        found: dict[tuple[MapKey, tuple[int, ...]], tuple[str, tuple[str, ...]]] = {}
-        for label, leaf in self.held.items():
-            for side in self.catalog.source(label).part:
-                if side.partition == split.name and len(leaf.schema) > len(side.key):
-                    place = (self.storage.whole_key(label), self.storage.positions(label, side.key))
-                    found.setdefault(place, (label, side.key))
-        return list(found.values())
-
-    def _watches(self, split: Split, relation: str, leaves: LeafDeltas) -> Iterator[ir.Step]:
-        for number, (label, key) in enumerate(self._roles(split)):
-            loaded = leaves.loaded(label) if self.catalog.source(label).atom.relation == relation else None
-            if loaded is not None:
-                name, schema = loaded
-                names = tuple(schema[i] for i in self.storage.positions(label, key))
-                yield ir.Watch(name, split.name, names, number)
-
-    def partitions(self) -> tuple[ir.Partition, ...]:
-        """The partitions with the maps and indexes that tell degrees."""
-        return tuple(
-            ir.Partition(split.name, self.storage.declare_heavy(split), split.key, split.epsilon, self._degrees(split))
-            for split in self.catalog.splits
-        )
-
-    def _degrees(self, split: Split) -> tuple[ir.Degree, ...]:
-        return tuple(self._degree(label, key) for label, key in self._roles(split))
-
-    def _degree(self, label: str, key: tuple[str, ...]) -> ir.Degree:
-        """The parts of an atom: all leaves that are loaded as it is."""
-        whole, places = self.storage.whole_key(label), self.storage.positions(label, key)
-        parts: dict[str, ir.Index] = {}
-        for other, leaf in self.held.items():
-            if self.storage.whole_key(other) == whole:
-                schema = self.catalog.source(other).schema
-                names = tuple(schema[i] for i in places)
-                variables = self.storage.variables(leaf)
-                rest = tuple(variable for variable in variables if variable not in names)
-                read = self.storage.read(leaf, names, rest)
-                columns = tuple(sorted(variables.index(name) for name in names))
-                parts[read.map] = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
-        return ir.Degree(tuple(parts.items()))
-
-    def measured(self) -> tuple[str, ...]:
-        """The maps whose entries are the database's size, as the view sees it."""
-        return tuple(dict.fromkeys(self.storage.declare(leaf) for leaf in self.held.values()))
-
-    def moves(self) -> tuple[ir.Move, ...]:
-        """For each partition how keys rise and how they fall."""
-        self._section = "move"
-        return tuple(
-            ir.Move(split.name, rising, self._move(split, rising, views=True), self._move(split, rising, views=False))
-            for split in self.catalog.splits
-            for rising in (True, False)
-        )
-
-    def _move(self, split: Split, rising: bool, *, views: bool) -> tuple[ir.Step, ...]:
-        present, absent = (
-            ir.Load(self._register(), pseudo_source(relation, split.key, split.key))
-            for relation in (ir.KEYS, ir.NO_KEYS)
-        )
-        steps: list[ir.Step] = [present, absent]
-        for transfer in transfers(self.storage, self.held, split, rising=rising):
-            steps += self._transferred(transfer, (present.target, absent.target), views=views)
-        steps.append(ir.Add(present.target if rising else absent.target, self.storage.declare_heavy(split)))
-        return without_dead_steps(steps)
-
-    def _transferred(self, transfer: Transfer, keys: tuple[str, str], *, views: bool) -> Iterator[ir.Step]:
-        names = self._register(), self._register()
-        for name, loaded in zip(names, keys, strict=True):
-            yield ir.Rename(name, loaded, transfer.key)
-        leaves = (transfer.origin, *transfer.targets)
-        changed = {self.storage.source_key(leaf.label) for leaf in leaves}
-        affected = [
-            propagation
-            for propagation in (self._affected(self._relation(transfer.origin)) if views else [])
-            if self.storage.source_key(propagation.use.label) in changed
-        ]
-        used = {referred(node) for node in (*self.stored, *(r.origin for p in affected for r in p.rules))}
-        nodes = [n for n in used if isinstance(n, Leaf) and self.storage.source_key(n.label) in changed]
-        nodes.sort(key=lambda n: (self.catalog.labels.index(n.label), -len(n.schema), n.schema))
-        moved = MovedDeltas(self.storage, nodes, self._register, transfer, names)
-        yield from moved.rows()
-        yield from moved.steps(self._stored_keys)
-        yield from (step for step in self._propagated(affected, moved) if not isinstance(step, ir.Emit))
 
     def _emitted(self, view: View, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
@@ -331,17 +241,17 @@ class Assembly:
         steps: list[ir.Step] = []
         for relation in self.relations:
             leaves = self._leaf_deltas(relation)
-            steps += leaves.steps(self._stored_keys)
+            steps += leaves.steps(self.stored_keys)
             steps += [step for step in leaves.commit(lambda _: True) if step.map not in filled]
         return without_dead_steps(steps)
 
     def build(self, name: str, filled: frozenset[str] = frozenset()) -> tuple[ir.Step, ...]:
         """Materialises each stored view of a blueprint once, bottom-up, but for the maps that are filled already."""
-        self._section = "build"
+        self.section = "build"
         steps: list[ir.Step] = []
         owners: dict[str, View] = {}
         for definition in self.catalog.blueprints[name].definitions:
-            if self.storage.key(definition.view) in self._stored_keys:
+            if self.storage.key(definition.view) in self.stored_keys:
                 stored = self.storage.declare(definition.view)
                 if stored not in filled and owners.setdefault(stored, definition.view) == definition.view:
                     delta, construction = self._construct(definition)
@@ -359,8 +269,8 @@ class Assembly:
     def _start(self, node: Node) -> tuple[_Delta, list[ir.Step]]:
         """All tuples of a node: from its map if it has one, else computed."""
         variables = self.storage.variables(node)
-        delta = _Delta(self._register(), variables, self.storage.edges(node), frozenset())
-        if self.storage.key(node) in self._stored_keys:
+        delta = _Delta(self.register(), variables, self.storage.edges(node), frozenset())
+        if self.storage.key(node) in self.stored_keys:
             map_name = self.storage.declare(node)
             return delta, [ir.Scan(delta.name, map_name, variables, isinstance(node, IndicatorLeaf))]
         if isinstance(node, View):
@@ -375,7 +285,7 @@ class Assembly:
 
     def enumeration(self, name: str) -> ir.Enumeration:
         """The nested loops, the factors of the payload, and the ordered groups of a view; or its branches."""
-        self._section = "read"
+        self.section = "read"
         blueprint = self.catalog.blueprints[name]
         leaves, reading = blueprint.leaves, blueprint.reading
         loops, factors = self._loops(leaves, reading)
@@ -403,7 +313,7 @@ class Assembly:
         names = dict(leaves.inputs)
         schema = (*dict.fromkeys(names.values()), *leaves.outputs)
         answer = View("answer", schema, "changes", ())
-        load = ir.Load(self._register(), pseudo_source(ir.ROWS, schema, schema))
+        load = ir.Load(self.register(), pseudo_source(ir.ROWS, schema, schema))
         delta = _Delta(load.target, schema, frozenset(), frozenset(schema))
         stages = tuple((_named(node, names),) for node in reading.factors)
         steps = list(self._apply(Rule(answer, answer, stages), delta, {}))

@@ -1,10 +1,10 @@
 """Reading a view tree that is not access-top (source 003, sections 5.3 and 6.2).
 
-Bound variables above free ones are *contexts*: the loops run over them as over outputs, and what they find is made distinct
-afterwards. In a view tree every value found from the top leads to a row, so a row costs as many steps as there are
-contexts for it, which is what hop view iterators cost (section 6.2.2.1), and never more than there are contexts in all
-(union view iterators, section 5.3.1). Inputs below a context are checked as early as possible; where that is cheaper,
-the loops begin with the view that holds the inputs, and check the others.
+Bound variables above free ones are *contexts*: the loops run over them as over outputs, and what they find is made
+distinct afterwards. In a view tree every value found from the top leads to a row, so a row costs as many steps as
+there are contexts for it, which is what hop view iterators cost (section 6.2.2.1), and never more than there are
+contexts in all (union view iterators, section 5.3.1). Inputs below a context are checked as early as possible; where
+that is cheaper, the loops begin with the view that holds the inputs, and check the others.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from ivme.errors import PlanError
-from ivme.plan.admits import Admitted, admitted
 from ivme.plan.choose import Choice
 from ivme.plan.draw import Box, mermaid, view_boxes
-from ivme.plan.exponent import Bound, bound
+from ivme.plan.exponent import Bound
 from ivme.plan.lower_bound import LowerBound, lower_bound
 from ivme.plan.notes import notes
 from ivme.plan.options import Epsilon, Options
@@ -28,8 +27,8 @@ class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
-    those of the query (source 003, Definition 4.12), whatever the strategy. `admits` is what the query's class
-    admits once heavy and light parts are there, apart from what the plan does.
+    those of the query (source 003, Definition 4.12), whatever the strategy. `epsilon` is the one that bounds are given
+    for: the one asked for, or the one the plan takes.
     """
 
     query: Query
@@ -43,7 +42,6 @@ class Explanation:
     delay: Bound | None
     space: Bound | None
     lower_bound: LowerBound | None
-    admits: Admitted | None
     fracture: Fracture
     variable_orders: tuple[VariableOrder, ...]
     view_trees: tuple[ViewNode, ...]
@@ -104,19 +102,19 @@ def explain_choice(
         delay=None if plan is None else plan.delay,
         space=None if plan is None else plan.space,
         lower_bound=lower_bound(query, plain),
-        admits=None if widths is None or _constant(plan) else admitted(query, classification, widths),
         fracture=fracture,
         variable_orders=() if plan is None else plan.orders,
         view_trees=() if plan is None else plan.trees,
         program=None if plan is None else plan.program,
         notes=notes(query, classification, plain, choice, options),
-        epsilon=options.epsilon_value if options.epsilon_value is not None else options.epsilon,
+        epsilon=_epsilon(plan, options),
     )
 
 
-def _constant(plan: Plan | None) -> bool:
-    """Whether there is nothing left to gain."""
-    return plan is not None and plan.update == plan.delay == bound(0)
+def _epsilon(plan: Plan | None, options: Options) -> Epsilon | None:
+    if options.epsilon_value is not None:
+        return options.epsilon_value
+    return options.epsilon if plan is None or plan.epsilon is None else plan.epsilon
 
 
 def _class(query: Query, classification: Classification) -> str:

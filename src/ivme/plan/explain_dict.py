@@ -30,7 +30,6 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
         "dynamic_width": _number(explanation.dynamic_width),
         **{name: _bound(getattr(explanation, name), epsilon) for name in ("preprocessing", "update", "delay", "space")},
         "lower_bound": _lower_bound(explanation),
-        "admits": _admits(explanation, epsilon),
         "fracture": {
             "components": fracture_lines(explanation.query, explanation.fracture),
             "origin": dict(explanation.fracture.origin),
@@ -72,14 +71,6 @@ def _lower_bound(explanation: Explanation) -> dict[str, str] | None:
     if found is None:
         return None
     return {"text": found.text, "exponent": str(found.exponent), "source": found.source, "pattern": found.pattern}
-
-
-def _admits(explanation: Explanation, epsilon: Fraction | None) -> dict[str, Any] | None:
-    found = explanation.admits
-    if found is None:
-        return None
-    bounds = {name: _bound(getattr(found, name), epsilon) for name in ("preprocessing", "update", "delay")}
-    return {**bounds, "source": found.source}
 
 
 def _order(order: VariableOrder) -> dict[str, Any]:

@@ -114,14 +114,6 @@ def _bounds(explanation: Explanation) -> Iterator[list[str]]:
     lines = lower_bound_lines(explanation)
     if lines:
         yield ["nobody can beat", *_indented(lines)]
-    found = explanation.admits
-    if found is not None:
-        epsilon = explanation.epsilon if isinstance(explanation.epsilon, Fraction) else None
-        pairs = [("update", bound_text(found.update, epsilon)), ("delay", bound_text(found.delay, epsilon))]
-        if found.preprocessing is not None:
-            pairs.append(("preprocessing", bound_text(found.preprocessing, epsilon)))
-        pairs.append(("source", found.source))
-        yield ["its class admits, for any ε from 0 to 1 (strategy `skew`, to come)", *_indented(_table(pairs))]
 
 
 def _fracture(explanation: Explanation) -> Iterator[list[str]]:

@@ -46,23 +46,23 @@ class Extremum:
 
 
 @dataclass(frozen=True, slots=True)
-class Piecewise:
-    """Linear functions one after the other: `parts[i]` up to `ends[i]`, the last one up to 1."""
+class MaxMin:
+    """The greatest of several minima: every continuous function that is linear in pieces has this form."""
 
-    parts: tuple[Linear, ...]
-    ends: tuple[Fraction, ...]
+    groups: tuple[tuple[Linear, ...], ...]
+
+    @property
+    def parts(self) -> tuple[Linear, ...]:
+        return tuple(dict.fromkeys(part for group in self.groups for part in group))
 
     def at(self, epsilon: Fraction) -> Fraction:
-        return next((p for p, end in zip(self.parts, self.ends, strict=True) if epsilon <= end), self.parts[-1]).at(
-            epsilon
-        )
+        return max(min(part.at(epsilon) for part in group) for group in self.groups)
 
     def __str__(self) -> str:
-        pieces = [f"{part} up to ε = {end}" for part, end in zip(self.parts, self.ends, strict=True)]
-        return f"({'; '.join(pieces)})"
+        return f"max({', '.join(str(minimum(group)) for group in self.groups)})"
 
 
-Exponent = Linear | Extremum | Piecewise
+Exponent = Linear | Extremum | MaxMin
 
 
 def constant(value: Fraction | int) -> Linear:
@@ -95,28 +95,53 @@ def _extremum(function: str, parts: Iterable[Linear]) -> Exponent:
 
 
 def through(points: Iterable[tuple[Fraction, Fraction]]) -> Exponent:
-    """The function that is linear between neighbouring points (ε, value), in the shortest form.
+    """The function that is linear between neighbouring points (ε, value), in a short form.
 
-    >>> half = Fraction(1, 2)
-    >>> str(through([(Fraction(0), Fraction(0)), (half, half), (Fraction(1), Fraction(0))]))
+    >>> half, one = Fraction(1, 2), Fraction(1)
+    >>> str(through([(Fraction(0), Fraction(0)), (half, half), (one, Fraction(0))]))
     'min(ε, 1-ε)'
+    >>> str(through([(Fraction(0), one), (Fraction(1, 3), Fraction(4, 3)), (half, one), (one, one)]))
+    'max(min(1+ε, 2-2ε), 1)'
     """
-    parts: list[Linear] = []
-    ends: list[Fraction] = []
-    (x, y), *rest = points
+    given = list(points)
+    pieces: list[tuple[Linear, Fraction, Fraction]] = []
+    (x, y), *rest = given
     for right, value in rest:
         slope = (value - y) / (right - x)
         part = Linear(y - slope * x, slope)
-        if parts and parts[-1] == part:
-            ends[-1] = right
-        else:
-            parts.append(part)
-            ends.append(right)
+        begin = pieces.pop()[1] if pieces and pieces[-1][0] == part else x
+        pieces.append((part, begin, right))
         x, y = right, value
-    slopes = [part.slope for part in parts]
-    if slopes == sorted(slopes):
-        return maximum(parts)
-    return minimum(parts) if slopes == sorted(slopes, reverse=True) else Piecewise(tuple(parts), tuple(ends))
+    lines = tuple(dict.fromkeys(part for part, _, _ in pieces))
+    above = [
+        frozenset(line for line in lines if line.at(begin) >= part.at(begin) and line.at(end) >= part.at(end))
+        for part, begin, end in pieces
+    ]
+    groups = [tuple(line for line in lines if line in group) for group in dict.fromkeys(above)]
+    return _shortest(_without_excess(groups, given))
+
+
+def _without_excess(groups: list[tuple[Linear, ...]], points: list[tuple[Fraction, Fraction]]) -> MaxMin:
+    """The same function from as few lines as possible, leaving out one after the other."""
+
+    def fits(candidate: list[tuple[Linear, ...]]) -> bool:
+        return bool(candidate) and all(candidate) and all(MaxMin(tuple(candidate)).at(x) == y for x, y in points)
+
+    for group in list(groups):
+        fewer = [other for other in groups if other != group]
+        groups = fewer if fits(fewer) else groups
+    for i, group in enumerate(groups):
+        for line in group:
+            shorter = tuple(other for other in groups[i] if other != line)
+            candidate = [*groups[:i], shorter, *groups[i + 1 :]]
+            groups = candidate if fits(candidate) else groups
+    return MaxMin(tuple(dict.fromkeys(groups)))
+
+
+def _shortest(found: MaxMin) -> Exponent:
+    if all(len(group) == 1 for group in found.groups):
+        return maximum(line for group in found.groups for line in group)
+    return minimum(found.groups[0]) if len(found.groups) == 1 else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +167,4 @@ class Bound:
 
 def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False) -> Bound:
     """A bound from a number or an exponent."""
-    return Bound(exponent if isinstance(exponent, Linear | Extremum | Piecewise) else constant(exponent), amortised)
+    return Bound(exponent if isinstance(exponent, Linear | Extremum | MaxMin) else constant(exponent), amortised)

@@ -1,9 +1,9 @@
 """The deltas of one relation's leaves: what a trigger knows before anything is propagated.
 
 A change of a relation is loaded once for each way in which atoms read it. From it come the deltas of all leaves
-(filtered to heavy and light parts, summed to fewer variables), of the supports (distinct tuples counted per projection) and of the indicators (where
-a support leaves or reaches zero). Presence is judged against the maps as they were, so all of this comes before
-any map of the relation takes its delta.
+(filtered to heavy and light parts, summed to fewer variables), of the supports (distinct tuples counted per
+projection) and of the indicators (where a support leaves or reaches zero). Presence is judged against the maps as
+they were, so all of this comes before any map of the relation takes its delta.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class LeafDeltas:
         self._schema[step.target] = step.schema
         return step.target, [step]
 
-    def loaded(self, label: str) -> tuple[str, tuple[str, ...]] | None:
+    def loaded(self, label: str) -> tuple[str, tuple[str, ...]]:
         """The delta of all rows of an atom, whatever their part, and its variables in the order of the atom's."""
-        name = self._loaded.get(self._storage.whole_key(label))
-        return None if name is None else (name, self._schema[name])
+        name = self._loaded[self._storage.whole_key(label)]
+        return name, self._schema[name]
 
     def _load(self, node: Leaf) -> Iterator[ir.Step]:
         source = self._storage.catalog.source(node.label)

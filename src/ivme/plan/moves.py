@@ -1,9 +1,9 @@
 """Moves: the steps that take keys from one side of a partition to the other (source 003, Figure 5.24).
 
-The rows of the keys leave the parts that are light on them and come into those that are heavy, or the other way round; to
-everything above, that is a deletion from one leaf and an insertion into another. Leaves move one after the other, each
-with its propagation, so that every view equals its definition over the leaves at each point; in between the parts do
-not add up to the relation, but nobody reads then.
+The rows of the keys leave the parts that are light on them and come into those that are heavy, or the other way
+round; to everything above, that is a deletion from one leaf and an insertion into another. Leaves move one after the
+other, each with its propagation, so that every view equals its definition over the leaves at each point; in between
+the parts do not add up to the relation, but nobody reads then.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class MovedDeltas(LeafDeltas):
             for node in nodes:
                 mine = self._storage.catalog.source(origin.label).part
                 sides = [side for side in self._storage.catalog.source(node.label).part if not _known(side, mine)]
-                routed, steps = self._route_held(rows, node.label, tuple(sides))
+                routed, steps = self._filter(rows, sides)
                 yield from steps
                 self._held[self._storage.source_key(node.label)] = (routed, origin)
 
@@ -100,7 +100,7 @@ class MovedDeltas(LeafDeltas):
             )
         )
 
-    def _route_held(self, origin: str, label: str, sides: tuple[ir.Side, ...]) -> tuple[str, list[ir.Step]]:
+    def _filter(self, origin: str, sides: Iterable[ir.Side]) -> tuple[str, list[ir.Step]]:
         found: list[ir.Step] = []
         for side in sides:
             read = ir.Read(self._storage.declare_heavy(self._splits[side.partition]), side.key, payload=False)
@@ -130,11 +130,6 @@ class MovedDeltas(LeafDeltas):
 
 def _known(side: ir.Side, part: tuple[ir.Side, ...]) -> bool:
     return any((side.partition, side.key) == (other.partition, other.key) for other in part)
-
-
-def load_keys(register: Callable[[], str], split: Split, relation: str, key: tuple[str, ...]) -> ir.Load:
-    """Loads the keys of a move under the names of a leaf's variables."""
-    return ir.Load(register(), pseudo_source(relation, split.key, key))
 
 
 def pseudo_source(relation: str, columns: tuple[str, ...], schema: tuple[str, ...]) -> ir.Source:

@@ -1,8 +1,8 @@
 """Ω: the evaluation strategies of a query with a hierarchical fracture (source 003, section 5.2.2, Figure 5.5).
 
-Where a bound variable is above free ones, or an output above inputs, the relations below are split by the degree of that
-variable together with those above it. Light parts follow an access-top order, which costs updates but not readers;
-heavy ones keep the canonical order, which costs readers at most one step for each heavy key.
+Where a bound variable is above free ones, or an output above inputs, the relations below are split by the degree of
+that variable together with those above it. Light parts follow an access-top order, which costs updates but not
+readers; heavy ones keep the canonical order, which costs readers at most one step for each heavy key.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ Signature = Mapping[Role, bool]
 def roles_of(leaves: Leaves, keys: Iterable[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[Role, ...]:
     """Roles for keys with their labels; those whose degrees are the same numbers get one partition.
 
-    With one table of edges E(A, B), E(B, C), E(C, A) the degrees of A, B and C are those of one node, so one set of heavy
-    nodes serves all three, and the parts of the table are stored once.
+    With one table of edges E(A, B), E(B, C), E(C, A) the degrees of A, B and C are those of one node, so one set of
+    heavy nodes serves all three, and the parts of the table are stored once.
     """
     names: dict[frozenset[object], str] = {}
     roles = []

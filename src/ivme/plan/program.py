@@ -298,8 +298,8 @@ Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add | Emit | Wa
 class Move:
     """Takes keys from the light side of a partition to the heavy one (`rising`), or back.
 
-    The steps load the keys from two pseudo-relations, `KEYS` with weight 1 and `NO_KEYS` with weight -1. `steps` carry the
-    views along, `leaf_steps` move the rows only, before views are built.
+    The steps load the keys from two pseudo-relations, `KEYS` with weight 1 and `NO_KEYS` with weight -1. `steps`
+    carry the views along, `leaf_steps` move the rows only, before views are built.
     """
 
     partition: str
@@ -358,9 +358,9 @@ class Segment:
 class Branch:
     """One of several ways to find rows: a skew-aware view tree (source 003, section 5.3).
 
-    Its loops may run over bound variables, too, and then find a row several times; each segment begins with the distinct
-    tuples of the one before. `probe` are steps from a delta over inputs and outputs to the payload that this branch has
-    for each of its tuples, which they emit.
+    Its loops may run over bound variables, too, and then find a row several times; each segment begins with the
+    distinct tuples of the one before. `probe` are steps from a delta over inputs and outputs to the payload that this
+    branch has for each of its tuples, which they emit.
     """
 
     segments: tuple[Segment, ...]
@@ -396,8 +396,8 @@ class Program:
     """The sources of its atoms by label, maps, triggers, the bulk build and the enumeration of one view.
 
     With `lazy`, triggers only keep the leaves and `build` runs before the next read (strategy `recompute`). With
-    partitions, `fill` fills the leaves, all keys light, and `build` only the views, after the heavy keys have been moved;
-    N is the number of entries of the maps `measured`.
+    partitions, `fill` fills the leaves, all keys light, and `build` only the views, after the heavy keys have been
+    moved; N is the number of entries of the maps `measured`.
     """
 
     sources: tuple[tuple[str, Source], ...]

@@ -1,37 +1,29 @@
 """Strategy `skew`: heavy and light parts of the relations, each maintained in the way that suits it.
 
-One generator per kind of structure, none per shape: counts (no free variables) by a search over stored views, hierarchical
-fractures by Ω, other queries with free variables by trees and listings over signatures. The bounds of the plan are exact
-functions of ε, read off the joins that the program makes.
+One generator per kind of structure, none per shape: counts (no free variables) by a search over stored views,
+hierarchical fractures by Ω, other queries with free variables by trees and listings over signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from ivme.errors import PlanError
-from ivme.plan.assemble import Assembly, assemble
-from ivme.plan.blueprint import Blueprint
-from ivme.plan.catalog import catalog_of
-from ivme.plan.degree import degree_bound
-from ivme.plan.exponent import Bound, bound, through
+from ivme.plan.assemble import assemble
 from ivme.plan.leaves import Leaves, leaves_of
 from ivme.plan.options import Options
 from ivme.plan.parts import Role, roles_of
 from ivme.plan.plan import Plan
+from ivme.plan.skew_bounds import Measure, as_bound
 from ivme.plan.skew_count import count_plan
 from ivme.plan.skew_listing import MOST_ATOMS, MOST_ROLES, listing_plan, variable_roles
-from ivme.plan.skew_trees import SkewPlan, hierarchical_plan, limits, part_edges
+from ivme.plan.skew_trees import SkewPlan, hierarchical_plan, part_edges
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import classify
 from ivme.structure.fracture import Fracture, fracture
 from ivme.structure.hypergraph import Hypergraph, cqap_of
 from ivme.structure.shapes import loomis_whitney_degree
-
-GRID = tuple(Fraction(i, 12) for i in range(13))
-"""Where exponents are evaluated: their breakpoints are among these."""
 
 BALANCES = (Fraction(1, 2), Fraction(2, 3))
 """The ε among which the best is sought, where the plan can choose."""
@@ -83,8 +75,8 @@ def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
     hypergraph = Hypergraph(part_edges(leaves))
     if loomis_whitney_degree(hypergraph) is None:
         raise PlanError(
-            "space='source' and one ε for each relation are for counts over triangles and Loomis-Whitney queries, whose "
-            "relations source 000 splits one by one; leave them out"
+            "space='source' and one ε for each relation are for counts over triangles and Loomis-Whitney queries, "
+            "whose relations source 000 splits one by one; leave them out"
         )
     variables = sorted(hypergraph.vertices)
     keys = []
@@ -104,13 +96,12 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         for each in (made.blueprint, made.followed)
     )
     program = assemble(blueprint)
-    measure = _Measure(made, blueprint)
-    even = (
-        (len(set(epsilons.values())) <= 1 and options.epsilon_value is not None) or not isinstance(options.epsilon, tuple)
+    measure = Measure(made, blueprint)
+    even = (len(set(epsilons.values())) <= 1 and options.epsilon_value is not None) or not isinstance(
+        options.epsilon, tuple
     )
     costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
-    found = [_bound(cost, epsilons, even) for cost in costs]
-    preprocessing, update, delay, space = found
+    preprocessing, update, delay, space = (as_bound(cost, epsilons, even=even) for cost in costs)
     return Plan(
         "skew",
         program,
@@ -146,45 +137,3 @@ def _epsilons(query: Query, made: SkewPlan, options: Options, best: Fraction) ->
             raise PlanError(f"the relations {', '.join(sorted(mine))} are split together, so they need one ε")
         found[role.partition] = values.pop()
     return found
-
-
-def _bound(cost: Callable[[Mapping[str, Fraction]], Fraction], epsilons: Mapping[str, Fraction], even: bool) -> Bound:
-    if not even:
-        return bound(cost(epsilons))
-    return bound(through([(epsilon, cost(dict.fromkeys(epsilons, epsilon))) for epsilon in GRID]))
-
-
-class _Measure:
-    """The exponents of a plan for given ε, read off the joins of its program and the visits of its readers."""
-
-    def __init__(self, made: SkewPlan, blueprint: Blueprint) -> None:
-        self._made = made
-        self._assembly = assembly = Assembly(catalog_of({"": blueprint}))
-        for relation in assembly.relations:
-            assembly.trigger(relation)
-        assembly.fill(frozenset())
-        assembly.build("")
-        assembly.enumeration("")
-        self._maps = [(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored]
-
-    def update(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        return self._dearest("update", epsilons)
-
-    def preprocessing(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        return max(Fraction(1), self._dearest("build", epsilons))
-
-    def space(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        sizes = (self._assembly.storage.exponent(edges, schema, (), epsilons) for edges, schema in set(self._maps))
-        return max(Fraction(1), *sizes)
-
-    def delay(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        leaves = self._made.blueprint.leaves
-        steps = (
-            degree_bound(limits(leaves, labels, epsilons), visit.given, visit.found)
-            for visit, labels in set(self._made.visits)
-        )
-        return max(steps, default=Fraction(0))
-
-    def _dearest(self, section: str, epsilons: Mapping[str, Fraction]) -> Fraction:
-        joins = set(self._assembly.joins.get(section, []))
-        return max((self._assembly.storage.exponent(*join, epsilons) for join in joins), default=Fraction(0))

@@ -1,10 +1,10 @@
 """Skew-aware plans for counts: queries without free variables (source 000; SEEDS.md).
 
 For each signature the change of one part is joined with the other parts, or with views over several of them that are
-stored because that is cheaper; such a view is kept in the same way. A search over all connected sets of atoms finds, for
-each signature, which views to store so that no update costs more than it must. For triangles it finds the three views
-over a light middle (source 000, Figure 2; in linear space, SEEDS.md); for paths, cycles and Loomis-Whitney queries the
-plans of SEEDS.md.
+stored because that is cheaper; such a view is kept in the same way. A search over all connected sets of atoms finds,
+for each signature, which views to store so that no update costs more than it must. For triangles it finds the three
+views over a light middle (source 000, Figure 2; in linear space, SEEDS.md); for paths, cycles and Loomis-Whitney
+queries the plans of SEEDS.md.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class CountSearch:
                     yield (piece, *others)
 
     def _cost(self, label: str, order: tuple[Atoms, ...], kept: frozenset[str]) -> Fraction:
-        """What joining the pieces one after the other may find for one change; after each what nobody needs is summed."""
+        """What joining the pieces one after the other may find for one change; after each what nobody needs is
+        summed."""
         fixed = self._schemas[label]
         known, size, cost = fixed, Fraction(0), Fraction(0)
         seen: list[Limit] = list(self._bounds[label])

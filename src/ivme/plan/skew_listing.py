@@ -1,9 +1,9 @@
 """Skew-aware plans for queries with free variables that are not hierarchical: triangles first of all (003, chapter 6).
 
-Every join variable is split on, so each signature says which variables are heavy. For a signature there are two kinds of
-plans: a listing of the skew-aware query's answer, kept by joining each delta with the other parts; or a view tree with
-one variable at the bottom. The cheaper one is taken. For triangles this gives Figures 6.1, 6.5 and 6.10: a tree over
-the light variable where the two others are heavy, and listings elsewhere.
+Every join variable is split on, so each signature says which variables are heavy. For a signature there are two kinds
+of plans: a listing of the skew-aware query's answer, kept by joining each delta with the other parts; or a view tree
+with one variable at the bottom. The cheaper one is taken. For triangles this gives Figures 6.1, 6.5 and 6.10: a tree
+over the light variable where the two others are heavy, and listings elsewhere.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
     for i, signature in enumerate(signatures(roles)):
         labels = tuple(part_label(label, sides_of(label, signature)) for label, _ in leaves.sources)
         options = [*_options(whole, parted, labels, roles, f".{i + 1}")]
-        chosen.append(min(options, key=lambda option: _costs(*option, parted, roles)))
+        chosen.append(min(options, key=lambda option: _costs(option[0], option[1], parted, roles)))
     return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
 
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
-    """One role for each set of variables that occur in the same atoms, two at least but not all; what occurs in all atoms
-    is part of every key (SEEDS.md, "Any three relations")."""
+    """One role for each set of variables that occur in the same atoms, two at least but not all; what occurs in all
+    atoms is part of every key (SEEDS.md, "Any three relations")."""
     homes: dict[str, tuple[str, ...]] = {}
     for label, source in leaves.sources:
         for variable in source.schema:

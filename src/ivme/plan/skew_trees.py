@@ -1,7 +1,8 @@
 """Skew-aware view trees put together: one blueprint for all strategies, one branch for each way to find rows.
 
-The answer of a query is the sum of the answers of its skew-aware queries (source 003, Proposition 5.9). Each of them has
-view trees of its own over parts of the relations; a row may be in several, and then its payload is the sum (erratum 2).
+The answer of a query is the sum of the answers of its skew-aware queries (source 003, Proposition 5.9). Each of them
+has view trees of its own over parts of the relations; a row may be in several, and then its payload is the sum
+(erratum 2).
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ def limits(leaves: Leaves, labels: Iterable[str], epsilons: Mapping[str, Fractio
 
 
 def skew_plan(trees: list[Tree], branches: list[Branch], roles: tuple[Role, ...], whole: Cqap) -> SkewPlan:
-    """The trees as one blueprint. A single branch without contexts is an ordinary reading; where all keys are free, a row
-    belongs to one branch only."""
+    """The trees as one blueprint. A single branch without contexts is an ordinary reading; where all keys are free, a
+    row belongs to one branch only."""
     merged = reduce(combine, (tree.blueprint for tree in trees))
     splits = splits_of(roles, dict.fromkeys((role.partition for role in roles), HALF))
     plain = not any(branch.bound for branch in branches)

@@ -155,7 +155,7 @@ class Storage:
         """The name of the map of a partition's heavy keys."""
         key = ("heavy", split.name)
         if key not in self._drafts:
-            name = f"{self._prefix}H({', '.join(split.key)})"
+            name = f"{self._prefix}H_{''.join(split.key)}"
             chosen = self._existing[key][0] if key in self._existing else self._unused(name)
             self._drafts[key] = _Draft(ir.Map(chosen, split.key, "heavy", 1 - split.epsilon))
         return self._drafts[key].declared.name

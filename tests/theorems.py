@@ -1,4 +1,4 @@
-"""What a query's class admits with heavy and light parts, apart from what the plan does today.
+"""What the sources say that a query's class admits with heavy and light parts.
 
 Theorem 3.5 and chapters 6 and 9 of source 003, section 5 of source 000, and the sketches of SEEDS.md. All update
 times are amortised, and all exponents exact functions of ε.

@@ -1,0 +1,117 @@
+"""What a program needs to rebalance its partitions: degrees, watches, and moves (source 003, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ivme.plan import program as ir
+from ivme.plan.blueprint import Leaf, Split, referred
+from ivme.plan.leaf_deltas import LeafDeltas
+from ivme.plan.moves import MovedDeltas, Transfer, pseudo_source, transfers
+from ivme.plan.prune import without_dead_steps
+from ivme.plan.storage import MapKey
+
+if TYPE_CHECKING:
+    from ivme.plan.assemble import Assembly
+
+
+def partitions_of(assembly: Assembly) -> tuple[ir.Partition, ...]:
+    """The partitions with the maps and indexes that tell degrees."""
+    return tuple(
+        ir.Partition(
+            split.name,
+            assembly.storage.declare_heavy(split),
+            split.key,
+            split.epsilon,
+            tuple(_degree(assembly, label, key) for label, key in _roles(assembly, split)),
+        )
+        for split in assembly.catalog.splits
+    )
+
+
+def measured_by(assembly: Assembly) -> tuple[str, ...]:
+    """The maps whose entries are the database's size, as the view sees it."""
+    return tuple(dict.fromkeys(assembly.storage.declare(leaf) for leaf in assembly.held.values()))
+
+
+def watches(assembly: Assembly, relation: str, leaves: LeafDeltas) -> Iterator[ir.Watch]:
+    """The steps that judge the keys of changed rows."""
+    for split in assembly.catalog.splits:
+        for number, (label, key) in enumerate(_roles(assembly, split)):
+            if assembly.catalog.source(label).atom.relation == relation:
+                name, schema = leaves.loaded(label)
+                names = tuple(schema[i] for i in assembly.storage.positions(label, key))
+                yield ir.Watch(name, split.name, names, number)
+
+
+def _roles(assembly: Assembly, split: Split) -> list[tuple[str, tuple[str, ...]]]:
+    """The atoms in which a partition's key has a degree that counts, each loaded way once."""
+    found: dict[tuple[MapKey, tuple[int, ...]], tuple[str, tuple[str, ...]]] = {}
+    for label, leaf in assembly.held.items():
+        for side in assembly.catalog.source(label).part:
+            if side.partition == split.name and len(leaf.schema) > len(side.key):
+                place = (assembly.storage.whole_key(label), assembly.storage.positions(label, side.key))
+                found.setdefault(place, (label, side.key))
+    return list(found.values())
+
+
+def _degree(assembly: Assembly, label: str, key: tuple[str, ...]) -> ir.Degree:
+    """The parts of an atom: all leaves that are loaded as it is."""
+    storage = assembly.storage
+    whole, places = storage.whole_key(label), storage.positions(label, key)
+    parts: dict[str, ir.Index] = {}
+    for other, leaf in assembly.held.items():
+        if storage.whole_key(other) == whole:
+            schema, variables = assembly.catalog.source(other).schema, storage.variables(leaf)
+            names = tuple(schema[i] for i in places)
+            read = storage.read(leaf, names, tuple(v for v in variables if v not in names))
+            columns = tuple(sorted(variables.index(name) for name in names))
+            parts[read.map] = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
+    return ir.Degree(tuple(parts.items()))
+
+
+def moves_of(assembly: Assembly) -> tuple[ir.Move, ...]:
+    """For each partition how keys rise and how they fall."""
+    assembly.section = "move"
+    return tuple(
+        ir.Move(
+            split.name,
+            rising,
+            _move(assembly, split, rising=rising, views=True),
+            _move(assembly, split, rising=rising, views=False),
+        )
+        for split in assembly.catalog.splits
+        for rising in (True, False)
+    )
+
+
+def _move(assembly: Assembly, split: Split, *, rising: bool, views: bool) -> tuple[ir.Step, ...]:
+    present, absent = (
+        ir.Load(assembly.register(), pseudo_source(relation, split.key, split.key))
+        for relation in (ir.KEYS, ir.NO_KEYS)
+    )
+    steps: list[ir.Step] = [present, absent]
+    for transfer in transfers(assembly.storage, assembly.held, split, rising=rising):
+        steps += _transferred(assembly, transfer, (present.target, absent.target), views=views)
+    steps.append(ir.Add(present.target if rising else absent.target, assembly.storage.declare_heavy(split)))
+    return without_dead_steps(steps)
+
+
+def _transferred(assembly: Assembly, transfer: Transfer, keys: tuple[str, str], *, views: bool) -> Iterator[ir.Step]:
+    """The steps of one transfer: the rows that move, the leaves that take them, and the views above if they are
+    there."""
+    storage = assembly.storage
+    names = assembly.register(), assembly.register()
+    for name, loaded in zip(names, keys, strict=True):
+        yield ir.Rename(name, loaded, transfer.key)
+    changed = {storage.source_key(leaf.label) for leaf in (transfer.origin, *transfer.targets)}
+    affected = assembly.affected(assembly.relation_of(transfer.origin)) if views else []
+    affected = [propagation for propagation in affected if storage.source_key(propagation.use.label) in changed]
+    used = {referred(node) for node in (*assembly.stored, *(r.origin for p in affected for r in p.rules))}
+    nodes = [n for n in used if isinstance(n, Leaf) and storage.source_key(n.label) in changed]
+    nodes.sort(key=lambda n: (assembly.catalog.labels.index(n.label), -len(n.schema), n.schema))
+    moved = MovedDeltas(storage, nodes, assembly.register, transfer, names)
+    yield from moved.rows()
+    yield from moved.steps(assembly.stored_keys)
+    yield from (step for step in assembly.propagated(affected, moved) if not isinstance(step, ir.Emit))
