@@ -70,7 +70,9 @@ class Database:
             parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
             self._check_sources(parsed.tables)
             explanation, plan = compile_plan(parsed, **options)
-            if plan is None:
+            if plan is not None and plan.program.partitions and "strategy" not in options:
+                explanation, plan = compile_plan(parsed, **options, strategy="view-tree")
+            if plan is None or plan.program.partitions:
                 raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             view = RingView(parsed, plan, explanation, ring)
             self._runtime.add_ring_view(view)

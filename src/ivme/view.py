@@ -214,16 +214,20 @@ class View:
         return self._state.explanation
 
     def stats(self) -> dict[str, Any]:
-        """The view's strategy, the sizes of its maps (shared ones included), and the kernel's operations and memory."""
+        """The view's strategy, the sizes of its maps (shared ones included), and the kernel's operations and memory.
+
+        With heavy and light parts also N, the thresholds, how many keys are heavy, and what rebalancing took so far.
+        """
         self._check_alive()
-        backend = self._runtime.backend
+        backend, group = self._runtime.backend, self._state.group
         with self._runtime.lock:
-            return {
+            found = {
                 "strategy": self._state.plan.strategy,
-                "maps": {n.replace("\0", "."): backend.size(n) for n in self._state.group.maps_of(self.name)},
+                "maps": {n.replace("\0", "."): backend.size(n) for n in group.maps_of(self.name)},
                 "operations": backend.operations,
                 "memory_bytes": backend.memory_bytes(),
             }
+            return found if group.rebalancer is None else {**found, **group.rebalancer.stats()}
 
     def verify(self) -> None:
         """Recomputes the view from its tables by another engine; VerificationError names the first difference."""

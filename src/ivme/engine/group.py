@@ -7,12 +7,14 @@ exist already keep their contents and their names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from itertools import product
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.feed import Feed
+from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader
 from ivme.plan.assemble import Assembly
@@ -21,6 +23,7 @@ from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.program import Enumeration, Map, Move, Partition
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
+from ivme.plan.tuning import Tuning
 from ivme.query.types import Type
 
 Types = Mapping[str, Mapping[str, Type]]
@@ -45,6 +48,8 @@ class Group:
         self.blueprints: dict[str, Blueprint] = {}
         self.assembly = self._assembled({}, {})
         self.rebalancer: Rebalancer | None = None
+        self.observed = Observed()
+        self.tuning: Tuning | None = None
         self._unions: dict[str, UnionReader] = {}
         self._backend = backend
         self._domains = domains
@@ -100,13 +105,19 @@ class Group:
                     self._backend.drop_trigger(self._mover(partition.name, rising, views))
             self.rebalancer = None
         elif self.rebalancer is None:
-            self.rebalancer = Rebalancer(self._backend, partitions, measured, self._mover)
+            retune = None if self.tuning is None else self._retuned
+            self.rebalancer = Rebalancer(self._backend, partitions, measured, self._mover, retune)
         else:
             self.rebalancer.resume(partitions, measured)
 
     def _mover(self, partition: str, rising: bool, views: bool) -> str:
         """The name of the trigger that moves keys."""
         return f"{self.name} {'raises' if rising else 'lowers'} {partition}{'' if views else ' in leaves'}"
+
+    def _retuned(self, size: int) -> Fraction:
+        """The ε for a view that chooses its own, from what it has been used for."""
+        assert self.tuning is not None
+        return self.tuning.epsilon(size, self.observed.workload())
 
     def _set_reader(self, view: str, enumeration: Enumeration) -> None:
         if view in self._unions:
@@ -126,6 +137,7 @@ class Group:
         if self.rebalancer is None:
             return self._backend.run(trigger, {relation: (columns, weights)})
         emitted: list[EmittedDelta] = []
+        self.observed.updates += len(weights)
         for piece in self.rebalancer.pieces(len(weights)):
             rows = [column[piece] for column in columns], weights[piece]
             emitted += self._backend.run(trigger, {relation: rows})
@@ -134,6 +146,7 @@ class Group:
 
     def open(self, view: str, inputs: Sequence[int]) -> Cursor:
         """Begins to read an access request."""
+        self.observed.requests += 1
         return self._unions[view].open(inputs) if view in self._unions else self._backend.open(view, inputs)
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
@@ -141,7 +154,11 @@ class Group:
         if view not in self._unions:
             return self._backend.request(view, inputs, limit)
         block = self._unions[view].open(inputs).next_block(limit + 1)
-        return listed(block) if len(block[1]) <= limit else None
+        if len(block[1]) > limit:
+            return None
+        self.observed.requests += 1
+        self.observed.rows += len(block[1])
+        return listed(block)
 
     def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""

@@ -66,6 +66,7 @@ class Installation(Relations):
         self._check_ring(name, relations, ring=ring)
         followed: list[str] = []
         group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
+        group.tuning = plan.tuning
         try:
             for relation in relations:
                 if relation in self.views:

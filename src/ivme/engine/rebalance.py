@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,25 @@ class Rebalancer:
         """Goes on with maps that were installed anew and hold what they held."""
         self._partitions, self.measured = tuple(partitions), tuple(measured)
         self._set_bounds()
+
+    def stats(self) -> dict[str, Any]:
+        """N, M, and for each partition its ε, threshold and heavy keys; what rebalancing has done, and its time."""
+        balance = self.balance
+        partitions = {
+            ", ".join(partition.key): {
+                "epsilon": float(balance.epsilons[number]),
+                "threshold": self.threshold(number),
+                "heavy": self._backend.size(partition.heavy),
+            }
+            for number, partition in enumerate(self._partitions)
+        }
+        return {
+            "n": self.size,
+            "base": balance.base,
+            "partitions": partitions,
+            "rebalancings": {"major": balance.major, "minor": balance.minor, "keys_moved": balance.keys_moved},
+            "rebalancing_seconds": {"major": balance.major_seconds, "minor": balance.minor_seconds},
+        }
 
     def _tune(self) -> None:
         if self._retune is not None:

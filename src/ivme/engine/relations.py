@@ -176,7 +176,9 @@ class Relations:
         try:
             if state.lazy and state.stale:
                 raise self.backend.stale_cursor
-            return cursor.next_block(size)
+            block = cursor.next_block(size)
+            state.group.observed.rows += len(block[1])
+            return block
         except self.backend.stale_cursor as error:
             raise StaleCursor(
                 f"view {state.name} changed while it was being read; read it again, or read v.snapshot()"

@@ -57,7 +57,8 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         chosen = _with_static(trees, query)
         return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
-    candidates = [plan for plan in _candidates(query, trees, options) if _fits(plan, options)]
+    found = [plan for plan in _candidates(query, trees, options) if _fits(plan, options)]
+    candidates = [plan for plan in found if not _reads_all(plan, classification, options)]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
@@ -102,6 +103,13 @@ def _with_static(plan: Plan, query: Query) -> Plan:
     return replace(plan, update=bound(dearest))
 
 
+def _reads_all(plan: Plan, classification: Classification, options: Options) -> bool:
+    """Whether a row may take a plan as long as all of them, and neither a source nor the user says that it may."""
+    stated = classification.triangle or classification.loomis_whitney or classification.hierarchical_fracture
+    asked = options.epsilon is not None or stated
+    return not asked and plan.strategy == "skew" and plan.delay.exponent.at(_epsilon(plan, options)) >= 1
+
+
 def _fits(plan: Plan, options: Options) -> bool:
     return options.semantics != "ring" or not _loses_cancelled_rows(plan.program)
 
@@ -120,8 +128,14 @@ def _loses_cancelled_rows(program: Program) -> bool:
     return any(loop.read.map not in factors for loop in reading.loops)
 
 
+def _epsilon(plan: Plan, options: Options) -> Fraction:
+    """The ε at which a plan is judged: the one asked for, else its own."""
+    asked = options.epsilon_value if options.epsilon_value is not None else plan.epsilon
+    return Fraction(1, 2) if asked is None else asked
+
+
 def _costs(plan: Plan, options: Options) -> tuple[Fraction, ...]:
-    epsilon = options.epsilon_value if options.epsilon_value is not None else Fraction(1, 2)
+    epsilon = _epsilon(plan, options)
     return tuple(b.exponent.at(epsilon) for b in (plan.update, plan.delay, plan.preprocessing, plan.space))
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
+from ivme.errors import PlanError
 from ivme.plan.leaves import Leaves
 from ivme.plan.parts import Role, part_label, roles_of
 from ivme.plan.program import Side
@@ -29,6 +31,9 @@ class Strategy:
     sides: Mapping[str, tuple[Side, ...]]
 
 
+MOST_STRATEGIES = 64
+"""How many strategies a component may have: independent splits multiply."""
+
 Parents = dict[str, "str | None"]
 Sides = dict[str, tuple[Side, ...]]
 
@@ -41,6 +46,8 @@ def strategies(component: Cqap, leaves: Leaves) -> tuple[tuple[Role, ...], list[
         keys.update(_keys(root, (), component))
     roles = dict(zip(keys, roles_of(leaves, keys.values()), strict=True))
     found = [_omega(root, None, (), component, roles) for root in order.roots]
+    if prod(map(len, found)) > MOST_STRATEGIES:
+        raise PlanError(f"strategy 'skew' would need more than {MOST_STRATEGIES} evaluation strategies for this query")
     combined = [_merged(choice) for choice in product(*found)]
     return tuple(roles.values()), [_strategy(parents, sides, component) for parents, sides in combined]
 
@@ -84,6 +91,8 @@ def _omega(
         return [whole]
     below = [_omega(child, node.variable, (*above, node.variable), cqap, roles) for child in node.children]
     here: tuple[Parents, Sides] = ({node.variable: parent}, dict.fromkeys(node.atoms, ()))
+    if prod(map(len, below)) > MOST_STRATEGIES:
+        raise PlanError(f"strategy 'skew' would need more than {MOST_STRATEGIES} evaluation strategies for this query")
     nested = [_merged((here, *choice)) for choice in product(*below)]
     if not split:
         return nested

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ivme.errors import PlanError
+from ivme.plan.tuning import Workload
 
 Epsilon = Fraction | str | tuple[tuple[str, Fraction], ...]
 """A number in [0, 1], "auto", or one number for each relation."""
@@ -31,6 +32,7 @@ class Options:
     semantics: str = "bag"
     space: str = "linear"
     rebalance: str = "amortised"
+    workload: Workload | None = None
 
     @property
     def epsilon_value(self) -> Fraction | None:
@@ -59,7 +61,8 @@ def read_options(given: Mapping[str, object]) -> Options:
         _epsilon(given.get("epsilon")),
         _names("append_only", given.get("append_only", ())),
         _names("static", given.get("static", ())),
-        *(_choice(name, given.get(name, allowed[0])) for name, allowed in CHOICES.items()),
+        **{name: _choice(name, given.get(name, allowed[0])) for name, allowed in CHOICES.items()},
+        workload=_workload(given.get("workload")),
     )
 
 
@@ -67,6 +70,19 @@ def _choice(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in CHOICES[name]:
         raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {value!r}")
     return value
+
+
+def _workload(value: object) -> Workload | None:
+    """Numbers of updates, requests and rows a request; those left out are 1."""
+    if value is None or isinstance(value, Workload):
+        return value
+    names = [field.name for field in fields(Workload)]
+    if not isinstance(value, Mapping) or not set(value) <= set(names):
+        raise PlanError(f"workload maps some of {', '.join(names)} to numbers; it is {value!r}")
+    for name, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < float("inf"):
+            raise PlanError(f"workload has {number!r} {name}; give a number from 0 on")
+    return Workload(**{str(name): float(number) for name, number in value.items()})
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.exponent import Bound, bound
 from ivme.plan.program import Join, Program, Step
+from ivme.plan.tuning import Tuning
 from ivme.plan.variable_order import VariableOrder
 from ivme.plan.view_tree import ViewNode
 from ivme.plan.widths import Widths
@@ -23,7 +24,8 @@ from ivme.structure.fracture import Fracture
 class Plan:
     """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
 
-    `followed` is the blueprint that also computes the changes of the result.
+    `followed` is the blueprint that also computes the changes of the result. A plan over heavy and light parts has an
+    `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows.
     """
 
     strategy: str
@@ -40,6 +42,7 @@ class Plan:
     trees: tuple[ViewNode, ...] = ()
     notes: tuple[str, ...] = ()
     epsilon: Fraction | None = None
+    tuning: Tuning | None = None
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:

@@ -19,6 +19,7 @@ from ivme.plan.skew_bounds import Measure, as_bound
 from ivme.plan.skew_count import count_plan
 from ivme.plan.skew_listing import MOST_ATOMS, MOST_ROLES, listing_plan, variable_roles
 from ivme.plan.skew_trees import SkewPlan, hierarchical_plan, part_edges
+from ivme.plan.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import classify
 from ivme.structure.fracture import Fracture, fracture
@@ -89,22 +90,27 @@ def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
 
 
 def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best: Fraction = Fraction(1, 2)) -> Plan:
-    """The plan with its thresholds, and its bounds as functions of ε; of numbers, if each relation has its own."""
-    epsilons = _epsilons(query, made, options, best)
+    """The plan with its thresholds, and its bounds as functions of ε; as numbers, if each relation has its own."""
+    even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
+    epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
+    measure = Measure(made)
+    costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
+    preprocessing, update, delay, space = (as_bound(cost, made.partitions, epsilons) for cost in costs)
+    tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
+    notes: tuple[str, ...] = ()
+    if tuning is not None:
+        size, workload = _size(query), options.workload or Workload()
+        best = tuning.epsilon(size, workload)
+        notes = (f"ε = {best} is chosen: {expected_work((update, delay), size, workload, best)}",)
+    chosen = best if options.epsilon_value is None else options.epsilon_value
+    epsilons = epsilons or dict.fromkeys(made.partitions, chosen)
     blueprint, followed = (
         replace(each, splits=tuple(replace(split, epsilon=epsilons[split.name]) for split in each.splits))
         for each in (made.blueprint, made.followed)
     )
-    program = assemble(blueprint)
-    measure = Measure(made, blueprint)
-    even = (len(set(epsilons.values())) <= 1 and options.epsilon_value is not None) or not isinstance(
-        options.epsilon, tuple
-    )
-    costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
-    preprocessing, update, delay, space = (as_bound(cost, epsilons, even=even) for cost in costs)
     return Plan(
         "skew",
-        program,
+        assemble(blueprint),
         blueprint,
         followed,
         broken,
@@ -113,27 +119,35 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         delay,
         space,
         trees=made.roots,
-        epsilon=epsilons[blueprint.splits[0].name] if even and blueprint.splits else None,
+        notes=notes,
+        epsilon=chosen if even and blueprint.splits else None,
+        tuning=tuning,
     )
 
 
-def _epsilons(query: Query, made: SkewPlan, options: Options, best: Fraction) -> dict[str, Fraction]:
-    """The ε of each partition: the one asked for, or the one at which the plan is best."""
-    if not isinstance(options.epsilon, tuple):
-        chosen = options.epsilon if isinstance(options.epsilon, Fraction) else best
-        return {role.partition: chosen for role in made.roles}
+def _size(query: Query) -> int:
+    """N as far as the tables say, each once."""
+    rows = [query.table(name).rows for name in dict.fromkeys(atom.relation for atom in query.atoms)]
+    return sum(each or 0 for each in rows) or UNKNOWN_SIZE
+
+
+def _own_epsilons(
+    query: Query, broken: Fracture, made: SkewPlan, options: Options, best: Fraction
+) -> dict[str, Fraction]:
+    """The ε of each partition, where each relation has its own; relations that are not named have the best one."""
+    assert isinstance(options.epsilon, tuple)
     given = {name.lower(): value for name, value in options.epsilon}
-    relations = {label.lower(): source.atom.relation.lower() for label, source in made.blueprint.leaves.sources}
-    known = {atom.relation.lower() for atom in query.atoms}
-    if unknown := sorted(set(given) - known):
-        raise PlanError(
-            f"epsilon names {unknown[0]!r}, which the query does not read; it reads {', '.join(sorted(known))}"
-        )
+    edges = zip(broken.whole.hypergraph.edges, query.atoms, strict=True)
+    relations = {edge.label: atom.relation for edge, atom in edges}
+    known = {relation.lower(): relation for relation in relations.values()}
+    if unknown := sorted(set(given) - set(known)):
+        names = ", ".join(sorted(known.values()))
+        raise PlanError(f"epsilon names {unknown[0]!r}, which the query does not read; it reads {names}")
     found: dict[str, Fraction] = {}
     for role in made.roles:
-        mine = {r for label, r in relations.items() for own in role.labels if label.split("[")[0] == own.lower()}
-        values = {given.get(relation, best) for relation in mine}
+        mine = sorted({relations[label] for label in role.labels})
+        values = {given.get(relation.lower(), best) for relation in mine}
         if len(values) > 1:
-            raise PlanError(f"the relations {', '.join(sorted(mine))} are split together, so they need one ε")
+            raise PlanError(f"the relations {', '.join(mine)} are split together, so they need one ε")
         found[role.partition] = values.pop()
     return found

@@ -6,11 +6,10 @@ chain of limits (plan.degree) for any ε, so that evaluating it at some ε betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from ivme.plan.assemble import Assembly
-from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import catalog_of
 from ivme.plan.degree import degree_bound
 from ivme.plan.exponent import Bound, bound, through
@@ -21,20 +20,20 @@ GRID = tuple(Fraction(i, 12) for i in range(13))
 
 
 def as_bound(
-    cost: Callable[[Mapping[str, Fraction]], Fraction], epsilons: Mapping[str, Fraction], *, even: bool
+    cost: Callable[[Mapping[str, Fraction]], Fraction], partitions: Iterable[str], own: Mapping[str, Fraction]
 ) -> Bound:
     """A cost as a function of one ε for all partitions; as a number, if each has its own."""
-    if not even:
-        return bound(cost(epsilons))
-    return bound(through([(epsilon, cost(dict.fromkeys(epsilons, epsilon))) for epsilon in GRID]))
+    if own:
+        return bound(cost(own))
+    return bound(through([(epsilon, cost(dict.fromkeys(partitions, epsilon))) for epsilon in GRID]))
 
 
 class Measure:
     """The exponents of a plan for given ε, read off the joins of its program and the visits of its readers."""
 
-    def __init__(self, made: SkewPlan, blueprint: Blueprint) -> None:
+    def __init__(self, made: SkewPlan) -> None:
         self._made = made
-        self._assembly = assembly = Assembly(catalog_of({"": blueprint}))
+        self._assembly = assembly = Assembly(catalog_of({"": made.blueprint}))
         for relation in assembly.relations:
             assembly.trigger(relation)
         assembly.fill(frozenset())

@@ -64,6 +64,10 @@ class SkewPlan:
     roots: tuple[ViewNode, ...] = ()
     visits: tuple[tuple[Visits, tuple[str, ...]], ...] = ()
 
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(role.partition for role in self.roles))
+
 
 def hierarchical_plan(broken: Fracture, leaves: Leaves) -> SkewPlan:
     """The strategies of Ω for every component of a hierarchical fracture; a branch takes one of each."""
