@@ -92,6 +92,8 @@ class Group:
     def _split(self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]) -> None:
         """Declares the partitions and how keys move; what was there before goes on."""
         old = () if self.rebalancer is None else self.rebalancer.partitions
+        for relation in self.feeds if old else ():
+            self._backend.drop_trigger(self.trigger(relation))  # they watch the partitions
         for partition in old:
             self._backend.drop_partition(partition.name)
         for partition in partitions:
