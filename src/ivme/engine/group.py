@@ -139,12 +139,26 @@ class Group:
         if self.rebalancer is None:
             return self._backend.run(trigger, {relation: (columns, weights)})
         emitted: list[EmittedDelta] = []
-        self.observed.updates += len(weights)
         for piece in self.rebalancer.pieces(len(weights)):
             rows = [column[piece] for column in columns], weights[piece]
             emitted += self._backend.run(trigger, {relation: rows})
-            self.rebalancer.settle()
+            self.settle(len(rows[1]))
         return emitted
+
+    def begin(self) -> None:
+        """From here on `roll_back` puts the thresholds back; the maps are the kernel's."""
+        if self.rebalancer is not None:
+            self.rebalancer.begin()
+
+    def settle(self, rows: int) -> None:
+        """After rows have come or gone: moves whatever is on the wrong side of a partition."""
+        if self.rebalancer is not None:
+            self.observed.updates += rows
+            self.rebalancer.settle()
+
+    def roll_back(self) -> None:
+        if self.rebalancer is not None:
+            self.rebalancer.roll_back()
 
     def open(self, view: str, inputs: Sequence[int]) -> Cursor:
         """Begins to read an access request."""

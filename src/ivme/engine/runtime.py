@@ -37,16 +37,16 @@ class Runtime(Installation):
     def transact(self, batch: Mapping[str, Changed]) -> dict[str, RowChange]:
         """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows."""
         with self.lock:
-            rebalancers = [group.rebalancer for group in self.rebalanced() if group.rebalancer is not None]
-            for rebalancer in rebalancers:
-                rebalancer.begin()
+            rebalanced = self.rebalanced()
+            for group in rebalanced:
+                group.begin()
             self.backend.begin()
             try:
                 changes, updates, touched = self._propagate(batch)
             except BaseException:
                 self.backend.rollback()
-                for rebalancer in rebalancers:
-                    rebalancer.roll_back()
+                for group in rebalanced:
+                    group.roll_back()
                 for ring_view in self.ring_views.values():
                     ring_view.undo()
                 raise
@@ -76,9 +76,10 @@ class Runtime(Installation):
         if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
             return None
         readers = [view for view in self.views.values() if name in view.relations]
-        if any(view.followers or view.lazy for view in readers) or self.ring_views or self.rebalanced(name):
+        if any(view.followers or view.lazy for view in readers) or self.ring_views:
             return None
-        put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name))
+        feeds, rebalanced = self._feeds(name), self.rebalanced(name)
+        put = single_row(self.backend, state.table, self.layout(name), self.domains, feeds, rebalanced)
         return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
 
     def _propagate(self, batch: Mapping[str, Changed]) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:

@@ -16,6 +16,7 @@ from ivme.engine.changed import Layout, plain_position
 from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed, FeedColumn
+from ivme.engine.group import Group
 from ivme.engine.load import getter
 from ivme.engine.row_check import row_check
 from ivme.engine.value_check import INT_LIMIT
@@ -27,14 +28,24 @@ from ivme.query.sql_values import DECIMALS
 Row = tuple[Any, ...]
 Codes = tuple[int, ...]
 
+Act = Callable[[], None]
+
 Put = Callable[[Any, int], bool]
 """Changes the multiplicity of a row; False if the long way has to."""
 
 
 def single_row(
-    backend: NativeBackend, table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
+    backend: NativeBackend,
+    table: Table,
+    layout: Layout,
+    domains: Domains,
+    feeds: Sequence[tuple[str, Feed]],
+    rebalanced: Sequence[Group],
 ) -> Put:
-    """The short way for rows of a table. The caller of what is returned holds the writers' lock."""
+    """The short way for rows of a table. The caller of what is returned holds the writers' lock.
+
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
+    """
     encode = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
     places = _places(wanted, table)
@@ -42,6 +53,8 @@ def single_row(
     width = max([len(table.columns), *(place + 1 for place in places.values())])
     runs = [(backend.number(name), _picker([places[c] for c in feed.columns], width)) for name, feed in feeds]
     refused = (backend.broken_check, backend.overflow)
+    if rebalanced:
+        begin, commit, roll_back = _rebalancing(rebalanced, begin, commit, roll_back)
 
     def put(row: Any, weight: int) -> bool:
         codes = encode(row)
@@ -61,6 +74,31 @@ def single_row(
         return True
 
     return put
+
+
+def _rebalancing(groups: Sequence[Group], begin: Act, commit: Act, roll_back: Act) -> tuple[Act, Act, Act]:
+    """The ends of a transaction for groups with partitions: these settle before it is committed."""
+
+    def begin_all() -> None:
+        begin()
+        for group in groups:
+            group.begin()
+
+    def commit_all() -> None:
+        try:
+            for group in groups:
+                group.settle(1)
+        except BaseException:
+            roll_back_all()
+            raise
+        commit()
+
+    def roll_back_all() -> None:
+        roll_back()
+        for group in groups:
+            group.roll_back()
+
+    return begin_all, commit_all, roll_back_all
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

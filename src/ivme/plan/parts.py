@@ -60,9 +60,11 @@ def signatures(roles: Sequence[Role]) -> Iterator[Signature]:
         yield dict(zip(roles, sides, strict=True))
 
 
-def sides_of(label: str, signature: Signature) -> tuple[Side, ...]:
-    """The HL-signature of an atom's part."""
-    return tuple(Side(role.partition, role.key, heavy) for role, heavy in signature.items() if label in role.labels)
+def sides_of(leaves: Leaves, label: str, signature: Signature) -> tuple[Side, ...]:
+    """The HL-signature of an atom's part, in the order of the atom's variables: what is equal has to look so."""
+    schema = leaves.source(label).schema
+    sides = [Side(role.partition, role.key, heavy) for role, heavy in signature.items() if label in role.labels]
+    return tuple(sorted(sides, key=lambda side: [schema.index(variable) for variable in side.key]))
 
 
 def part_label(label: str, sides: Sequence[Side]) -> str:

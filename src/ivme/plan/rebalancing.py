@@ -64,10 +64,9 @@ def _degree(assembly: Assembly, label: str, key: tuple[str, ...]) -> ir.Degree:
     for other, leaf in assembly.held.items():
         if storage.whole_key(other) == whole:
             schema, variables = assembly.catalog.source(other).schema, storage.variables(leaf)
-            names = tuple(schema[i] for i in places)
-            read = storage.read(leaf, names, tuple(v for v in variables if v not in names))
-            columns = tuple(sorted(variables.index(name) for name in names))
-            parts[read.map] = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
+            columns = tuple(variables.index(schema[i]) for i in places)
+            index = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
+            parts[storage.declare_index(leaf, index)] = index
     return ir.Degree(tuple(parts.items()))
 
 

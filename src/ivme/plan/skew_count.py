@@ -134,14 +134,16 @@ class Counted:
 def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Fraction) -> Counted:
     """The best plan that is split by these roles, for this ε."""
     even = dict.fromkeys((role.partition for role in roles), epsilon)
-    sides = {label: [sides_of(label, signature) for signature in signatures(roles)] for label, _ in leaves.sources}
+    sides = {
+        label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
+    }
     parted = with_parts(leaves, sides)
     result = View(name, (), "result", tuple(label for label, _ in parted.sources))
     views = _Views(leaves, result)
     goal = max(epsilon, 1 - epsilon)
     cost = Fraction(0)
     for signature in signatures(roles):
-        labels = {label: part_label(label, sides_of(label, signature)) for label, _ in leaves.sources}
+        labels = {label: part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources}
         schemas = {part: frozenset(views.joined(label)) for label, part in labels.items()}
         bounds = {part: limits(parted, [part], even) for part in labels.values()}
         search = CountSearch(schemas, bounds, goal)
@@ -193,7 +195,7 @@ class _Views:
             for label in sorted(atoms, key=list(originals).index):
                 pieces = [self._node(search, piece, originals) for piece in deltas[label].pieces]
                 leaf = self._leaf(label, originals)
-                self._rules.setdefault(label, {})[Rule(view, leaf, tuple((piece,) for piece in pieces))] = None
+                self._rules.setdefault(label, {})[Rule(view, leaf, _stages(leaf, pieces))] = None
                 waiting += [piece for piece in deltas[label].pieces if len(piece) > 1]
             cheapest = min(sorted(atoms), key=lambda label: deltas[label].cost)
             children = (
@@ -228,6 +230,19 @@ class _Views:
 
     def definitions(self) -> tuple[Definition, ...]:
         return tuple(sorted(self._definitions.values(), key=lambda definition: len(definition.view.atoms)))
+
+
+def _stages(leaf: Leaf, pieces: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
+    """What brings no new variable is joined together with what comes before it: the smaller one of them proposes."""
+    stages: list[tuple[Node, ...]] = []
+    known = set(leaf.schema)
+    for piece in pieces:
+        if stages and known.issuperset(piece.schema):
+            stages[-1] = (*stages[-1], piece)
+        else:
+            stages.append((piece,))
+        known.update(piece.schema)
+    return tuple(stages)
 
 
 def _size(rule: Rule) -> int:

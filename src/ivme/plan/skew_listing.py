@@ -49,10 +49,12 @@ def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
     if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         raise PlanError(f"strategy 'skew' splits queries of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
     chosen: list[tuple[Tree, Branch]] = []
-    sides = {label: [sides_of(label, signature) for signature in signatures(roles)] for label, _ in leaves.sources}
+    sides = {
+        label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
+    }
     parted = with_parts(leaves, sides)
     for i, signature in enumerate(signatures(roles)):
-        labels = tuple(part_label(label, sides_of(label, signature)) for label, _ in leaves.sources)
+        labels = tuple(part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources)
         options = [*_options(whole, parted, labels, roles, f".{i + 1}")]
         chosen.append(min(options, key=lambda option: _costs(option[0], option[1], parted, roles)))
     return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)

@@ -223,6 +223,13 @@ class Storage:
             self._drafts[self.key(node)].indexes.setdefault(ir.Index(key, values))
         return ir.Read(name, variables, _multiplies(node) and None not in variables, pending)
 
+    def declare_index(self, node: Node, index: ir.Index) -> str:
+        """The name of the node's map, which gets the index if it is one."""
+        name = self.declare(node)
+        if index.values:
+            self._drafts[self.key(node)].indexes.setdefault(index)
+        return name
+
     def extreme(self, function: str, variable: str, node: Node) -> ir.Extreme:
         """The read of an ordered group: all other variables of the node are its key."""
         name, variables = self.declare(node), self.variables(node)
