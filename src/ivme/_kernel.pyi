@@ -90,6 +90,8 @@ class Kernel:
         """The keys noted as rising and as falling that still are, by column; none is noted afterwards.
 
         A transaction that is rolled back takes back what it noted and what it took."""
+    def sweep(self, partition: int, position: int, count: int) -> int:
+        """Notes the keys on the wrong side among the next entries, from 0 on; where to go on, -1 at the end."""
     def census(self, partition: int, threshold: int) -> tuple[list[Codes], list[Codes]]:
         """The light keys with a degree >= threshold in some leaf, and the heavy keys that have it in none."""
     def add_reader(

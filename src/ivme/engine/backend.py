@@ -90,6 +90,12 @@ class Backend(Protocol):
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         """Takes the keys noted as rising and as falling, by column, but for those that no longer are."""
 
+    def sweep(self, name: str, position: int, count: int) -> int:
+        """Notes the keys on the wrong side among the next entries, from position 0 on; where to go on, -1 at the end.
+
+        Rows that come while a sweep is under way may be passed over: their triggers watch them.
+        """
+
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         """The light keys with a degree >= threshold in some leaf, and the heavy ones that have it in none; O(N)."""
 
@@ -218,6 +224,9 @@ class NativeBackend:
 
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.take_noted(self._partitions[name])
+
+    def sweep(self, name: str, position: int, count: int) -> int:
+        return self.kernel.sweep(self._partitions[name], position, count)
 
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.census(self._partitions[name], threshold)

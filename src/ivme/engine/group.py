@@ -14,6 +14,7 @@ from itertools import product
 from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.feed import Feed
+from ivme.engine.gradual import GradualRebalancer
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader
@@ -101,20 +102,36 @@ class Group:
         for move in moves:
             self._backend.set_trigger(self._mover(move.partition, move.rising, True), move.steps, self.slots)
             self._backend.set_trigger(self._mover(move.partition, move.rising, False), move.leaf_steps, self.slots)
+            if move.gradual is not None:
+                flipper, finder, carrier = self._gradual(move.partition, move.rising)
+                self._backend.set_trigger(flipper, move.gradual.flip, self.slots)
+                self._backend.set_reader(finder, move.gradual.rows)
+                self._backend.set_trigger(carrier, move.gradual.steps, self.slots)
         if not partitions:
             for partition in old:
                 for rising, views in product((True, False), repeat=2):
                     self._backend.drop_trigger(self._mover(partition.name, rising, views))
+                    flipper, finder, carrier = self._gradual(partition.name, rising)
+                    self._backend.drop_trigger(flipper)
+                    self._backend.drop_reader(finder)
+                    self._backend.drop_trigger(carrier)
             self.rebalancer = None
         elif self.rebalancer is None:
             retune = None if self.tuning is None else self._retuned
-            self.rebalancer = Rebalancer(self._backend, partitions, measured, self._mover, retune)
+            given = self._backend, partitions, measured, self._mover, retune
+            gradual = any(move.gradual for move in moves)
+            self.rebalancer = GradualRebalancer(*given, self._gradual) if gradual else Rebalancer(*given)
         else:
             self.rebalancer.resume(partitions, measured)
 
     def _mover(self, partition: str, rising: bool, views: bool) -> str:
         """The name of the trigger that moves keys."""
         return f"{self.name} {'raises' if rising else 'lowers'} {partition}{'' if views else ' in leaves'}"
+
+    def _gradual(self, partition: str, rising: bool) -> tuple[str, str, str]:
+        """The names of what moves keys little by little: the flip, the reader of rows, and what carries them over."""
+        mover = self._mover(partition, rising, True)
+        return f"{mover}: flip", f"{mover}\0rows", f"{mover}: rows"
 
     def _retuned(self, size: int) -> Fraction:
         """The ε for a view that chooses its own, from what it has been used for."""
@@ -154,7 +171,7 @@ class Group:
         """After rows have come or gone: moves whatever is on the wrong side of a partition."""
         if self.rebalancer is not None:
             self.observed.updates += rows
-            self.rebalancer.settle()
+            self.rebalancer.settle(rows)
 
     def roll_back(self) -> None:
         if self.rebalancer is not None:

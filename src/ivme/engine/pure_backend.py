@@ -95,6 +95,9 @@ class PureBackend:
         partition = self.kernel.partitions[name]
         return _by_column(partition.take(), partition.arity)
 
+    def sweep(self, name: str, position: int, count: int) -> int:
+        return self.kernel.partitions[name].sweep(position, count)
+
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
 

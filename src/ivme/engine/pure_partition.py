@@ -27,6 +27,7 @@ class PurePartition:
                 raise ValueError(f"partition {declared.name} needs the index {index} of {stored.declared}")
         self.arity = len(declared.key)
         self._bounds = (0, 2**64 - 1)
+        self._swept: list[tuple[Row, int]] = []
         self._rising: dict[Row, None] = {}
         self._falling: dict[Row, None] = {}
 
@@ -58,6 +59,17 @@ class PurePartition:
     def restore(self, noted: Noted) -> None:
         """Makes these the noted keys, as they were when a transaction began."""
         self._rising, self._falling = dict.fromkeys(noted[0]), dict.fromkeys(noted[1])
+
+    def sweep(self, position: int, count: int) -> int:
+        """Judges the next keys: the heavy ones, then those of all entries as they were when the sweep began."""
+        if position == 0:
+            entries = [(leaf, part) for leaf, parts in enumerate(self._degrees) for part in parts]
+            self._swept = [(key, 0) for key, _ in self._heavy.items()]
+            for leaf, (stored, index) in entries:
+                self._swept += [(tuple(row[i] for i in index.key), leaf) for row, _ in stored.items()]
+        for key, leaf in self._swept[position : position + count]:
+            self.watch([key], leaf)
+        return position + count if position + count < len(self._swept) else -1
 
     def census(self, threshold: int) -> Noted:
         """The light keys whose degree reaches the threshold in some leaf, and the heavy ones that do in none; O(N)."""

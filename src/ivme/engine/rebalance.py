@@ -63,6 +63,7 @@ class Rebalancer:
         self._saved: Balance | None = None
         self.measured = tuple(measured)
         self.version = 0
+        self.updates = 0
         self.balance = Balance(1, tuple(partition.epsilon for partition in partitions))
 
     @property
@@ -92,11 +93,11 @@ class Rebalancer:
             yield slice(begin, begin + limit)
             begin += limit
 
-    def settle(self) -> None:
-        """After rows have come or gone: moves whatever is on the wrong side."""
+    def settle(self, rows: int = 1) -> None:
+        """After so many rows have come or gone: moves whatever is on the wrong side."""
         self.version += 1
-        size = self.size
-        base = fitting_base(size, self.balance.base)
+        self.updates += rows
+        base = fitting_base(self.size, self.balance.base)
         if base != self.balance.base:
             self._major(base)
         else:
@@ -130,6 +131,7 @@ class Rebalancer:
         }
         return {
             "n": self.size,
+            "updates": self.updates,
             "base": balance.base,
             "partitions": partitions,
             "rebalancings": {"major": balance.major, "minor": balance.minor, "keys_moved": balance.keys_moved},

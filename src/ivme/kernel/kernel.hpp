@@ -82,6 +82,12 @@ public:
         return taken;
     }
 
+    int64_t sweep(size_t id, uint64_t position, uint64_t count) {
+        int64_t next = -1;
+        undoably([&] { next = machine.sweep(partition(id), position, count, log_); });
+        return next;
+    }
+
     size_t add_reader(std::shared_ptr<Reader> reader) {
         readers_.push_back(std::move(reader));
         return readers_.size() - 1;

@@ -47,6 +47,8 @@ public:
 
     // Takes the noted keys that still have to change sides, and forgets the others.
     NotedKeys take_noted(Partition& partition, UndoLog& log);
+    // Notes the keys on the wrong side among the next `count` entries, the heavy keys first; where to go on, or -1.
+    int64_t sweep(Partition& partition, uint64_t position, uint64_t count, UndoLog& log);
     // All light keys that reach the threshold in some leaf, and all heavy ones that do in none, by visiting every key.
     NotedKeys census(const Partition& partition, uint64_t threshold);
 

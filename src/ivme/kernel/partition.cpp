@@ -166,6 +166,40 @@ NotedKeys Machine::take_noted(Partition& partition, UndoLog& log) {
     return taken;
 }
 
+int64_t Machine::sweep(Partition& partition, uint64_t position, uint64_t count, UndoLog& log) {
+    std::vector<std::pair<unsigned, const Part*>> parts;
+    for (unsigned leaf = 0; leaf < partition.degrees.size(); ++leaf) {
+        for (const Part& part : partition.degrees[leaf].parts) parts.emplace_back(leaf, &part);
+    }
+    uint64_t stage = position >> 32;
+    uint32_t id = static_cast<uint32_t>(position);
+    int64_t key[Map::MAX_ARITY];
+    while (stage <= parts.size()) {
+        const Map& map = stage ? *parts[stage - 1].second->target : *partition.heavy;
+        if (id >= map.high()) {
+            ++stage;
+            id = 0;
+            continue;
+        }
+        if (!count--) return static_cast<int64_t>(stage << 32 | id);
+        ++operations;
+        if (map.alive(id)) {
+            const int64_t* row = map.row(id);
+            for (unsigned i = 0; i < partition.arity(); ++i) {
+                key[i] = stage ? row[parts[stage - 1].second->places[i]] : row[i];
+            }
+            uint32_t tag = partition.heavy->tag(key);
+            bool is_heavy = stage == 0 || partition.heavy->find(key, tag) != NIL;
+            bool moves = is_heavy ? stage == 0 && falls(partition, key, tag, 0)
+                                  : rises(partition, key, tag, parts[stage - 1].first);
+            Map& noted = is_heavy ? partition.falling : partition.rising;
+            if (moves && noted.find(key, tag) == NIL) note(noted, key, tag, 1, log);
+        }
+        ++id;
+    }
+    return -1;
+}
+
 NotedKeys Machine::census(const Partition& partition, uint64_t threshold) {
     ++scans;
     NotedKeys found(partition.arity());

@@ -124,7 +124,8 @@ class Blueprint:
 
     `changes` are views that are not stored: their deltas are the changes of the result, over the inputs, the outputs
     and an ordered variable, if there is one. With `splits` the leaves are parts of relations; with `branches`, which
-    replace `reading`, rows are found in several trees, and no row in two of them if they are `disjoint`.
+    replace `reading`, rows are found in several trees, and no row in two of them if they are `disjoint`. With `gradual`
+    keys may be on both sides of a partition at a time, because every combination of parts has its rules.
     """
 
     leaves: Leaves
@@ -136,6 +137,7 @@ class Blueprint:
     splits: tuple[Split, ...] = ()
     branches: tuple[Reading, ...] = ()
     disjoint: bool = False
+    gradual: bool = False
 
     @property
     def readings(self) -> tuple[Reading, ...]:

@@ -49,6 +49,11 @@ class Catalog:
         return self.sources[label]
 
     @property
+    def gradual(self) -> bool:
+        """Whether keys may be on both sides of a partition for a while."""
+        return any(blueprint.gradual for blueprint in self.blueprints.values())
+
+    @property
     def splits(self) -> tuple[Split, ...]:
         """The partitions of all views."""
         return tuple(split for blueprint in self.blueprints.values() for split in blueprint.splits)

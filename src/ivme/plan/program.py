@@ -299,13 +299,28 @@ class Move:
     """Takes keys from the light side of a partition to the heavy one (`rising`), or back.
 
     The steps load the keys from two pseudo-relations, `KEYS` with weight 1 and `NO_KEYS` with weight -1. `steps`
-    carry the views along, `leaf_steps` move the rows only, before views are built.
+    carry the views along, `leaf_steps` move the rows only, before views are built. With `gradual` keys can also move
+    little by little.
     """
 
     partition: str
     rising: bool
     steps: tuple[Step, ...]
     leaf_steps: tuple[Step, ...]
+    gradual: GradualMove | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GradualMove:
+    """How a key changes sides row by row, where a partition splits one leaf only and all parts meet in some view.
+
+    `flip` sends the key's new rows to the other side; `rows` finds those that are still on the old one; `steps` move
+    given rows, which they load as keys that have all columns of the leaf.
+    """
+
+    flip: tuple[Step, ...]
+    rows: Enumeration
+    steps: tuple[Step, ...]
 
 
 KEYS, NO_KEYS = "keys", "no keys"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivme.plan import program as ir
@@ -79,6 +80,7 @@ def moves_of(assembly: Assembly) -> tuple[ir.Move, ...]:
             rising,
             _move(assembly, split, rising=rising, views=True),
             _move(assembly, split, rising=rising, views=False),
+            _gradual(assembly, split, rising=rising) if assembly.catalog.gradual else None,
         )
         for split in assembly.catalog.splits
         for rising in (True, False)
@@ -95,6 +97,24 @@ def _move(assembly: Assembly, split: Split, *, rising: bool, views: bool) -> tup
         steps += _transferred(assembly, transfer, (present.target, absent.target), views=views)
     steps.append(ir.Add(present.target if rising else absent.target, assembly.storage.declare_heavy(split)))
     return without_dead_steps(steps)
+
+
+def _gradual(assembly: Assembly, split: Split, *, rising: bool) -> ir.GradualMove:
+    """The same for one row after the other: a partition of its own leaf has one transfer."""
+    (transfer,) = transfers(assembly.storage, assembly.held, split, rising=rising)
+    columns = assembly.storage.variables(transfer.origin)
+    flip = ir.Load(assembly.register(), pseudo_source(ir.KEYS if rising else ir.NO_KEYS, split.key, split.key))
+    heavy = ir.Add(flip.target, assembly.storage.declare_heavy(split))
+    present, absent = (
+        ir.Load(assembly.register(), pseudo_source(relation, columns, columns)) for relation in (ir.KEYS, ir.NO_KEYS)
+    )
+    whole = replace(transfer, key=columns)
+    moved = [present, absent, *_transferred(assembly, whole, (present.target, absent.target), views=True)]
+    rest = tuple(variable for variable in columns if variable not in transfer.key)
+    loop = ir.Loop(assembly.storage.read(transfer.origin, transfer.key, rest), rest)
+    inputs = tuple((variable, variable) for variable in transfer.key)
+    rows = ir.Enumeration(inputs, columns, (), (loop,), ())
+    return ir.GradualMove((flip, heavy), rows, without_dead_steps(moved))
 
 
 def _transferred(assembly: Assembly, transfer: Transfer, keys: tuple[str, str], *, views: bool) -> Iterator[ir.Step]:

@@ -26,13 +26,18 @@ from ivme.structure.fracture import Fracture, fracture
 from ivme.structure.hypergraph import Hypergraph, cqap_of
 from ivme.structure.shapes import loomis_whitney_degree
 
+ONE_BY_ONE = (
+    "space='source', rebalance='deamortised' and one ε for each relation are for counts over triangles and "
+    "Loomis-Whitney queries, whose relations source 000 splits one by one; leave them out"
+)
+
 BALANCES = (Fraction(1, 2), Fraction(2, 3))
 """The ε among which the best is sought, where the plan can choose."""
 
 
 def skew(query: Query, options: Options) -> Plan:
     """The plan over heavy and light parts; PlanError if the query has none."""
-    _check(query)
+    _check(query, options)
     structure = cqap_of(query)
     kind = classify(structure)
     whole = Fracture(structure, (structure,), tuple((v, v) for v in sorted(structure.variables)))
@@ -46,17 +51,21 @@ def skew(query: Query, options: Options) -> Plan:
     return _plan(query, whole, listing_plan(structure, leaves_of(query, whole)), options)
 
 
-def _check(query: Query) -> None:
+def _check(query: Query, options: Options) -> None:
     if any(
         aggregate.function in ORDER_AGGREGATES and aggregate.variable not in query.free
         for aggregate in query.aggregates
     ):
         raise PlanError("strategy 'skew' keeps counts and sums; MIN, MAX and COUNT DISTINCT need another strategy")
+    if query.free and options.rebalance == "deamortised":
+        raise PlanError(ONE_BY_ONE)
 
 
 def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, SkewPlan]:
     """The best ε to plan with and the plan; then roles that do not help are left out."""
-    source = options.space == "source" or (isinstance(options.epsilon, tuple) and options.epsilon_value is None)
+    gradual = options.rebalance == "deamortised"
+    own = isinstance(options.epsilon, tuple) and options.epsilon_value is None
+    source = options.space == "source" or own or gradual
     roles = _source_roles(leaves) if source else variable_roles(leaves)
     if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         raise PlanError(f"strategy 'skew' splits counts of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
@@ -68,17 +77,18 @@ def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, 
         if fewer:
             less = count_plan(query.name, leaves, fewer, best)
             chosen = less if less.update <= chosen.update and less.space <= chosen.space else chosen
-    return best, chosen.plan
+    made = chosen.plan
+    if gradual:
+        blueprint, followed = (replace(each, gradual=True) for each in (made.blueprint, made.followed))
+        made = replace(made, blueprint=blueprint, followed=followed)
+    return best, made
 
 
 def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
     """Source 000: each relation is split on its own, on all variables but one, each relation on other ones."""
     hypergraph = Hypergraph(part_edges(leaves))
     if loomis_whitney_degree(hypergraph) is None:
-        raise PlanError(
-            "space='source' and one ε for each relation are for counts over triangles and Loomis-Whitney queries, "
-            "whose relations source 000 splits one by one; leave them out"
-        )
+        raise PlanError(ONE_BY_ONE)
     variables = sorted(hypergraph.vertices)
     keys = []
     for edge in hypergraph.edges:
