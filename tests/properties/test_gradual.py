@@ -18,8 +18,8 @@ TRIANGLE = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
 EDGES = "Q(. | .) = E(A, B), E(B, C), E(C, A)"
 
 CONSTANT = 400
-"""The operations of the dearest update, over M^max(ε, 1-ε): the row itself and 8 that leave and reach a side, each at
-3 places of the self-join, each with up to 4 rules, whose joins visit up to 3/2·M^ε entries and check each; the sweep."""
+"""The operations of the dearest update, over M^max(ε, 1-ε): the row itself and 8 that leave one side for the other,
+each at 3 places of the self-join, with up to 4 rules each, whose joins visit and check up to 3/2·M^ε entries."""
 
 
 def triangles(r: Counter[Any], s: Counter[Any], t: Counter[Any]) -> int:
