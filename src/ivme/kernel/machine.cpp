@@ -216,7 +216,7 @@ void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
             for (unsigned i = 0; i < count; ++i) {
                 int64_t* key = block_.keys + i * arity;
                 columns.gather(start + i, key);
-                block_.tags[i] = map.tag(key);
+                block_.tags[i] = origin.tagged ? origin.tags[start + i] : map.tag(key);
                 map.prefetch(block_.tags[i]);
             }
             if (count > 4) map.warm(block_.keys, block_.tags, origin.payload(start), count);
