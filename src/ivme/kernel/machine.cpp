@@ -153,7 +153,7 @@ void Machine::scan(const ScanStep& step, Delta& target) {
 }
 
 void Machine::project(const ProjectStep& step, const Delta& origin, Delta& target) {
-    operations += origin.n;
+    if (step.counts) operations += origin.n;
     if (!step.permutes && origin.n != 1) {
         consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
         for (size_t start = 0; start < origin.n; start += 1 << 14) {
