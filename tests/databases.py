@@ -7,7 +7,7 @@ from typing import Any
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
 from ivme.engine.domains import Domains
-from ivme.engine.native_dictionary import native_dictionary
+from ivme.engine.native_dictionary import native_domains
 from ivme.engine.pure_backend import PureBackend
 from ivme.engine.runtime import Runtime
 
@@ -18,7 +18,7 @@ def make_database(backend: str) -> Database:
     """An empty database on the compiled kernel, or on the one in plain Python."""
     made = Database()
     if backend == "native":
-        made._runtime = Runtime(NativeBackend(), Domains(native_dictionary))
+        made._runtime = Runtime(NativeBackend(), native_domains())
     else:
         made._runtime = Runtime(PureBackend(), Domains())
     return made

@@ -62,6 +62,15 @@ class Dictionary:
     def decode_arrow(self, codes: Codes) -> tuple[Codes, npt.NDArray[np.uint8]]: ...
     def memory_bytes(self) -> int: ...
 
+class ArrowColumns:
+    """Takes record batches to codes. A column: its name, its format in Arrow's C data interface, the least and the
+    greatest number that it may hold, and the dictionary of strings or bytes."""
+
+    def __init__(self, columns: Sequence[tuple[str, str, int, int, Dictionary | None]]) -> None: ...
+    def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
+        """The codes of all columns, by row of the result; None if the data are no rows of these columns, or a value is
+        in doubt. The capsules are those of `__arrow_c_array__`, of data that Arrow has validated."""
+
 class Cursor:
     """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""
 

@@ -214,10 +214,10 @@ class Database:
 def _new_runtime() -> Runtime:
     try:
         from ivme.engine.backend import NativeBackend
-        from ivme.engine.native_dictionary import native_dictionary
+        from ivme.engine.native_dictionary import native_domains
     except ImportError as error:
         warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
         from ivme.engine.pure_backend import PureBackend
 
         return Runtime(PureBackend(), Domains())
-    return Runtime(NativeBackend(), Domains(native_dictionary))
+    return Runtime(NativeBackend(), native_domains())

@@ -12,9 +12,9 @@ from __future__ import annotations
 import datetime
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,9 @@ class Domain(ABC):
 
     orders_by_code = True
     """Whether the order of codes is the order of values, NULL first."""
+
+    least, most = -INT_LIMIT, INT_LIMIT
+    """The codes that values have, where not all numbers of 64 bits are some value's."""
 
     def __init__(self, type_: Type) -> None:
         self.type = type_
@@ -138,7 +141,6 @@ class Domain(ABC):
 class _Integers(Domain):
     """Types that Arrow keeps as integers: their codes are those, between `least` and `most`."""
 
-    least, most = -INT_LIMIT, INT_LIMIT
     storage = pa.int64()
 
     def _encode(self, array: pa.Array) -> Codes:
@@ -317,12 +319,30 @@ _DOMAINS: dict[str, type[Domain]] = {
 }
 
 
-class Domains:
-    """The domains of a database, one for each type; they own its dictionaries."""
+class BatchEncoder(Protocol):
+    """Takes record batches of one table to codes."""
 
-    def __init__(self, dictionary_of: Callable[[Type], Dictionary] = lambda _: Dictionary()) -> None:
+    def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
+        """The codes of all columns, one row of the result for each; None if the long way has to look at the values.
+
+        The capsules are those of `__arrow_c_array__`; Arrow has validated the data.
+        """
+
+
+class Domains:
+    """The domains of a database, one for each type; they own its dictionaries.
+
+    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing.
+    """
+
+    def __init__(
+        self,
+        dictionary_of: Callable[[Type], Dictionary] = lambda _: Dictionary(),
+        encoder_of: Callable[[Sequence[str], Sequence[Domain]], BatchEncoder | None] = lambda _names, _domains: None,
+    ) -> None:
         self._domains: dict[Type, Domain] = {}
         self._dictionary_of = dictionary_of
+        self.encoder_of = encoder_of
 
     def domain(self, type_: Type) -> Domain:
         """The domain of a type, the same one every time.

@@ -1,8 +1,12 @@
-"""Dictionaries in the compiled kernel, which can then compare strings and wide decimals for MIN and MAX."""
+"""Dictionaries in the compiled kernel, which can then compare strings and wide decimals for MIN and MAX.
+
+With them the kernel also takes whole record batches to codes, in one call for all columns.
+"""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +16,7 @@ import pyarrow as pa
 
 from ivme import _kernel
 from ivme.engine.dictionary import Codes, Dictionary
+from ivme.engine.domains import Domain, Domains
 from ivme.errors import DataError
 from ivme.query.sql_values import DECIMALS
 from ivme.query.types import Type
@@ -96,3 +101,39 @@ def native_dictionary(type_: Type) -> Dictionary:
         assert type_.scale is not None
         return NativeDecimals(type_.scale)
     return NativeDictionary(binary=type_.kind == "binary")
+
+
+def native_domains() -> Domains:
+    """The domains of a database on the compiled kernel."""
+    return Domains(native_dictionary, _arrow_columns)
+
+
+def _arrow_columns(names: Sequence[str], domains: Sequence[Domain]) -> _kernel.ArrowColumns | None:
+    """The encoder of record batches with these columns; None if one is of a type that only Python encodes."""
+    specs = []
+    for name, domain in zip(names, domains, strict=True):
+        arrow_format = _arrow_format(domain)
+        if arrow_format is None:
+            return None
+        native = getattr(getattr(domain, "dictionary", None), "native", None)
+        specs.append((name, arrow_format, domain.least, domain.most, native))
+    return _kernel.ArrowColumns(specs)
+
+
+_ARROW_FORMATS = {
+    "int": "l",
+    "bool": "b",
+    "date": "tdD",
+    "timestamp": "tsu:",
+    "float": "g",
+    "string": "u",
+    "binary": "z",
+}
+"""The formats of Arrow's C data interface."""
+
+
+def _arrow_format(domain: Domain) -> str | None:
+    type_ = domain.type
+    if type_.kind == "decimal":
+        return f"d:{type_.precision},{type_.scale}" if domain.orders_by_code else None
+    return _ARROW_FORMATS[type_.kind]

@@ -86,7 +86,10 @@ class PureKernel:
         deltas: dict[str, Delta] = {}
         schemas: dict[str, tuple[str, ...]] = {}
         emitted: Emitted = {}
+        steps = tuple(steps)
+        paid = only_projected(steps)
         for step in steps:
+            before = self.tally.operations
             if isinstance(step, ir.Add):
                 self.maps[step.map].add_all(deltas[step.origin], self._journal, step.check)
             elif isinstance(step, ir.Emit):
@@ -97,6 +100,8 @@ class PureKernel:
             else:
                 deltas[step.target] = self._delta(step, loaded, deltas, schemas)
                 schemas[step.target] = step.schema
+            if isinstance(step, ir.Project) and step.origin in paid:
+                self.tally.operations = before
         return emitted
 
     def _delta(
@@ -247,6 +252,26 @@ class Interpreter:
             self.kernel.rollback()
             raise
         self.kernel.commit()
+
+
+def only_projected(steps: Iterable[ir.Step]) -> set[str]:
+    """The loads, under all their names, that only sums read: their sums are not counted, as reading a row pays for it.
+
+    The compiled kernel sums such rows while it loads them, and does not know how many distinct tuples there were.
+    """
+    names: dict[str, str] = {}
+    otherwise: set[str] = set()
+    for step in steps:
+        if isinstance(step, ir.Load):
+            names[step.target] = step.target
+        elif isinstance(step, ir.Rename):
+            names |= {step.target: names[step.origin]} if step.origin in names else {}
+        elif isinstance(step, ir.Join):
+            otherwise |= {step.origin, *(read.pending for read in step.reads if read.pending is not None)}
+        elif not isinstance(step, ir.Scan | ir.Project):
+            otherwise.add(step.origin)
+    used = {names[name] for name in otherwise if name in names}
+    return {name for name, load in names.items() if load not in used}
 
 
 def _joined(key: Row, payload: Payload, readers: list[_Reader]) -> Payload | None:

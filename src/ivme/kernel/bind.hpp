@@ -39,7 +39,8 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
                                      std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
                                      const nb::list& extremes);
 
-const Dictionary* dictionary_of(nb::handle object);
+Dictionary* dictionary_of(nb::handle object);
+void bind_arrow(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_partition(nb::class_<Kernel>& kernel);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);

@@ -102,10 +102,8 @@ struct PyDictionary {
         {
             nb::gil_scoped_release release;
             const char* text = reinterpret_cast<const char*>(data.data());
-            for (size_t i = 0; i < n; ++i) {
-                bool there = !valid || (valid[(first + i) / 8] >> ((first + i) % 8) & 1);
-                codes[i] = there ? dictionary.encode({text + at[i], static_cast<size_t>(at[i + 1] - at[i])}) : NULL_CODE;
-            }
+            auto there = [&](size_t i) { return !valid || (valid[(first + i) / 8] >> ((first + i) % 8) & 1); };
+            dictionary.encode_all(text, at, n, there, codes.data());
         }
         held.unlock();
         return to_numpy(std::move(codes), n);
@@ -144,7 +142,7 @@ struct PyDictionary {
 
 }  // namespace
 
-const Dictionary* dictionary_of(nb::handle object) { return &nb::cast<PyDictionary&>(object).dictionary; }
+Dictionary* dictionary_of(nb::handle object) { return &nb::cast<PyDictionary&>(object).dictionary; }
 
 void bind_dictionary(nb::module_& m) {
     nb::class_<PyDictionary>(m, "Dictionary")

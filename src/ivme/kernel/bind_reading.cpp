@@ -7,11 +7,22 @@ namespace {
 
 constexpr size_t BLOCK_ROWS = 8192;
 
+// A single request's inputs as columns.
+std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
+    std::vector<const int64_t*> columns;
+    for (const int64_t& code : codes) columns.push_back(&code);
+    return columns;
+}
+
 struct Cursor {
-    Cursor(Kernel& kernel, std::shared_ptr<Reader> plan)
-        : kernel(kernel), reader(std::move(plan)), enumerator(*reader), version(reader->version()) {}
+    Cursor(Kernel& kernel, std::shared_ptr<Reader> plan, std::vector<int64_t> codes)
+        : kernel(kernel), reader(std::move(plan)), inputs(std::move(codes)), enumerator(*reader),
+          version(reader->version()) {
+        enumerator.open(addresses(inputs), 1);
+    }
     Kernel& kernel;
     std::shared_ptr<Reader> reader;
+    std::vector<int64_t> inputs;
     Enumerator enumerator;
     uint64_t version;
 };
@@ -97,7 +108,7 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
         block.shape(*reader);
         auto strings = kernel.hold_dictionaries();
         Enumerator enumerator(*reader);
-        enumerator.open(codes.data());
+        enumerator.open(addresses(codes), 1);
         uint64_t operations = 0;
         if (enumerator.fill(block, limit, operations)) limit = 0;
         if (limit) kernel.read_operations += operations;
@@ -116,27 +127,20 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     for (const Codes& column : columns) {
         if (column.size() != requests) throw std::invalid_argument("the columns of the requests differ in length");
     }
+    if (requests >= NIL) throw std::invalid_argument("a batch has at most 4 billion requests");
     Block block;
     block.shape(*reader);
+    block.numbered = true;
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
         auto strings = kernel.hold_dictionaries();
         uint64_t operations = 0;
         Enumerator enumerator(*reader);
-        std::vector<int64_t> inputs(reader->inputs);
-        constexpr size_t AHEAD = 8;
-        for (size_t i = 0; i < requests; ++i) {
-            if (i + AHEAD < requests) {
-                for (size_t c = 0; c < columns.size(); ++c) inputs[c] = columns[c].data()[i + AHEAD];
-                enumerator.prefetch(inputs.data());
-            }
-            for (size_t c = 0; c < columns.size(); ++c) inputs[c] = columns[c].data()[i];
-            enumerator.open(inputs.data(), true);
-            size_t before = block.n;
-            enumerator.fill(block, ~size_t{0} - before, operations);
-            for (size_t row = before; row < block.n; ++row) block.requests.push(static_cast<int64_t>(i));
-        }
+        std::vector<const int64_t*> inputs;
+        for (const Codes& column : columns) inputs.push_back(column.data());
+        enumerator.open(std::move(inputs), requests, true);
+        enumerator.fill(block, ~size_t{0}, operations);
         kernel.read_operations += operations;
     }
     size_t n = block.n;
@@ -236,8 +240,7 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
                  auto lock = k.reading();
                  std::shared_ptr<Reader> reader = k.reader(id);
                  require_size(codes, reader->inputs);
-                 cursor = std::make_unique<Cursor>(k, std::move(reader));
-                 cursor->enumerator.open(codes.data());
+                 cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes));
                  return cursor.release();
              },
              nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())

@@ -150,7 +150,7 @@ void TriggerBuilder::project(unsigned target, unsigned from, std::vector<unsigne
     for (unsigned c = 0; permutes && c < source.columns.size(); ++c) {
         permutes = std::find(columns.begin(), columns.end(), c) != columns.end();
     }
-    trigger_->steps.push_back(ProjectStep{target, from, std::move(columns), permutes});
+    trigger_->steps.push_back(ProjectStep{target, from, std::move(columns), permutes, true});
 }
 
 void TriggerBuilder::exists(unsigned target, unsigned from, Map* map) {
@@ -214,24 +214,24 @@ void TriggerBuilder::fuse() {
     }
 }
 
-// A load that only sums read need not be consolidated: the sums do that.
+// A load that only sums read need not be consolidated: the sums do that. How many rows they see then depends on the
+// columns that are loaded, so they are not counted.
 void TriggerBuilder::skip_consolidation() {
+    std::vector<unsigned> uses = count_uses(*trigger_);
     for (Step& step : trigger_->steps) {
         auto* load = std::get_if<LoadStep>(&step);
         if (!load) continue;
-        bool only_sums = true;
-        for (const Step& other : trigger_->steps) {
-            std::visit(
-                [&](const auto& s) {
-                    if constexpr (requires { s.origin; }) {
-                        const auto* sum = std::get_if<ProjectStep>(&other);
-                        if (s.origin == load->target && (!sum || sum->permutes)) only_sums = false;
-                    }
-                },
-                other);
+        std::vector<ProjectStep*> projects;
+        bool permuted = false;
+        for (Step& other : trigger_->steps) {
+            auto* project = std::get_if<ProjectStep>(&other);
+            if (!project || project->origin != load->target) continue;
+            projects.push_back(project);
+            permuted |= project->permutes;
         }
-        for (const Overlay& overlay : trigger_->overlays) only_sums &= overlay.pending != load->target;
-        if (only_sums) load->consolidate = false;
+        if (projects.size() != uses[load->target]) continue;
+        for (ProjectStep* project : projects) project->counts = false;
+        load->consolidate = permuted;
     }
 }
 

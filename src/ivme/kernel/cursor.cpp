@@ -1,97 +1,173 @@
 #include "cursor.hpp"
 
+#include <algorithm>
+
+#include "probe.hpp"
+
 namespace ivme {
 
-Enumerator::Enumerator(const Reader& reader)
-    : reader_(reader),
-      levels_(reader.loops.size()),
-      values_(reader.variables),
-      found_(reader.factors.size()),
-      payload_(reader.layout.words) {}
+Enumerator::Enumerator(const Reader& reader) : reader_(reader), stages_(reader.loops.size() + 1) {}
 
-void Enumerator::open(const int64_t* inputs, bool nulls_match) {
-    done_ = false;
-    for (unsigned i = 0; i < reader_.inputs; ++i) {
-        values_[i] = inputs[i];
-        if (inputs[i] == NULL_CODE && !nulls_match) done_ = true;
-    }
-    depth_ = 0;
-    fresh_ = true;
+void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests, bool nulls_match) {
+    inputs_ = std::move(inputs);
+    requests_ = requests;
+    nulls_match_ = nulls_match;
+    next_ = 0;
+    capacity_ = FEW;
+    for (Stage& stage : stages_) stage.n = stage.at = stage.within = 0;
 }
 
-void Enumerator::prefetch(const int64_t* inputs) const {
-    if (reader_.loops.empty()) return;
-    const Loop& loop = reader_.loops[0];
-    int64_t key[Map::MAX_ARITY];
-    for (unsigned i = 0; i < loop.key.size(); ++i) key[i] = inputs[loop.key[i]];
-    if (loop.groups) {
-        loop.groups->groups().prefetch(loop.groups->groups().tag(key));
-    } else if (loop.checks) {
-        loop.map->prefetch(loop.map->tag(key));
-    }
+void Enumerator::make_room(Stage& stage, unsigned rows) {
+    if (stage.room >= rows) return;
+    size_t variables = reader_.variables, factors = reader_.factors.size();
+    size_t row = (variables + factors) * sizeof(int64_t) + sizeof(Members) + 3 * sizeof(uint32_t);
+    stage.memory.resize((variables + factors) * sizeof(void*) + rows * row);
+    char* free = stage.memory.data();
+    auto take = [&]<class T>(T*& to, size_t count) {
+        to = reinterpret_cast<T*>(free);
+        free += count * sizeof(T);
+    };
+    take(stage.values, variables);
+    take(stage.found, factors);
+    for (size_t v = 0; v < variables; ++v) take(stage.values[v], rows);
+    for (size_t f = 0; f < factors; ++f) take(stage.found[f], rows);
+    take(stage.members, rows);
+    take(stage.requests, rows);
+    take(stage.parents, rows);
+    take(stage.entries, rows);
+    stage.room = rows;
 }
 
-void Enumerator::enter(unsigned level, uint64_t& operations) {
-    const Loop& loop = reader_.loops[level];
-    Level& state = levels_[level];
-    int64_t key[Map::MAX_ARITY];
-    for (unsigned i = 0; i < loop.key.size(); ++i) key[i] = values_[loop.key[i]];
-    state.at = 0;
-    if (loop.checks) {
-        ++operations;
-        state.members = {1, loop.map->find(key), nullptr};
-        state.end = state.members.one != NIL;
-    } else if (loop.groups) {
-        state.members = loop.groups->members(loop.groups->groups().find(key, loop.groups->groups().tag(key)));
-        state.end = state.members.n;
-    } else {
-        state.members = {};
-        state.end = loop.map->high();
+// Fills a stage whose rows have all been handed on; false if there are no more.
+bool Enumerator::refill(unsigned level, unsigned most, uint64_t& operations) {
+    Stage& stage = stages_[level];
+    stage.n = stage.at = stage.within = 0;
+    if (!level) {
+        if (next_ == requests_) return false;
+        take_requests(stage, most);
     }
-    state.ids = state.members.n == 1 ? nullptr : state.members.many;
-}
-
-// Moves to the next entry of a loop and sets its variables; false at its end.
-bool Enumerator::advance(unsigned level) {
-    const Loop& loop = reader_.loops[level];
-    Level& state = levels_[level];
-    if (!loop.checks && !loop.groups) {
-        while (state.at < state.end && !loop.map->alive(state.at)) ++state.at;
-        if (state.at == state.end) return false;
-        state.entry = state.at++;
-    } else {
-        if (state.at == state.end) return false;
-        if (state.ids && state.at + 8 < state.end) __builtin_prefetch(loop.map->row(state.ids[state.at + 8]));
-        state.entry = state.ids ? state.ids[state.at] : state.members.one;
-        ++state.at;
+    while (level && !stage.n) {
+        Stage& before = stages_[level - 1];
+        if (before.at == before.n) {
+            if (!refill(level - 1, capacity_, operations)) return false;
+            look_up(level, operations);
+        }
+        make_room(stage, most);
+        expand(level, most);
+        if (!reader_.loops[level - 1].checks) operations += stage.n;
+        read_rows(level);
     }
-    const int64_t* row = loop.map->row(state.entry);
-    for (auto [column, variable] : loop.yields) values_[variable] = row[column];
+    resolve(level);
     return true;
 }
 
-void Enumerator::resolve(unsigned level) {
-    for (size_t f = 0; f < reader_.factors.size(); ++f) {
-        const Factor& factor = reader_.factors[f];
-        if (factor.level != level) continue;
-        if (factor.loop >= 0) {
-            found_[f] = factor.map->payload(levels_[static_cast<size_t>(factor.loop)].entry);
-            continue;
+void Enumerator::take_requests(Stage& stage, unsigned most) {
+    unsigned count = static_cast<unsigned>(std::min<size_t>(most, requests_ - next_));
+    make_room(stage, count);
+    for (unsigned i = 0; i < count; ++i, ++next_) {
+        bool known = true;
+        for (unsigned v = 0; v < reader_.inputs; ++v) {
+            stage.values[v][stage.n] = inputs_[v][next_];
+            known &= nulls_match_ || inputs_[v][next_] != NULL_CODE;
         }
-        int64_t key[Map::MAX_ARITY];
-        for (unsigned i = 0; i < factor.variables.size(); ++i) key[i] = values_[factor.variables[i]];
-        uint32_t id = factor.map->find(key);
-        found_[f] = id == NIL ? nullptr : factor.map->payload(id);
+        stage.requests[stage.n] = static_cast<uint32_t>(next_);
+        stage.n += known;
     }
 }
 
-bool Enumerator::emit(Block& block, uint64_t& operations) {
-    int64_t* payload = payload_.data();
+// Finds, for all rows of the stage before a loop, what the loop will yield for them.
+void Enumerator::look_up(unsigned level, uint64_t& operations) {
+    const Loop& loop = reader_.loops[level - 1];
+    Stage& before = stages_[level - 1];
+    if (loop.checks) operations += before.n;
+    const int64_t* columns[Map::MAX_ARITY];
+    for (size_t i = 0; i < loop.key.size(); ++i) columns[i] = before.values[loop.key[i]];
+    auto key = [&](size_t row, int64_t* to) {
+        for (size_t i = 0; i < loop.key.size(); ++i) to[i] = columns[i][row];
+    };
+    KeyBlock block;
+    if (loop.checks) {
+        probe_keys(*loop.map, block, before.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
+            uint32_t entry = loop.map->find(k, tag);
+            before.members[row] = {entry != NIL, entry, nullptr};
+        });
+    } else if (loop.groups) {
+        const GroupTable& groups = loop.groups->groups();
+        probe_keys(groups, block, before.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
+            Members members = loop.groups->members(groups.find(k, tag));
+            __builtin_prefetch(members.n == 1 ? static_cast<const void*>(loop.map->row(members.one)) : members.many);
+            before.members[row] = members;
+        });
+    }
+}
+
+// Extends rows of the stage before by entries of the loop, in order, as far as the block goes.
+void Enumerator::expand(unsigned level, unsigned most) {
+    const Loop& loop = reader_.loops[level - 1];
+    Stage &before = stages_[level - 1], &stage = stages_[level];
+    bool all = !loop.checks && !loop.groups;
+    for (; before.at < before.n; ++before.at, before.within = 0) {
+        const Members& members = before.members[before.at];
+        uint32_t end = all ? loop.map->high() : members.n;
+        const uint32_t* ids = all ? nullptr : members.begin();
+        for (; before.within < end; ++before.within) {
+            if (stage.n == most) return;
+            uint32_t entry = all ? before.within : ids[before.within];
+            if (all && !loop.map->alive(entry)) continue;
+            __builtin_prefetch(loop.map->row(entry));
+            stage.parents[stage.n] = before.at;
+            stage.entries[stage.n++] = entry;
+        }
+    }
+}
+
+// Writes the values of a block's rows: those that were known, and those that the loop yields.
+void Enumerator::read_rows(unsigned level) {
+    const Loop& loop = reader_.loops[level - 1];
+    Stage &before = stages_[level - 1], &stage = stages_[level];
+    auto carry = [&](const auto* from, auto* to) {
+        for (unsigned i = 0; i < stage.n; ++i) to[i] = from[stage.parents[i]];
+    };
+    carry(before.requests, stage.requests);
+    for (unsigned variable : reader_.known[level - 1]) carry(before.values[variable], stage.values[variable]);
+    for (size_t f = 0; f < reader_.factors.size(); ++f) {
+        if (reader_.factors[f].level < level) carry(before.found[f], stage.found[f]);
+    }
+    for (auto [column, variable] : loop.yields) {
+        int64_t* to = stage.values[variable];
+        for (unsigned i = 0; i < stage.n; ++i) to[i] = loop.map->row(stage.entries[i])[column];
+    }
+}
+
+// Finds the payloads of the factors that are known from this stage on.
+void Enumerator::resolve(unsigned level) {
+    Stage& stage = stages_[level];
+    for (size_t f = 0; f < reader_.factors.size(); ++f) {
+        const Factor& factor = reader_.factors[f];
+        if (factor.level != level) continue;
+        const int64_t** found = stage.found[f];
+        if (factor.loop >= 0) {
+            for (unsigned i = 0; i < stage.n; ++i) found[i] = factor.map->payload(stage.entries[i]);
+            continue;
+        }
+        KeyBlock block;
+        auto key = [&](size_t row, int64_t* to) {
+            for (unsigned variable : factor.variables) *to++ = stage.values[variable][row];
+        };
+        probe_keys(*factor.map, block, stage.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
+            uint32_t id = factor.map->find(k, tag);
+            found[row] = id == NIL ? nullptr : factor.map->payload(id);
+        });
+    }
+}
+
+// The product of a row's factors; false if one of them is not there.
+bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const {
     payload[0] = 1;
     bool plain = true;
-    for (size_t f = 0; f < found_.size(); ++f) {
+    for (size_t f = 0; f < reader_.factors.size(); ++f) {
         ++operations;
-        const int64_t* found = found_[f];
+        const int64_t* found = stage.found[f][row];
         if (!found) return false;
         bool fits;
         if (reader_.factors[f].map->layout().plain()) {
@@ -103,21 +179,14 @@ bool Enumerator::emit(Block& block, uint64_t& operations) {
         }
         if (!fits) throw Overflow();
     }
-    for (size_t i = 0; i < reader_.outputs.size(); ++i) block.columns[i].push(values_[reader_.outputs[i]]);
-    for (unsigned w = 0; w < reader_.layout.words; ++w) block.payloads.push(payload[w]);
-    for (size_t e = 0; e < reader_.extremes.size(); ++e) {
-        ++operations;
-        block.extremes[e].push(extreme(reader_.extremes[e]));
-    }
-    ++block.n;
     return true;
 }
 
-int64_t Enumerator::extreme(const Extreme& extreme) const {
+int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row) const {
     int64_t key[Map::MAX_ARITY], whole[Map::MAX_ARITY];
     unsigned n = 0;
     for (unsigned i = 0; i < extreme.map->arity(); ++i) {
-        whole[i] = i == extreme.value ? NULL_CODE : values_[extreme.variables[i]];
+        whole[i] = i == extreme.value ? NULL_CODE : stage.values[extreme.variables[i]][row];
         if (i != extreme.value) key[n++] = whole[i];
     }
     if (extreme.function != Extreme::Function::CountDistinct) {
@@ -132,33 +201,45 @@ int64_t Enumerator::extreme(const Extreme& extreme) const {
     return static_cast<int64_t>(size) - (extreme.map->find(whole) != NIL);
 }
 
+// Appends whole rows of the last stage.
+void Enumerator::hand_on(Block& block, size_t limit, uint64_t& operations) {
+    Stage& stage = stages_.back();
+    unsigned words = reader_.layout.words;
+    unsigned first = stage.at, end = first + static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
+    uint32_t* kept = stage.parents;  // of the last stage nobody asks for them any more
+    block.payloads.resize((block.n + end - first) * words);
+    unsigned n = 0;
+    for (unsigned row = first; row < end; ++row) {
+        kept[n] = row;
+        n += multiply(stage, row, block.payloads.data() + (block.n + n) * words, operations);
+    }
+    stage.at = end;
+    block.payloads.resize((block.n + n) * words);
+    auto append = [&](Array<int64_t>& to, const auto* from) {
+        to.resize(block.n + n);
+        for (unsigned i = 0; i < n; ++i) to[block.n + i] = from[kept[i]];
+    };
+    for (size_t i = 0; i < reader_.outputs.size(); ++i) append(block.columns[i], stage.values[reader_.outputs[i]]);
+    if (block.numbered) append(block.requests, stage.requests);
+    for (size_t e = 0; e < reader_.extremes.size(); ++e) {
+        operations += n;
+        for (unsigned i = 0; i < n; ++i) block.extremes[e].push(extreme(reader_.extremes[e], stage, kept[i]));
+    }
+    block.n += n;
+}
+
 bool Enumerator::fill(Block& block, size_t limit, uint64_t& operations) {
-    unsigned deepest = reader_.loops.size();
-    if (fresh_ && !done_) {
-        fresh_ = false;
-        resolve(0);
-        if (deepest) enter(0, operations);
-        if (!deepest) {
-            emit(block, operations);
-            done_ = true;
+    unsigned last = static_cast<unsigned>(stages_.size()) - 1;
+    Stage& stage = stages_[last];
+    for (size_t stop = block.n + limit; block.n < stop;) {
+        if (stage.at == stage.n) {
+            unsigned most = static_cast<unsigned>(std::min<size_t>(capacity_, stop - block.n));
+            if (!refill(last, most, operations)) return false;
+            capacity_ = std::min(MANY, capacity_ * 2);
         }
+        hand_on(block, stop - block.n, operations);
     }
-    size_t stop = block.n + limit;
-    while (!done_) {
-        if (block.n >= stop) return true;
-        if (!advance(depth_)) {
-            if (depth_-- == 0) done_ = true;
-            continue;
-        }
-        if (!reader_.loops[depth_].checks) ++operations;
-        resolve(depth_ + 1);
-        if (depth_ + 1 == deepest) {
-            emit(block, operations);
-        } else {
-            enter(++depth_, operations);
-        }
-    }
-    return false;
+    return true;
 }
 
 }  // namespace ivme

@@ -45,6 +45,7 @@ struct Reader {
     std::vector<Factor> factors;
     std::vector<Extreme> extremes;
     std::vector<const Map*> maps;
+    std::vector<std::vector<unsigned>> known;  // the variables that are known after 0, 1, 2 loops and so on
     Layout layout;
 
     // Only grows, and differs whenever one of the maps has changed.
@@ -59,7 +60,8 @@ struct Block {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
     std::vector<Array<int64_t>> extremes;
-    Array<int64_t> requests;
+    Array<int64_t> requests;  // for each row the number of its request, if `numbered`
+    bool numbered = false;
     size_t n = 0;
 
     void shape(const Reader& reader) {
@@ -69,40 +71,58 @@ struct Block {
 };
 
 // The state of one enumeration; it is resumed block by block while the maps stay as they are.
+//
+// The loops run breadth-first over blocks of partial rows, so that the cache misses of a block overlap. Each loop has
+// a stage that holds the block it has yielded last; a stage is filled again, from the one before it, when all its rows
+// have been handed on. So rows come in the order of nested loops, and a stage holds no more than `capacity_` rows.
 class Enumerator {
 public:
     explicit Enumerator(const Reader& reader);
+    Enumerator(const Enumerator&) = delete;
 
-    // NULL matches nothing, unless it is to match the NULLs that are there, as in the groups of a result.
-    void open(const int64_t* inputs, bool nulls_match = false);
-    // Fetches where a request with these inputs will begin.
-    void prefetch(const int64_t* inputs) const;
+    // The requests' inputs by column; they stay the caller's. NULL matches nothing, unless it is to match the NULLs
+    // that are there, as in the groups of a result.
+    void open(std::vector<const int64_t*> inputs, size_t requests, bool nulls_match = false);
     // Appends at most `limit` rows and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
 
 private:
-    struct Level {
-        Members members;
-        const uint32_t* ids = nullptr;
-        uint32_t at = 0;
-        uint32_t end = 0;
-        uint32_t entry = NIL;
+    // Partial rows: the values of the variables and the payloads of the factors that are known so far, by column, in
+    // one piece of memory, as many a request is over after a few rows.
+    struct Stage {
+        unsigned n = 0;
+        unsigned at = 0;      // the next row to be handed on
+        uint32_t within = 0;  // how many rows it has yielded for the loop behind it
+        unsigned room = 0;
+        int64_t** values = nullptr;        // by variable
+        const int64_t*** found = nullptr;  // by factor
+        Members* members = nullptr;        // for each row what the loop behind this stage will yield
+        uint32_t* requests = nullptr;
+        uint32_t* parents = nullptr;
+        uint32_t* entries = nullptr;
+        Array<char> memory;
     };
 
-    void enter(unsigned level, uint64_t& operations);
-    bool advance(unsigned level);
+    bool refill(unsigned level, unsigned most, uint64_t& operations);
+    void make_room(Stage& stage, unsigned rows);
+    void take_requests(Stage& stage, unsigned most);
+    void look_up(unsigned level, uint64_t& operations);
+    void expand(unsigned level, unsigned most);
+    void read_rows(unsigned level);
     void resolve(unsigned level);
-    bool emit(Block& block, uint64_t& operations);
-    int64_t extreme(const Extreme& extreme) const;
+    void hand_on(Block& block, size_t limit, uint64_t& operations);
+    bool multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const;
+    int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row) const;
+
+    static constexpr unsigned FEW = 16, MANY = 1024;
 
     const Reader& reader_;
-    std::vector<Level> levels_;
-    std::vector<int64_t> values_;
-    std::vector<const int64_t*> found_;
-    std::vector<int64_t> payload_;
-    unsigned depth_ = 0;
-    bool fresh_ = false;
-    bool done_ = true;
+    std::vector<Stage> stages_;  // the first holds requests, the others what the loops yield
+    std::vector<const int64_t*> inputs_;
+    size_t requests_ = 0;
+    size_t next_ = 0;
+    bool nulls_match_ = false;
+    unsigned capacity_ = FEW;  // grows while reading goes on, so that few rows cost little
 };
 
 }  // namespace ivme

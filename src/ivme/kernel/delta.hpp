@@ -18,13 +18,19 @@ struct Delta {
     Layout layout;
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
+    // The hashes of the rows, if whoever made them had to know: a map that takes the delta hashes by the same seed.
+    Array<uint32_t> tags;
+    bool tagged = false;
     size_t n = 0;
 
     void shape(unsigned arity, Layout kind) {
         columns.resize(arity);
         layout = std::move(kind);
     }
-    void clear() { n = 0; }
+    void clear() {
+        n = 0;
+        tagged = false;
+    }
 
     void reserve(size_t rows) {
         for (auto& column : columns) column.reserve(rows);
@@ -45,7 +51,7 @@ struct Delta {
     }
 
     size_t bytes() const {
-        size_t total = payloads.bytes();
+        size_t total = payloads.bytes() + tags.bytes();
         for (const auto& column : columns) total += column.bytes();
         return total;
     }
@@ -54,7 +60,8 @@ struct Delta {
         constexpr size_t keep = size_t{1} << 17;
         for (auto& column : columns) column.trim(keep);
         payloads.trim(keep);
-        n = 0;
+        tags.trim(keep);
+        clear();
     }
 };
 
@@ -66,7 +73,7 @@ public:
     void begin(Delta* target, size_t expected) {
         target_ = target;
         target_->clear();
-        tags_.clear();
+        target_->tags.clear();
         places_.clear();
         size_t wanted = 64;
         while (wanted < expected * 2) wanted *= 2;
@@ -92,7 +99,7 @@ public:
     void add_rows(const int64_t* const* from, unsigned arity, const int64_t* payloads, unsigned words, size_t count) {
         if (!arity) return add_all(payloads, words, count);
         target_->reserve(target_->n + count);
-        tags_.reserve(tags_.size() + count);
+        target_->tags.reserve(target_->n + count);
         places_.reserve(places_.size() + count);
         for (size_t block = 0; block < count; block += BLOCK) {
             unsigned n = static_cast<unsigned>(std::min<size_t>(BLOCK, count - block));
@@ -118,7 +125,9 @@ public:
             for (size_t i = 0; i < places_.size(); ++i) slots_[places_[i]] = 0;
         }
         dirty_ = false;
+        target_->tagged = target_->tags.size() == target_->n;
         if (!zeroes_) return;
+        target_->tagged = false;
         size_t kept = 0;
         for (size_t i = 0; i < target_->n; ++i) {
             if (target_->layout.is_zero(target_->payload(i))) continue;
@@ -131,10 +140,9 @@ public:
         target_->n = kept;
     }
 
-    size_t bytes() const { return slots_.bytes() + tags_.bytes() + places_.bytes(); }
+    size_t bytes() const { return slots_.bytes() + places_.bytes(); }
     void trim() noexcept {
         if (slots_.size() > size_t{1} << 18) slots_.release();
-        tags_.trim(size_t{1} << 16);
         places_.trim(size_t{1} << 16);
     }
 
@@ -149,7 +157,7 @@ private:
                 for (unsigned c = 0; c < arity; ++c) target.columns[c][target.n] = from[c][row];
                 std::copy_n(payload, target.layout.words, target.payload(target.n));
                 ++target.n;
-                tags_.push(tag);
+                target.tags.push(tag);
                 places_.push(static_cast<uint32_t>(i));
                 return;
             }
@@ -188,9 +196,9 @@ private:
         --shift_;
         size_t mask = slots_.size() - 1;
         for (size_t row = 0; row < target_->n; ++row) {
-            size_t i = tags_[row] >> shift_;
+            size_t i = target_->tags[row] >> shift_;
             while (slots_[i]) i = (i + 1) & mask;
-            slots_[i] = static_cast<uint64_t>(tags_[row]) << 32 | (row + 1);
+            slots_[i] = static_cast<uint64_t>(target_->tags[row]) << 32 | (row + 1);
             places_[row] = static_cast<uint32_t>(i);
         }
     }
@@ -198,7 +206,6 @@ private:
     Seed seed_;
     Delta* target_ = nullptr;
     Array<uint64_t> slots_;
-    Array<uint32_t> tags_;
     Array<uint32_t> places_;  // the slot of each row
     bool dirty_ = false;
     unsigned shift_ = 28;

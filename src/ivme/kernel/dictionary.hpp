@@ -3,8 +3,10 @@
 // The order of strings is that of their bytes, which for UTF-8 is the order of code points, as in Python.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <shared_mutex>
 #include <string_view>
 
@@ -12,6 +14,8 @@
 #include "hash.hpp"
 
 namespace ivme {
+
+inline constexpr int64_t NULL_CODE = std::numeric_limits<int64_t>::min();
 
 class Dictionary {
 public:
@@ -35,8 +39,37 @@ public:
         return id != NIL;
     }
 
-    int64_t encode(std::string_view text) {
-        uint32_t hashed = tag(text);
+    int64_t encode(std::string_view text) { return encode(text, tag(text)); }
+
+    // Strings that lie one behind the other, as in Arrow: hashed by the block, so that the misses of a block overlap.
+    template <class Offset, class Valid>
+    void encode_all(const char* text, const Offset* at, size_t n, Valid valid, int64_t* codes) {
+        constexpr size_t MOST = 32;
+        uint32_t tags[MOST];
+        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
+        for (size_t start = 0; start < n; start += MOST) {
+            size_t count = std::min(MOST, n - start);
+            for (size_t i = 0; i < count; ++i) {
+                tags[i] = tag(string(start + i));
+                table_.prefetch(tags[i]);
+            }
+            for (size_t i = 0; i < count; ++i) {
+                codes[start + i] = valid(start + i) ? encode(string(start + i), tags[i]) : NULL_CODE;
+            }
+        }
+    }
+
+    // Codes that are no strings of this dictionary sort by value, after none and before all of its strings.
+    bool less(int64_t a, int64_t b) const {
+        bool left = holds(a), right = holds(b);
+        if (left && right) return text(a) < text(b);
+        return left == right ? a < b : !left;
+    }
+
+    mutable std::shared_mutex mutex;
+
+private:
+    int64_t encode(std::string_view text, uint32_t hashed) {
         uint32_t id = look_up(text, hashed);
         if (id != NIL) return base_ + id;
         if (size() >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
@@ -51,16 +84,6 @@ public:
         return base_ + id;
     }
 
-    // Codes that are no strings of this dictionary sort by value, after none and before all of its strings.
-    bool less(int64_t a, int64_t b) const {
-        bool left = holds(a), right = holds(b);
-        if (left && right) return text(a) < text(b);
-        return left == right ? a < b : !left;
-    }
-
-    mutable std::shared_mutex mutex;
-
-private:
     // The base may be far below zero, so the distance is taken without a sign.
     uint64_t place(int64_t code) const { return static_cast<uint64_t>(code) - static_cast<uint64_t>(base_); }
 

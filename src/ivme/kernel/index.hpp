@@ -147,7 +147,8 @@ public:
             pool_.at(array)[0] = 2;
             pool_.at(array)[1] = h.ref;
             h.ref = array;
-        } else {
+        } else if (std::has_single_bit(h.size + 1)) {
+            // Only such an array can be full; the others' first words are not worth a cache miss.
             unsigned power = pool_.at(h.ref)[0];
             if (h.size + 1 == uint32_t{1} << power) h.ref = move(h.ref, h.size, power, power + 1);
         }

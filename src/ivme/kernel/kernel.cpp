@@ -155,6 +155,7 @@ NB_MODULE(_kernel, m) {
     set_broken_check(m);
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
     bind_dictionary(m);
+    bind_arrow(m);
     nb::class_<Kernel> kernel(m, "Kernel");
     kernel
         .def("__init__",

@@ -10,6 +10,9 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
     using Visitors::operator()...;
 };
+// Clang before 17 does not deduce it for aggregates.
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 // The floats of codes: an encoding that keeps the order of doubles when compared as integers.
 double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
@@ -152,7 +155,7 @@ void Machine::scan(const ScanStep& step, Delta& target) {
 }
 
 void Machine::project(const ProjectStep& step, const Delta& origin, Delta& target) {
-    operations += origin.n;
+    if (step.counts) operations += origin.n;
     if (!step.permutes && origin.n != 1) {
         consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
         for (size_t start = 0; start < origin.n; start += 1 << 14) {
@@ -218,7 +221,7 @@ void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
             for (unsigned i = 0; i < count; ++i) {
                 int64_t* key = block_.keys + i * arity;
                 columns.gather(start + i, key);
-                block_.tags[i] = map.tag(key);
+                block_.tags[i] = origin.tagged ? origin.tags[start + i] : map.tag(key);
                 map.prefetch(block_.tags[i]);
             }
             if (count > 4) map.warm(block_.keys, block_.tags, origin.payload(start), count);

@@ -62,6 +62,7 @@ struct ProjectStep {
     unsigned target, origin;
     std::vector<unsigned> columns;
     bool permutes;
+    bool counts = true;  // not if its origin is a load that nobody else reads: reading the row pays for it
 };
 
 struct ExistsStep {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "array.hpp"
@@ -13,8 +12,6 @@
 #include "groups.hpp"
 
 namespace ivme {
-
-inline constexpr int64_t NULL_CODE = std::numeric_limits<int64_t>::min();
 
 class SortedIndex {
 public:

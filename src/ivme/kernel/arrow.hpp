@@ -1,0 +1,170 @@
+// Columns of Arrow data to codes, as engine/domains.py has them, straight from Arrow's C data interface.
+//
+// What would be refused, or is not as it should be, is not explained here: the caller goes the long way, which knows
+// what to say. The interface does not tell the sizes of buffers; the caller has had Arrow validate them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dictionary.hpp"
+#include "utf8.hpp"
+
+extern "C" {
+
+struct ArrowSchema {
+    const char* format;
+    const char* name;
+    const char* metadata;
+    int64_t flags;
+    int64_t n_children;
+    ArrowSchema** children;
+    ArrowSchema* dictionary;
+    void (*release)(ArrowSchema*);
+    void* private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void** buffers;
+    ArrowArray** children;
+    ArrowArray* dictionary;
+    void (*release)(ArrowArray*);
+    void* private_data;
+};
+
+}  // extern "C"
+
+namespace ivme {
+
+// A column of a table: its name, its Arrow format, and where its codes come from.
+struct ArrowColumn {
+    std::string name, format;
+    int64_t least, most;  // the numbers that an integer, a date or a timestamp may have
+    Dictionary* dictionary;
+};
+
+class ArrowBits {
+public:
+    ArrowBits(const void* bits, int64_t offset) : bits_(static_cast<const uint8_t*>(bits)), offset_(offset) {}
+    explicit operator bool() const { return bits_; }
+    bool operator[](size_t i) const {
+        size_t at = offset_ + i;
+        return bits_[at / 8] >> (at % 8) & 1;
+    }
+
+private:
+    const uint8_t* bits_;
+    size_t offset_;
+};
+
+// Numbers as they are, within bounds; false if one is not.
+template <class Number>
+bool encode_numbers(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+    const Number* numbers = static_cast<const Number*>(array.buffers[1]) + array.offset;
+    auto n = static_cast<size_t>(array.length);
+    bool outside = false;
+    if (!valid) {
+        for (size_t i = 0; i < n; ++i) {
+            codes[i] = numbers[i];
+            outside |= (codes[i] < column.least) | (codes[i] > column.most);
+        }
+        return !outside;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        codes[i] = valid[i] ? numbers[i] : NULL_CODE;
+        outside |= valid[i] && (codes[i] < column.least || codes[i] > column.most);
+    }
+    return !outside;
+}
+
+// The order-preserving code of floats; neither NaN nor a negative zero has one.
+inline bool encode_floats(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+    const double* numbers = static_cast<const double*>(array.buffers[1]) + array.offset;
+    constexpr int64_t negative_zero = std::bit_cast<int64_t>(-0.0);
+    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) {
+        auto bits = std::bit_cast<int64_t>(numbers[i]);
+        codes[i] = bits < 0 ? bits ^ 0x7FFFFFFFFFFFFFFFll : bits;
+        if (valid && !valid[i]) {
+            codes[i] = NULL_CODE;
+        } else if (numbers[i] != numbers[i] || bits == negative_zero) {
+            return false;
+        }
+    }
+    return true;
+}
+
+inline void encode_bools(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+    ArrowBits values(array.buffers[1], array.offset);
+    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) codes[i] = valid && !valid[i] ? NULL_CODE : values[i];
+}
+
+// Decimals of up to 18 digits: the low word is the number without its point.
+inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+    const int64_t* words = static_cast<const int64_t*>(array.buffers[1]) + 2 * array.offset;
+    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
+}
+
+// Strings whose offsets go forward and, unless they are bytes, that are UTF-8. The caller has let the GIL go: whoever
+// holds the dictionary may need it.
+inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+    auto n = static_cast<size_t>(array.length);
+    if (!n) return true;
+    const int32_t* at = static_cast<const int32_t*>(array.buffers[1]) + array.offset;
+    const char* text = static_cast<const char*>(array.buffers[2]);
+    for (size_t i = 0; i < n; ++i) {
+        if (at[i] < 0 || at[i + 1] < at[i]) return false;
+    }
+    bool checked = column.format == "z" || is_ascii(text + at[0], static_cast<size_t>(at[n] - at[0]));
+    for (size_t i = 0; i < n && !checked; ++i) {
+        if ((!valid || valid[i]) && !is_utf8({text + at[i], static_cast<size_t>(at[i + 1] - at[i])})) return false;
+    }
+    std::unique_lock lock(column.dictionary->mutex);
+    column.dictionary->encode_all(text, at, n, [&](size_t i) { return !valid || valid[i]; }, codes);
+    return true;
+}
+
+// Whether the data have the columns' names and formats, in their order.
+inline bool is_of(const std::vector<ArrowColumn>& columns, const ArrowSchema& schema, const ArrowArray& array) {
+    auto n = static_cast<int64_t>(columns.size());
+    if (std::strcmp(schema.format, "+s") || schema.n_children != n || array.n_children != n || array.offset) return false;
+    for (int64_t i = 0; i < n; ++i) {
+        const ArrowSchema& given = *schema.children[i];
+        const ArrowColumn& wanted = columns[static_cast<size_t>(i)];
+        if (!given.name || wanted.name != given.name || wanted.format != given.format || given.dictionary) return false;
+        if (array.children[i]->length != array.length) return false;
+    }
+    return true;
+}
+
+// False if a value is in doubt.
+inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, int64_t* codes) {
+    ArrowBits valid(array.null_count ? array.buffers[0] : nullptr, array.offset);
+    if (!array.length) return true;
+    const std::string& format = column.format;
+    if (format == "l" || format == "tsu:") return encode_numbers<int64_t>(column, array, valid, codes);
+    if (format == "tdD") return encode_numbers<int32_t>(column, array, valid, codes);
+    if (format == "g") return encode_floats(array, valid, codes);
+    if (format == "b") return encode_bools(array, valid, codes), true;
+    if (format == "u" || format == "z") return encode_strings(column, array, valid, codes);
+    return encode_decimals(array, valid, codes), true;
+}
+
+inline bool has_codes(const std::string& format) {
+    for (const char* known : {"l", "tsu:", "tdD", "g", "b", "u", "z"}) {
+        if (format == known) return true;
+    }
+    return format.starts_with("d:") && std::count(format.begin(), format.end(), ',') == 1;
+}
+
+}  // namespace ivme
