@@ -28,7 +28,7 @@ from ivme.store.log import Log
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
 from ivme.store.snapshot import Manifest, TableFile, write_manifest, write_table
 
-LEAST_LOG = 64 * 2**20
+LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
 
 _logger = logging.getLogger("ivme.store")
