@@ -113,7 +113,7 @@ def test_a_damaged_batch_is_refused_and_nothing_is_changed(tmp_path: Path) -> No
     assert damaged == log.read_bytes()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_bit_flipped_in_any_other_file_is_refused_by_name(tmp_path_factory: Any, data: Any) -> None:
     path = tmp_path_factory.mktemp("db")

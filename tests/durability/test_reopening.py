@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import io
 import math
+import sys
 import tempfile
+import threading
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -53,7 +56,7 @@ def normal(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0.0 if type(value) is float and value == 0 else value for value in row)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.sampled_from(["sync", "async"]))
 def test_any_rows_survive_any_sequence_of_batches_snapshots_crashes_and_reopenings(steps: Any, durability: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -256,3 +259,65 @@ def test_a_closed_database_writes_no_more(tmp_path: Path) -> None:
 def test_durability_is_sync_or_async(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="'sync' or 'async'"):
         ivme.Database(tmp_path, durability="maybe")
+
+
+def test_what_threads_commit_while_snapshots_are_made_is_there_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ivme.store.store.LEAST_LOG", 3000)
+    db = Database(tmp_path)
+    db.create_table("R", {"thread": "int", "n": "int"})
+    db.create_view("v", "SELECT thread, COUNT(*) AS n FROM R GROUP BY thread")
+
+    def write(thread: int) -> None:
+        for n in range(60):
+            db.insert("R", [(thread, n)] if n % 2 else [(thread, n)] * 20)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    crash(db)
+    assert 1 < int(log_of(tmp_path).stem.removeprefix("log-"))
+    with Database(tmp_path) as db:
+        assert Counter({(t, n): 1 if n % 2 else 20 for t in range(4) for n in range(60)}) == bag(db, "R")
+        assert [(t, 30 + 30 * 20) for t in range(4)] == sorted(db.view("v"))
+
+
+def test_a_database_that_is_closed_while_others_write_keeps_what_they_were_told(tmp_path: Path) -> None:
+    db = Database(tmp_path)
+    db.create_table("R", {"n": "int"})
+    committed: list[int] = []
+
+    def write() -> None:
+        try:
+            for n in range(100_000):
+                db.insert("R", [(n,)])
+                committed.append(n)
+        except ivme.IvmeError:
+            return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while len(committed) < 50:
+        pass
+    db.close()
+    thread.join()
+    with Database(tmp_path) as db:
+        assert set(committed) <= {n for (n,) in bag(db, "R")} <= {*committed, len(committed)}
+
+
+def test_a_bar_shows_the_stages_of_opening_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    with Database(tmp_path) as db:
+        db.create_table("R", {"a": "int"})
+        db.create_view("v", "Q(A) = R(A)")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", Terminal())
+    Database(tmp_path).close()
+    shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert all(stage in shown for stage in ("reading", "filling tables", "building views", "100%"))

@@ -129,10 +129,10 @@ class Store:
                 remove_unneeded(self.path, self._manifest)
                 raise
             self._manifest = manifest
-            remove_unneeded(self.path, manifest)
             with self._runtime.lock:
                 self.log.forget_older()
                 self._limit = max(LEAST_LOG, manifest.size)
+            remove_unneeded(self.path, manifest)
 
     def _write_tables(
         self, last: int, tables: Mapping[str, Table], rows: Mapping[str, Changed]
@@ -145,9 +145,10 @@ class Store:
 
     def close(self) -> None:
         """Ends the log and lets go of the directory."""
+        with self._one_at_a_time, self._runtime.lock:
+            try:
+                self.log.close()
+            finally:
+                self._lock.release()
         if self._snapshot is not None:
             self._snapshot.join()
-        try:
-            self.log.close()
-        finally:
-            self._lock.release()
