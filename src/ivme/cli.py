@@ -17,7 +17,7 @@ import ivme
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
-from ivme.store.commands import explain_directory, is_directory, show_directory, verify_directory
+from ivme.store.commands import explain_directory, is_directory, serve_directory, show_directory, verify_directory
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -121,6 +121,23 @@ def verify(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The di
     with _errors():
         for line in verify_directory(directory):
             print(line)
+
+
+@app.command()
+def serve(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")],
+    host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port.")] = 8321,
+    durability: Annotated[str, typer.Option(help="sync or async.")] = "sync",
+) -> None:
+    """Serve a database over HTTP: access requests, changes, batches. Ends with Ctrl-C.
+
+    \b
+    The token that clients have to send is read from the environment variable IVME_TOKEN:
+      IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
+    """
+    with _errors():
+        serve_directory(directory, host, port, durability)
 
 
 @app.command()

@@ -87,3 +87,7 @@ class StorageError(IvmeError):
 
 class DamagedError(StorageError):
     """A file of a durable database that is not what was written into it. Nothing of it was used."""
+
+
+class ServeError(IvmeError):
+    """A server that cannot be started as it was asked to."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import StorageError
+from ivme.errors import ServeError, StorageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,10 +64,24 @@ def verify_directory(path: Path) -> Iterator[str]:
             yield f"view {name} is what its query gives"
 
 
-def _opened(path: Path) -> Database:
+def serve_directory(path: Path, host: str, port: int, durability: str) -> None:
+    """Serves a database until it is interrupted."""
+    try:
+        from ivme.serve.server import serve
+        from ivme.serve.settings import Settings
+    except ImportError as error:
+        raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
+    settings = Settings(host, port, os.environ.get("IVME_TOKEN") or None)
+    settings.check()
+    with _opened(path, durability) as db:
+        print(f"serving {path} on http://{host}:{port}", flush=True)
+        serve(db, settings)
+
+
+def _opened(path: Path, durability: str = "sync") -> Database:
     from ivme.database import Database
     from ivme.store.directory import holds_database
 
     if not holds_database(path):
         raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
-    return Database(path)
+    return Database(path, durability=durability)
