@@ -160,7 +160,8 @@ class View:
             for block in blocks:
                 batch, counts = state.finisher.batch(block, inputs)
                 whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-                batches.append(batch if (counts == 1).all() else batch.take(pa.array(whole)))
+                plain = batch.num_columns > 0 and bool((counts == 1).all())
+                batches.append(batch if plain else batch.take(pa.array(whole)))
                 left = None if left is None else left - len(whole)
                 if left is not None and left < 0:
                     raise DataError(f"view {self.name} has more than {most} rows here")
