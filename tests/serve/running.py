@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from ivme.database import Database
-from ivme.serve.server import make_server
+from ivme.serve import server
 from ivme.serve.settings import Settings
 
 FLIGHTS = [("LX 317", 1, 2), ("BA 712", 1, 2), ("SK 806", 1, 3)]
@@ -38,21 +36,9 @@ def flights(db: Database) -> Database:
     return db
 
 
-@contextmanager
-def serving(db: Database, settings: Settings | None = None) -> Iterator[str]:
+def serving(db: Database, settings: Settings | None = None) -> AbstractContextManager[str]:
     """The address of a server that runs until the block ends."""
-    server = make_server(db, replace(settings or Settings(), port=0))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    return server.serving(db, replace(settings or Settings(), port=0))
 
 
 class Events:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from ivme.database import Database
+from ivme.errors import ServeError
 from ivme.serve import writing
 from ivme.serve.settings import Settings
 from tests.serve.running import flights, serving
@@ -85,6 +86,13 @@ def test_keys_survive_a_restart_and_the_oldest_are_forgotten(tmp_path: Path, mon
                 timeout=30,
             )
             assert repeated == made.json()["repeated"], number
+
+
+def test_a_table_of_another_with_the_name_of_ours_is_refused() -> None:
+    with Database() as db:
+        db.create_table(writing.REQUESTS, {"a": "int"})
+        with pytest.raises(ServeError, match="rename yours"):
+            writing.Writing(db)
 
 
 @pytest.mark.parametrize(

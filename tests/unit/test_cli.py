@@ -182,3 +182,17 @@ def test_a_directory_without_a_database_stays_as_it_is(tmp_path: Path, command: 
     assert 2 == result.exit_code
     assert "no ivme database" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_serving_to_other_machines_needs_a_token(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IVME_TOKEN", raising=False)
+    result = run("serve", str(directory), "--host", "0.0.0.0")
+    assert 2 == result.exit_code
+    assert "IVME_TOKEN" in result.stderr
+
+
+def test_a_directory_without_a_database_is_not_served(tmp_path: Path) -> None:
+    result = run("serve", str(tmp_path))
+    assert 2 == result.exit_code
+    assert "no ivme database" in result.stderr
+    assert not list(tmp_path.iterdir())

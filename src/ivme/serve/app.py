@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -27,6 +28,9 @@ from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
 from ivme.serve.values import dumps, read_json
 from ivme.serve.writing import Writing
+
+_THREADS = 32
+"""Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
 
 _ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
 _CHANGES = {
@@ -68,6 +72,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
 def _lifespan(hub: Hub) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
         flushing = asyncio.create_task(hub.run())
         try:
             yield

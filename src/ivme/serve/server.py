@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
 from ivme.database import Database
+from ivme.errors import ServeError
 from ivme.serve.app import create_app
 from ivme.serve.gate import Gate
 from ivme.serve.settings import Settings
@@ -45,3 +50,21 @@ def make_server(database: Database, settings: Settings) -> Server:
 def serve(database: Database, settings: Settings) -> None:
     """Serves a database until it is interrupted."""
     make_server(database, settings).run()
+
+
+@contextmanager
+def serving(database: Database, settings: Settings | None = None) -> Iterator[str]:
+    """Serves a database from a thread of its own until the block ends; the address. Port 0 stands for any free one."""
+    server = make_server(database, settings or Settings(port=0))
+    thread = threading.Thread(target=server.run, name="ivme-serve")
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise ServeError("the server did not start; is the port in use?")
+            time.sleep(0.005)
+        host, port = server.servers[0].sockets[0].getsockname()[:2]
+        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()

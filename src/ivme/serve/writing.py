@@ -15,7 +15,7 @@ from typing import Any
 from ivme.database import Database
 from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
-from ivme.errors import IvmeError
+from ivme.errors import IvmeError, ServeError
 from ivme.query.model import Table
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import json_reader, read_json
@@ -23,6 +23,7 @@ from ivme.serve.values import json_reader, read_json
 REQUESTS = "ivme_requests"
 KEPT_KEYS = 10_000
 
+_COLUMNS = {"number": "int", "key": "string", "digest": "string"}
 _KINDS = ("insert", "delete")
 _MOST_KEY = 200
 
@@ -40,6 +41,9 @@ class Writing:
             self._remember()
 
     def _remember(self) -> None:
+        """Knows the keys that the database has, from an earlier server."""
+        if self._database._runtime.tables[REQUESTS].table.column_names != tuple(_COLUMNS):
+            raise ServeError(f"the table {REQUESTS} is none of the server's, which needs the name; rename yours")
         data, _ = self._database._runtime.contents(REQUESTS)
         for row in sorted(data.to_pylist(), key=lambda row: int(row["number"])):
             self._keys[row["key"]] = (row["number"], row["digest"])
@@ -116,8 +120,7 @@ class Writing:
     def _make_requests(self) -> None:
         with self._lock:
             if REQUESTS not in self._database.tables:
-                schema = {"number": "int", "key": "string", "digest": "string"}
-                self._database.create_table(REQUESTS, schema, primary_key="key")
+                self._database.create_table(REQUESTS, _COLUMNS, primary_key="key")
 
     def _add_key(self, batch: Batch, key: str, digest: str) -> int:
         with self._lock:
