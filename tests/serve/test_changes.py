@@ -69,8 +69,8 @@ def test_who_comes_back_gets_what_it_missed(client: httpx.Client, db: Database) 
 
 
 @pytest.mark.parametrize("position", ["", "x", "x-1", "-", "-1", "\u0661"])
-def test_who_comes_back_from_nowhere_starts_again(client: httpx.Client, position: str) -> None:
-    with following(client, "all_flights", params={"_after": position}) as events:
+def test_who_comes_back_from_nowhere_starts_again(steady: httpx.Client, position: str) -> None:
+    with following(steady, "all_flights", params={"_after": position}) as events:
         assert "snapshot" == next(events)[0]
 
 
@@ -117,8 +117,8 @@ def test_a_view_with_parameters_is_followed_whole_or_for_one_request(client: htt
         ("/views/per_city/changes?_rows=perhaps", 422),
     ],
 )
-def test_what_cannot_be_followed_is_refused(client: httpx.Client, path: str, status: int) -> None:
-    found = client.get(path)
+def test_what_cannot_be_followed_is_refused(steady: httpx.Client, path: str, status: int) -> None:
+    found = steady.get(path)
     assert status == found.status_code
     assert found.json()["error"]
 

@@ -17,33 +17,33 @@ from ivme.serve.settings import Settings
 from tests.serve.running import FLIGHTS, flights, serving
 
 
-def test_an_access_request_is_an_endpoint_of_its_view(client: httpx.Client) -> None:
-    found = client.get("/views/search", params={"origin": "London", "dest": "Zurich"})
+def test_an_access_request_is_an_endpoint_of_its_view(steady: httpx.Client) -> None:
+    found = steady.get("/views/search", params={"origin": "London", "dest": "Zurich"})
     assert 200 == found.status_code
     assert ["no"] == found.json()["columns"]
     assert [["BA 712"], ["LX 317"]] == sorted(found.json()["rows"])
 
 
-def test_a_request_for_what_is_not_there_has_no_rows(client: httpx.Client) -> None:
-    found = client.get("/views/search", params={"origin": "Nowhere", "dest": "Zurich"})
+def test_a_request_for_what_is_not_there_has_no_rows(steady: httpx.Client) -> None:
+    found = steady.get("/views/search", params={"origin": "Nowhere", "dest": "Zurich"})
     assert (200, []) == (found.status_code, found.json()["rows"])
 
 
-def test_an_aggregate_over_nothing_is_a_row(client: httpx.Client) -> None:
-    assert [[0]] == client.get("/views/departures", params={"src": 99}).json()["rows"]
+def test_an_aggregate_over_nothing_is_a_row(steady: httpx.Client) -> None:
+    assert [[0]] == steady.get("/views/departures", params={"src": 99}).json()["rows"]
 
 
-def test_a_whole_view_comes_in_the_form_that_is_asked_for(client: httpx.Client) -> None:
+def test_a_whole_view_comes_in_the_form_that_is_asked_for(steady: httpx.Client) -> None:
     expected = sorted(FLIGHTS)
-    assert expected == sorted(map(tuple, client.get("/views/all_flights").json()["rows"]))
-    lines = client.get("/views/all_flights", headers={"Accept": NDJSON})
+    assert expected == sorted(map(tuple, steady.get("/views/all_flights").json()["rows"]))
+    lines = steady.get("/views/all_flights", headers={"Accept": NDJSON})
     assert NDJSON == lines.headers["content-type"]
     assert expected == sorted(tuple(json.loads(line).values()) for line in lines.text.splitlines())
-    arrow = client.get("/views/all_flights", headers={"Accept": ARROW})
+    arrow = steady.get("/views/all_flights", headers={"Accept": ARROW})
     table = pa.ipc.open_stream(arrow.content).read_all()
     assert pa.schema([("no", pa.string()), ("src", pa.int64()), ("dst", pa.int64())]) == table.schema
     assert expected == sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    assert 406 == client.get("/views/all_flights", headers={"Accept": "image/png"}).status_code
+    assert 406 == steady.get("/views/all_flights", headers={"Accept": "image/png"}).status_code
 
 
 def test_pages_are_of_one_moment(client: httpx.Client, db: Database) -> None:
@@ -62,22 +62,22 @@ def test_pages_are_of_one_moment(client: httpx.Client, db: Database) -> None:
 
 
 @pytest.mark.parametrize("form", [NDJSON, ARROW])
-def test_the_next_page_of_other_forms_is_in_a_header(client: httpx.Client, form: str) -> None:
-    first = client.get("/views/all_flights", params={"_limit": 2}, headers={"Accept": form})
+def test_the_next_page_of_other_forms_is_in_a_header(steady: httpx.Client, form: str) -> None:
+    first = steady.get("/views/all_flights", params={"_limit": 2}, headers={"Accept": form})
     cursor = first.headers["x-next-cursor"]
-    last = client.get("/views/all_flights", params={"_limit": 2, "_cursor": cursor}, headers={"Accept": form})
+    last = steady.get("/views/all_flights", params={"_limit": 2, "_cursor": cursor}, headers={"Accept": form})
     assert "x-next-cursor" not in last.headers
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "x.1", "..", "\u0661.\u0661"])
-def test_a_cursor_that_is_none_is_refused(client: httpx.Client, cursor: str) -> None:
-    assert 410 == client.get("/views/all_flights", params={"_cursor": cursor}).status_code
+def test_a_cursor_that_is_none_is_refused(steady: httpx.Client, cursor: str) -> None:
+    assert 410 == steady.get("/views/all_flights", params={"_cursor": cursor}).status_code
 
 
-def test_a_cursor_is_of_its_view_only(client: httpx.Client) -> None:
-    cursor = client.get("/views/all_flights", params={"_limit": 1}).json()["next"]
-    assert 410 == client.get("/views/per_city", params={"_cursor": cursor}).status_code
-    assert 200 == client.get("/views/all_flights", params={"_cursor": cursor}).status_code
+def test_a_cursor_is_of_its_view_only(steady: httpx.Client) -> None:
+    cursor = steady.get("/views/all_flights", params={"_limit": 1}).json()["next"]
+    assert 410 == steady.get("/views/per_city", params={"_cursor": cursor}).status_code
+    assert 200 == steady.get("/views/all_flights", params={"_cursor": cursor}).status_code
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_cursor_is_of_its_view_only(client: httpx.Client) -> None:
     ],
 )
 def test_a_request_that_does_not_fit_its_view_is_refused(
-    client: httpx.Client, query: str, status: int, reason: str
+    steady: httpx.Client, query: str, status: int, reason: str
 ) -> None:
-    found = client.get(f"/views/search?{query}")
+    found = steady.get(f"/views/search?{query}")
     assert status == found.status_code
     assert reason in found.json()["error"]
 
 
-def test_a_view_that_is_not_there_is_not_found(client: httpx.Client) -> None:
-    found = client.get("/views/nobody")
+def test_a_view_that_is_not_there_is_not_found(steady: httpx.Client) -> None:
+    found = steady.get("/views/nobody")
     assert 404 == found.status_code
     assert "there is no view nobody; there are: search" in found.json()["error"]
 

@@ -47,13 +47,13 @@ def test_with_a_token_everything_but_the_health_needs_it(db: Database) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
-def test_without_a_token_a_foreign_name_for_this_machine_is_refused(client: httpx.Client, host: str) -> None:
-    assert 403 == client.get("/views/per_city", headers={"Host": host}).status_code
+def test_without_a_token_a_foreign_name_for_this_machine_is_refused(steady: httpx.Client, host: str) -> None:
+    assert 403 == steady.get("/views/per_city", headers={"Host": host}).status_code
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "[::1]:8321", "[::1]"])
-def test_the_names_of_this_machine_are_taken(client: httpx.Client, host: str) -> None:
-    assert 200 == client.get("/views/per_city", headers={"Host": host}).status_code
+def test_the_names_of_this_machine_are_taken(steady: httpx.Client, host: str) -> None:
+    assert 200 == steady.get("/views/per_city", headers={"Host": host}).status_code
 
 
 def test_a_request_that_takes_too_long_is_given_up(db: Database) -> None:
@@ -121,9 +121,9 @@ def test_stats_explain_and_metrics_say_what_is_there(client: httpx.Client, db: D
     assert 'ivme_requests_total{endpoint="stats",status="200"} 1' in metrics.text
 
 
-def test_what_is_nowhere_is_not_found(client: httpx.Client) -> None:
-    assert 404 == client.get("/nowhere").status_code
-    assert 405 == client.delete("/stats").status_code
+def test_what_is_nowhere_is_not_found(steady: httpx.Client) -> None:
+    assert 404 == steady.get("/nowhere").status_code
+    assert 405 == steady.delete("/stats").status_code
 
 
 def test_a_server_that_goes_down_tells_who_follows() -> None:

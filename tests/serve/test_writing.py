@@ -118,17 +118,17 @@ def test_a_table_of_another_with_the_name_of_ours_is_refused() -> None:
     ],
 )
 def test_a_body_that_cannot_be_applied_is_refused(
-    client: httpx.Client, db: Database, body: bytes, status: int, reason: str
+    steady: httpx.Client, steady_db: Database, body: bytes, status: int, reason: str
 ) -> None:
-    before = rows(db)
-    found = client.post("/tables/flights/changes", content=body, headers={"Content-Type": "application/json"})
+    before = rows(steady_db)
+    found = steady.post("/tables/flights/changes", content=body, headers={"Content-Type": "application/json"})
     assert status == found.status_code, found.text
     assert reason in found.json()["error"]
-    assert before == rows(db)
+    assert before == rows(steady_db)
 
 
-def test_a_body_of_another_type_is_refused(client: httpx.Client) -> None:
-    found = client.post("/tables/flights/changes", content=b"{}", headers={"Content-Type": "text/plain"})
+def test_a_body_of_another_type_is_refused(steady: httpx.Client) -> None:
+    found = steady.post("/tables/flights/changes", content=b"{}", headers={"Content-Type": "text/plain"})
     assert (415, True) == (found.status_code, "application/json" in found.json()["error"])
 
 
@@ -172,9 +172,9 @@ def test_a_view_is_made_and_answers(client: httpx.Client) -> None:
         {"name": "", "query": "Q(A) = flights(A, B, C)"},
     ],
 )
-def test_a_view_that_cannot_be_made_is_refused(client: httpx.Client, db: Database, view: Any) -> None:
-    before = db.views
-    found = client.post("/views", json=view)
+def test_a_view_that_cannot_be_made_is_refused(steady: httpx.Client, steady_db: Database, view: Any) -> None:
+    before = steady_db.views
+    found = steady.post("/views", json=view)
     assert 422 == found.status_code
     assert found.json()["error"]
-    assert before == db.views
+    assert before == steady_db.views
