@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import math
+import os
 import sys
 import tempfile
 import threading
@@ -24,6 +25,7 @@ import ivme
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, StorageError, UnknownNameError
 from ivme.rings import Covariance
+from ivme.store.segment import make_segment
 from tests.durability.directories import SCHEMA, bag, crash, log_of
 
 ROWS = st.tuples(
@@ -321,3 +323,48 @@ def test_a_bar_shows_the_stages_of_opening_on_a_terminal(tmp_path: Path, monkeyp
     Database(tmp_path).close()
     shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert all(stage in shown for stage in ("reading", "filling tables", "building views", "100%"))
+
+
+def test_a_segment_that_was_made_and_never_used_is_taken_away(tmp_path: Path) -> None:
+    db = Database(tmp_path)
+    db.create_table("R", {"a": "int"})
+    store = db._store
+    assert store is not None
+    stale = make_segment(tmp_path, store._manifest.identity, store.log.last + 1)
+    db.insert("R", [(1,)])
+    db.insert("R", [(2,)])
+    crash(db)
+    for _ in range(2):
+        with Database(tmp_path) as db:
+            assert Counter({(1,): 1, (2,): 1}) == bag(db, "R")
+            assert not stale.exists()
+
+
+def test_a_snapshot_that_failed_forgets_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Database(tmp_path) as db:
+        db.create_table("R", {"a": "int"})
+        db.insert("R", [(1,)])
+        db.checkpoint()
+        db.insert("R", [(2,)])
+        for broken in ("ivme.store.store.write_table", "ivme.engine.runtime.Runtime.all_rows"):
+            with monkeypatch.context() as patch:
+                patch.setattr(broken, _without_memory)
+                with pytest.raises(MemoryError):
+                    db.checkpoint()
+        db.checkpoint()
+    with Database(tmp_path) as db:
+        assert Counter({(1,): 1, (2,): 1}) == bag(db, "R")
+
+
+def _without_memory(*_: object) -> None:
+    raise MemoryError
+
+
+def test_what_was_written_and_not_synced_is_synced_on_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(tmp_path)
+    db.create_table("R", {"a": "int"})
+    crash(db)
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    Database(tmp_path).close()
+    assert log_of(tmp_path).stat().st_ino in synced

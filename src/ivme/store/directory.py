@@ -18,7 +18,7 @@ from pathlib import Path
 from ivme.errors import DamagedError, StorageError
 from ivme.store.contents import Contents
 from ivme.store.files import UNFINISHED, sync_directory
-from ivme.store.segment import NAME, SegmentReader, Tail, cut, make_segment, segment_path, segments_of
+from ivme.store.segment import NAME, SegmentReader, Tail, make_segment, segment_path, segments_of, settle
 from ivme.store.snapshot import MANIFEST, TABLE_FILE, Manifest, read_manifest, read_snapshot, write_manifest
 
 _LOCK = "lock"
@@ -96,6 +96,8 @@ def read_contents(directory: Path, manifest: Manifest, report: Callable[[int], N
     tails: list[Tail] = []
     expected = manifest.last + 1
     for first, path in (behind or {expected: segment_path(directory, expected)}).items():
+        if first < expected and not list(SegmentReader(path, manifest.identity, first).records()):
+            continue  # it was made and never used
         if first != expected:
             damaged = tails[-1].path if tails else segment_path(directory, expected)
             raise DamagedError(f"{damaged} is damaged: the records from {expected} to {first - 1} are missing")
@@ -110,8 +112,10 @@ def read_contents(directory: Path, manifest: Manifest, report: Callable[[int], N
 
 def sweep(directory: Path, manifest: Manifest, tail: Tail) -> None:
     """Takes away what a crash left: a torn end of the log, and files that the manifest does not name."""
-    if tail.torn:
-        cut(tail)
+    settle(tail)
+    for first, path in segments_of(directory).items():
+        if tail.first < first <= tail.last:
+            _remove(path)
     remove_unneeded(directory, manifest)
 
 
@@ -122,7 +126,11 @@ def remove_unneeded(directory: Path, manifest: Manifest) -> None:
     for path in directory.iterdir():
         unfinished = path.name.endswith(UNFINISHED)
         if unfinished or (TABLE_FILE.fullmatch(path.name) and path.name not in needed) or path in old:
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise StorageError(f"{path} is not needed any more and cannot be removed: {error}") from error
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path} is not needed any more and cannot be removed: {error}") from error

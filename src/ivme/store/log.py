@@ -98,7 +98,11 @@ class Log:
         if self._first == last + 1:
             return last
         path = make_segment(self._path.parent, self._identity, last + 1)
-        descriptor = _open(path)
+        try:
+            descriptor = _open(path)
+        except BaseException:
+            path.unlink()
+            raise
         self._older += self._place
         self._release()
         self._path, self._descriptor, self._place, self._first = path, descriptor, path.stat().st_size, last + 1

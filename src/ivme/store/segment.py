@@ -91,8 +91,11 @@ def _check_first_line(path: Path, data: bytes, identity: str, first: int) -> int
     return end + 1
 
 
-def cut(tail: Tail) -> None:
-    """Takes what a crash left behind the last whole record off a segment."""
+def settle(tail: Tail) -> None:
+    """Takes what a crash left behind the last whole record off a segment, and makes the rest durable.
+
+    A process that was killed may have left records that are written and not synced; from here on they count as durable.
+    """
     try:
         descriptor = os.open(tail.path, os.O_WRONLY)
         try:

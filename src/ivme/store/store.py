@@ -112,14 +112,16 @@ class Store:
     def snapshot(self) -> None:
         """Writes what changed since the last snapshot, and removes what is then not needed."""
         with self._one_at_a_time:
-            with self._runtime.lock:
-                last = self.log.rotate()
-                changed, self._changed = self._changed, set()
-                tables = {name: state.table for name, state in self._runtime.tables.items()}
-                rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
-                views = tuple(self._views[name] for name in self._runtime.views)
-                positions = tuple(self._runtime.positions.all().items())
+            changed: set[str] = set()
             try:
+                with self._runtime.lock:
+                    last = self.log.rotate()
+                    changed |= self._changed
+                    self._changed.clear()
+                    tables = {name: state.table for name, state in self._runtime.tables.items()}
+                    rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
+                    views = tuple(self._views[name] for name in self._runtime.views)
+                    positions = tuple(self._runtime.positions.all().items())
                 files = self._write_tables(last, tables, rows)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
                 write_manifest(self.path, manifest)
