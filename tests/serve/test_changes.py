@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from ivme.database import Database
+from ivme.serve.feed import Feed
 from ivme.serve.settings import Settings
 from tests.serve.running import flights, following, serving
 
@@ -177,3 +178,24 @@ def test_a_feed_that_nobody_follows_is_given_up(db: Database) -> None:
             assert 200 == client.get("/healthz").status_code
         with following(client, "per_city") as events:
             assert "snapshot" == next(events)[0]
+
+
+def test_a_feed_that_fails_tells_its_subscribers_and_the_others_go_on(
+    client: httpx.Client, db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    flush = Feed.flush
+
+    def broken(feed: Feed) -> int:
+        if feed.view.name == "per_city" and feed.position:
+            raise RuntimeError("broken feed")
+        return flush(feed)
+
+    with following(client, "per_city") as failing, following(client, "all_flights") as others:
+        next(failing), next(others)
+        monkeypatch.setattr(Feed, "flush", broken)
+        db.insert("flights", [("DY 1", 3, 1)])
+        assert ["change", "end"] == [next(failing)[0], next(failing)[0]]
+        assert "change" == next(others)[0]
+        db.insert("flights", [("DY 2", 3, 1)])
+        assert "change" == next(others)[0]
+    assert "broken feed" in caplog.text

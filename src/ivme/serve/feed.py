@@ -90,6 +90,7 @@ class Feed:
         self.view = view
         self.name = secrets.token_hex(4)
         self.position = 0
+        self.dropped = 0
         self.subscribers: set[Subscriber] = set()
         self.queue: deque[Any] = deque()
         self._most = most
@@ -122,6 +123,11 @@ class Feed:
             self.queue.append(marker)
         return rows
 
+    def leave(self, subscriber: Subscriber) -> None:
+        """Forgets a subscriber, also one whose marker is still in the queue."""
+        subscriber.end("left")
+        self.subscribers.discard(subscriber)
+
     def resume(self, subscriber: Subscriber, position: int) -> bool:
         """Goes on behind a position; False if what came behind it is not kept any more."""
         first = self._kept[0].position if self._kept else self.position + 1
@@ -140,7 +146,8 @@ class Feed:
             if isinstance(entry, Marker):
                 made += self._make_frame(change)
                 change = {}
-                self.subscribers.add(entry.subscriber)
+                if not entry.subscriber.over:
+                    self.subscribers.add(entry.subscriber)
                 if not entry.placed.done():
                     entry.placed.set_result(self.position)
             else:
@@ -169,3 +176,4 @@ class Feed:
                     subscriber.offer(frame)
             if subscriber.over:
                 self.subscribers.discard(subscriber)
+                self.dropped += 1

@@ -53,7 +53,7 @@ class Following:
             await self._send(send, self._events(feed, subscriber, asked, after))
         finally:
             leaving.cancel()
-            self._hub.leave(feed, subscriber)
+            feed.leave(subscriber)
 
     def end(self) -> None:
         self._hub.end()

@@ -23,6 +23,8 @@ from ivme.serve.settings import Settings, is_loopback
 _logger = logging.getLogger("ivme.serve")
 
 _OPEN = ("/healthz",)
+_KNOWN = ("views", "tables", "batch", "stats", "metrics", "healthz", "openapi.json")
+"""The first parts of paths that metrics name; there are endless others."""
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -75,7 +77,8 @@ class Gate:
                 return "rows", self._access(scope, send, name)
             if rest == "changes":
                 return "changes", self._following(scope, receive, send, name)
-        return path.split("/")[1] or "page", self._inner(scope, receive, send)
+        first = path.split("/")[1]
+        return first if first in _KNOWN else "other", self._inner(scope, receive, send)
 
     def _admit(self, scope: Scope) -> None:
         if scope["path"] in _OPEN:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, field
 
-from ivme.serve.feed import Feed, Subscriber
+from ivme.serve.feed import Feed
 from ivme.serve.settings import Settings
 from ivme.view import View
+
+_logger = logging.getLogger("ivme.serve")
 
 
 @dataclass(slots=True)
@@ -34,7 +37,6 @@ class Hub:
     settings: Settings
     tally: Tally = field(default_factory=Tally)
     _entries: dict[str, _Entry] = field(default_factory=dict)
-    _over: bool = False
 
     @property
     def subscribers(self) -> int:
@@ -61,15 +63,24 @@ class Hub:
             await asyncio.sleep(self.settings.frame)
             for name, entry in list(self._entries.items()):
                 if entry.opened.done():
-                    await self._tend(name, entry)
+                    await self._tend_safely(name, entry)
+
+    async def _tend_safely(self, name: str, entry: _Entry) -> None:
+        """A feed that fails ends with a message, and the others go on."""
+        try:
+            await self._tend(name, entry)
+        except Exception:
+            _logger.exception("the feed of view %s failed", name)
+            self._entries.pop(name, None)
+            entry.feed.end("failed: the server's log says more")
 
     async def _tend(self, name: str, entry: _Entry) -> None:
         feed = entry.feed
-        before = len(feed.subscribers)
         rows = feed.flush()
         self.tally.rows += rows
         self.tally.frames += bool(rows)
-        self.tally.dropped += max(0, before - len(feed.subscribers))
+        self.tally.dropped += feed.dropped
+        feed.dropped = 0
         if feed.is_gone:
             feed.end(f"gone: view {name} was dropped")
             self._entries.pop(name, None)
@@ -81,9 +92,6 @@ class Hub:
         elif time.monotonic() - entry.left > self.settings.linger:
             self._entries.pop(name, None)
             await asyncio.to_thread(feed.close)
-
-    def leave(self, feed: Feed, subscriber: Subscriber) -> None:
-        feed.subscribers.discard(subscriber)
 
     def end(self) -> None:
         """Tells everybody that the server stops."""

@@ -108,3 +108,26 @@ def test_a_new_feed_can_be_resumed_from_its_beginning_only(db: Database) -> None
         assert not feed.resume(Subscriber(10), 1)
 
     run(test())
+
+
+def test_who_left_before_its_marker_was_reached_is_no_subscriber(db: Database) -> None:
+    async def test() -> None:
+        feed, subscriber = opened(db), Subscriber(10)
+        feed.read_and_mark({}, 10, Marker(subscriber, asyncio.get_running_loop().create_future()))
+        feed.leave(subscriber)
+        feed.flush()
+        assert not feed.subscribers
+
+    run(test())
+
+
+def test_those_who_are_dropped_are_counted_however_many_come(db: Database) -> None:
+    async def test() -> None:
+        feed, slow, new = opened(db), Subscriber(1), Subscriber(10)
+        feed.subscribers.add(slow)
+        db.insert("R", [(1,), (2,)])
+        feed.queue.append(Marker(new, asyncio.get_running_loop().create_future()))
+        feed.flush()
+        assert (1, {new}) == (feed.dropped, feed.subscribers)
+
+    run(test())
