@@ -17,6 +17,7 @@ import ivme
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.store.commands import explain_directory, is_directory, serve_directory, show_directory, verify_directory
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -56,7 +57,8 @@ def main(
 @app.command()
 def explain(
     query: Annotated[
-        str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, or - for stdin.")
+        str,
+        typer.Argument(metavar="QUERY|FILE|DIR", help="SQL, a rule, a file with either, - for stdin, or a database."),
     ],
     tables: Annotated[
         Path | None,
@@ -87,6 +89,9 @@ def explain(
       ivme explain "Q(A, C) = R(A, B), S(B, C)" --program
     """
     with _errors():
+        if is_directory(query):
+            print(explain_directory(Path(query), as_json=as_json))
+            return
         found = ivme.explain(
             _text(query),
             None if tables is None else load_tables(tables),
@@ -98,6 +103,41 @@ def explain(
         if svg is not None:
             _write(svg, found.svg())
         print(_chosen(found, as_json=as_json, as_mermaid=as_mermaid, as_program=as_program))
+
+
+@app.command()
+def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
+    """Show what a database holds: its tables, views, and how far its sources have been applied."""
+    from rich.console import Console
+
+    with _errors():
+        for part in show_directory(directory):
+            Console().print(part)
+
+
+@app.command()
+def verify(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
+    """Verify a database: every checksum, and every view against its query, which another engine computes anew."""
+    with _errors():
+        for line in verify_directory(directory):
+            print(line)
+
+
+@app.command()
+def serve(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")],
+    host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port.")] = 8321,
+    durability: Annotated[str, typer.Option(help="sync or async.")] = "sync",
+) -> None:
+    """Serve a database over HTTP: access requests, changes, batches. Ends with Ctrl-C.
+
+    \b
+    The token that clients have to send is read from the environment variable IVME_TOKEN:
+      IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
+    """
+    with _errors():
+        serve_directory(directory, host, port, durability)
 
 
 @app.command()

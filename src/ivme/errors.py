@@ -79,3 +79,15 @@ class VerificationError(IvmeError):
 
 class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
+
+
+class StorageError(IvmeError):
+    """A directory of a durable database that cannot be opened, read or written; the message names the file."""
+
+
+class DamagedError(StorageError):
+    """A file of a durable database that is not what was written into it. Nothing of it was used."""
+
+
+class ServeError(IvmeError):
+    """A server that cannot be started as it was asked to."""

@@ -146,16 +146,25 @@ class View:
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+        return self._table(parameters)
+
+    def _table(self, parameters: Mapping[str, Any], most: int | None = None) -> pa.Table:
+        """The rows in Arrow; a DataError if there are more than `most`."""
         self._check_alive()
         codes, inputs = self._request(parameters)
         state = self._state
-        batches = []
+        batches: list[pa.RecordBatch] = []
+        left = most
         with self._runtime.lock:
             blocks = () if codes is None else self._runtime.blocks(state, codes, first=65_536)
             for block in blocks:
                 batch, counts = state.finisher.batch(block, inputs)
                 whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-                batches.append(batch if (counts == 1).all() else batch.take(pa.array(whole)))
+                plain = batch.num_columns > 0 and bool((counts == 1).all())
+                batches.append(batch if plain else batch.take(pa.array(whole)))
+                left = None if left is None else left - len(whole)
+                if left is not None and left < 0:
+                    raise DataError(f"view {self.name} has more than {most} rows here")
         if not batches and is_global(state.typed.query.head, state.typed.query.output):
             row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
             return pa.Table.from_pylist([row], schema=state.finisher.schema)

@@ -184,6 +184,13 @@ def test_repeated_columns_hidden_outputs_and_distinct(db: Database) -> None:
 # Verification
 
 
+def test_a_view_without_columns_has_its_rows_in_arrow(db: Database) -> None:
+    db.create_table("R", {"a": "int"})
+    asked, whole = db.create_view("asked", "Q(. | A) = R(A)"), db.create_view("whole", "Q(.) = R(A)")
+    db.insert("R", [(1,), (2,)])
+    assert (1, 2, 0) == (asked.to_arrow(A=1).num_rows, whole.to_arrow().num_rows, asked.to_arrow(A=3).num_rows)
+
+
 def test_verify_names_the_first_difference(db: Database) -> None:
     db.create_table("R", {"a": "int", "b": "int"})
     view = db.create_view("v", "SELECT a, SUM(b) AS s FROM R GROUP BY a")
@@ -195,6 +202,7 @@ def test_verify_names_the_first_difference(db: Database) -> None:
     for each in (view, over):
         with pytest.raises(VerificationError, match=r"view v has the row \(1, 7\) 0 times"):
             each.verify()
+    db.close()
 
 
 # Cursors

@@ -17,6 +17,7 @@ from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.group import Group
+from ivme.engine.journal import Journal
 from ivme.engine.load import getter
 from ivme.engine.row_check import row_check
 from ivme.engine.value_check import INT_LIMIT
@@ -34,6 +35,20 @@ Put = Callable[[Any, int], bool]
 """Changes the multiplicity of a row; False if the long way has to."""
 
 
+class RowLog:
+    """Tells a journal about changes of a table's rows, which come as codes."""
+
+    def __init__(self, journal: Journal, table: str, layout: Layout) -> None:
+        self._journal = journal
+        self._table = table
+        self._decoders = [domain.decode_value for domain in layout.domains]
+        self.mark, self.take_back = journal.mark, journal.take_back
+
+    def append(self, codes: Codes, weight: int) -> None:
+        row = tuple([decode(code) for decode, code in zip(self._decoders, codes, strict=False)])
+        self._journal.row(self._table, row, weight)
+
+
 def single_row(
     backend: NativeBackend,
     table: Table,
@@ -41,6 +56,7 @@ def single_row(
     domains: Domains,
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
+    log: RowLog | None = None,
 ) -> Put:
     """The short way for rows of a table. The caller of what is returned holds the writers' lock.
 
@@ -53,22 +69,30 @@ def single_row(
     width = max([len(table.columns), *(place + 1 for place in places.values())])
     runs = [(backend.number(name), _picker([places[c] for c in feed.columns], width)) for name, feed in feeds]
     refused = (backend.broken_check, backend.overflow)
+    settle: Act | None = None
     if rebalanced:
-        begin, commit, roll_back = _rebalancing(rebalanced, begin, commit, roll_back)
+        begin, settle, roll_back = _rebalancing(rebalanced, begin, roll_back)
 
     def put(row: Any, weight: int) -> bool:
         codes = encode(row)
         if codes is None:
             return False
+        mark = None if log is None else log.mark()
         begin()
         try:
             for trigger, pick in runs:
                 run_one(trigger, codes if pick is None else pick(codes), weight)
+            if settle is not None:
+                settle()
+            if log is not None:
+                log.append(codes, weight)
         except refused:
             roll_back()
             return False
         except BaseException:
             roll_back()
+            if log is not None and mark is not None:
+                log.take_back(mark)
             raise
         commit()
         return True
@@ -76,29 +100,24 @@ def single_row(
     return put
 
 
-def _rebalancing(groups: Sequence[Group], begin: Act, commit: Act, roll_back: Act) -> tuple[Act, Act, Act]:
-    """The ends of a transaction for groups with partitions: these settle before it is committed."""
+def _rebalancing(groups: Sequence[Group], begin: Act, roll_back: Act) -> tuple[Act, Act, Act]:
+    """The ends of a transaction for groups with partitions, and how they settle before it is committed."""
 
     def begin_all() -> None:
         begin()
         for group in groups:
             group.begin()
 
-    def commit_all() -> None:
-        try:
-            for group in groups:
-                group.settle(1)
-        except BaseException:
-            roll_back_all()
-            raise
-        commit()
+    def settle_all() -> None:
+        for group in groups:
+            group.settle(1)
 
     def roll_back_all() -> None:
         roll_back()
         for group in groups:
             group.roll_back()
 
-    return begin_all, commit_all, roll_back_all
+    return begin_all, settle_all, roll_back_all
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

@@ -33,12 +33,11 @@ def verify(runtime: Runtime, state: ViewState) -> None:
             if relation in runtime.views:
                 verify(runtime, runtime.views[relation])
         query = state.typed.query
-        expected = recompute(runtime, query)
-        for inputs in sorted({key[: len(query.input)] for key in expected} or {()}, key=repr):
-            if len(inputs) != len(query.input):
-                continue
-            mine = {key[len(query.input) :]: row for key, row in expected.items() if key[: len(inputs)] == inputs}
-            _compare(state, inputs, Counter(dict(_counted(mine.values()))), _actual(runtime, state, inputs))
+        expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
+        for key, row in recompute(runtime, query).items():
+            expected.setdefault(key[: len(query.input)], []).append(row)
+        for inputs in sorted(expected, key=repr):
+            _compare(state, inputs, Counter(_counted(expected[inputs])), _actual(runtime, state, inputs))
 
 
 def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:

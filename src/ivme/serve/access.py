@@ -1,0 +1,103 @@
+"""An access pattern as an endpoint: `GET /views/flights?origin=London&dest=Zurich`.
+
+This is the way that has to be quick, so it is plain ASGI. A request with few rows is answered on the event loop, in
+some microseconds, unless somebody holds the database's lock; whatever may take longer goes to a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
+
+from ivme.database import Database
+from ivme.errors import DataError, IvmeError
+from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked
+from ivme.serve.pages import Page, Results, encoded
+from ivme.serve.problem import Problem, problem_of
+from ivme.serve.settings import Settings
+from ivme.serve.values import dumps
+from ivme.view import View
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """A header of a request, the first of its name."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+async def respond(send: Send, status: int, body: bytes, kind: str = JSON, *more: tuple[bytes, bytes]) -> None:
+    """Sends a whole response."""
+    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Access:
+    """Answers requests for rows of views."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database = database
+        self._settings = settings
+        self._results = Results()
+
+    async def __call__(self, scope: Scope, send: Send, name: str) -> None:
+        view = find_view(self._database, name)
+        asked = read_asked(view, pairs_of(scope["query_string"]))
+        form = chosen_form(header(scope, b"accept") or "*/*")
+        if asked.parameters and asked.limit is None and asked.cursor is None and form == JSON:
+            rows = self._few(view, asked.parameters)
+            if rows is not None:
+                await respond(send, 200, dumps({"columns": view.columns, "rows": rows, "next": None}) + b"\n")
+                return
+        await self._stream(send, await self._page(view, asked, form), form)
+
+    def _few(self, view: View, parameters: dict[str, Any]) -> list[tuple[Any, ...]] | None:
+        """The rows, if there are few and nobody has to wait; else None."""
+        lock = view._runtime.lock
+        if not lock.acquire(blocking=False):
+            return None
+        try:
+            return view._few(parameters)
+        except IvmeError as error:
+            raise problem_of(error) from None
+        finally:
+            lock.release()
+
+    async def _page(self, view: View, asked: Asked, form: str) -> Page:
+        limit = min(asked.limit or self._settings.page, self._settings.rows)
+        if asked.cursor is not None:
+            return self._results.further(view.name, asked.cursor, limit)
+        rows = await asyncio.to_thread(self._read, view, asked)
+        whole = form != JSON and asked.limit is None
+        return self._results.first(view.name, rows, None if whole else limit)
+
+    def _read(self, view: View, asked: Asked) -> Any:
+        most = self._settings.rows
+        try:
+            return view._table(asked.parameters, most)
+        except DataError as error:
+            if "more than" not in str(error):
+                raise problem_of(error) from None
+            raise Problem(413, f"{error}; follow its changes, or ask a view with parameters") from None
+        except IvmeError as error:
+            raise problem_of(error) from None
+
+    async def _stream(self, send: Send, page: Page, form: str) -> None:
+        headers = [(b"content-type", form.encode())]
+        if page.next is not None:
+            headers.append((b"x-next-cursor", page.next.encode()))
+        pieces = encoded(page, form)
+        piece = await asyncio.to_thread(_next, pieces)
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        while piece:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            piece = await asyncio.to_thread(_next, pieces)
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _next(pieces: Iterator[bytes]) -> bytes:
+    return next(pieces, b"")

@@ -1,0 +1,170 @@
+"""The application: a database behind HTTP.
+
+Rows and changes of views go by the gate's own ways; everything else is here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+
+import ivme
+from ivme.database import Database
+from ivme.errors import IvmeError
+from ivme.serve.access import Access
+from ivme.serve.asking import JSON, find_view
+from ivme.serve.description import describe_view, refusals, stats, view_paths
+from ivme.serve.following import Following
+from ivme.serve.gate import Gate
+from ivme.serve.hub import Hub
+from ivme.serve.metrics import KIND, Metrics
+from ivme.serve.problem import Problem, problem_of
+from ivme.serve.settings import Settings
+from ivme.serve.values import dumps, read_json
+from ivme.serve.writing import Writing
+
+_THREADS = 32
+"""Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
+
+_ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
+_CHANGES = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"insert": _ROWS, "delete": _ROWS},
+}
+_BATCH = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["changes"],
+    "properties": {
+        "changes": {"type": "object", "additionalProperties": _CHANGES},
+        "source": {"type": "string"},
+        "position": {"type": "integer", "minimum": 0},
+    },
+}
+_VIEW = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name", "query"],
+    "properties": {"name": {"type": "string"}, "query": {"type": "string"}, "options": {"type": "object"}},
+}
+_KEY = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}}
+
+
+def create_app(database: Database, settings: Settings | None = None) -> Gate:
+    """The ASGI application that serves a database."""
+    chosen = settings or Settings()
+    hub, metrics, writing = Hub(chosen), Metrics(), Writing(database)
+    inner = FastAPI(title="ivme", version=ivme.__version__, lifespan=_lifespan(hub), docs_url=None, redoc_url=None)
+    _add_reading(inner, database, hub, metrics)
+    _add_writing(inner, database, writing)
+    inner.add_exception_handler(Problem, _refused)
+    inner.openapi = lambda: _document(inner, database)  # type: ignore[method-assign]
+    return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
+
+
+def _lifespan(hub: Hub) -> Callable[[FastAPI], Any]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
+        flushing = asyncio.create_task(hub.run())
+        try:
+            yield
+        finally:
+            flushing.cancel()
+            with suppress(asyncio.CancelledError):
+                await flushing
+
+    return lifespan
+
+
+async def _refused(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, Problem)
+    return Response(problem.body(), problem.status, media_type=JSON)
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(dumps(content) + b"\n", status, media_type=JSON)
+
+
+def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -> None:
+    answers: Any = refusals()
+
+    @app.get("/healthz", summary="Whether the server answers")
+    async def healthz() -> Response:
+        return _json({"status": "ok"})
+
+    @app.get("/metrics", summary="Figures for Prometheus", responses=answers)
+    async def figures() -> Response:
+        return Response(await asyncio.to_thread(metrics.text, database, hub), media_type=KIND)
+
+    @app.get("/stats", summary="Tables, views and sizes", responses=answers)
+    async def all_stats() -> Response:
+        return _json(await asyncio.to_thread(stats, database, hub.subscribers))
+
+    @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
+    async def views() -> Response:
+        return _json([describe_view(database.view(name)) for name in database.views])
+
+    @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
+    async def explain(view: str) -> Response:
+        return _json(find_view(database, view).explain().to_dict())
+
+
+def _body(schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}, "parameters": list(parameters)}
+
+
+async def _read(request: Request) -> bytes:
+    """A body that says that it is JSON; a page of another site cannot send such a one."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != JSON:
+        raise Problem(415, f"the body has to be {JSON}, and say so in Content-Type; it says {kind or 'nothing'}")
+    return await request.body()
+
+
+def _add_writing(app: FastAPI, database: Database, writing: Writing) -> None:
+    answers: Any = {**refusals(), "415": {"description": "not JSON"}, "409": {"description": "under way"}}
+
+    @app.post("/tables/{table}/changes", summary="A batch", openapi_extra=_body(_CHANGES, _KEY), responses=answers)
+    async def table_changes(table: str, request: Request) -> Response:
+        body, key = await _read(request), request.headers.get("idempotency-key")
+        return _json(await asyncio.to_thread(writing.table_changes, table, body, key))
+
+    @app.post("/batch", summary="A batch over several tables", openapi_extra=_body(_BATCH, _KEY), responses=answers)
+    async def batch(request: Request) -> Response:
+        body, key = await _read(request), request.headers.get("idempotency-key")
+        return _json(await asyncio.to_thread(writing.batch, body, key))
+
+    @app.post("/views", status_code=201, summary="Make a view", openapi_extra=_body(_VIEW), responses=answers)
+    async def create_view(request: Request) -> Response:
+        given = read_json(await _read(request))
+        return _json(await asyncio.to_thread(_create_view, database, given), 201)
+
+
+def _create_view(database: Database, given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict) or not {"name", "query"} <= given.keys() <= {"name", "query", "options"}:
+        raise Problem(422, 'a view is {"name": ..., "query": ..., "options": {...}}, the options being optional')
+    name, query, options = given["name"], given["query"], given.get("options", {})
+    if not isinstance(name, str) or not isinstance(query, str) or not isinstance(options, dict):
+        raise Problem(422, "the name and the query of a view are strings, and its options an object")
+    if "/" in name:
+        raise Problem(422, "a view that is served has no / in its name")
+    try:
+        return describe_view(database.create_view(name, query, **options))
+    except IvmeError as error:
+        problem = problem_of(error)
+        raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
+
+
+def _document(app: FastAPI, database: Database) -> dict[str, Any]:
+    """The OpenAPI document, with the views as they are now."""
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    document["paths"] |= view_paths(database)
+    return document

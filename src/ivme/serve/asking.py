@@ -1,0 +1,107 @@
+"""What a request asks of a view: values for its parameters, a page, a form of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from ivme.database import Database
+from ivme.errors import UnknownNameError
+from ivme.query.types import Type
+from ivme.serve.problem import Problem
+from ivme.serve.values import read_text
+from ivme.view import View
+
+JSON, NDJSON, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
+"""The forms of an answer."""
+
+_MOST_PAIRS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for rows, or for changes: `rows` says whether the rows come first, `after` what is known already."""
+
+    parameters: dict[str, Any]
+    limit: int | None = None
+    cursor: str | None = None
+    rows: bool = True
+    after: str | None = None
+
+
+def parameters_of(view: View) -> dict[str, Type]:
+    """The types of a view's parameters."""
+    query, types = view._state.typed.query, view._state.typed.types
+    return {name: types[variable] for name, variable in zip(query.parameters, query.input, strict=True)}
+
+
+def find_view(database: Database, name: str) -> View:
+    try:
+        return database.view(name)
+    except UnknownNameError as error:
+        raise Problem(404, str(error)) from None
+
+
+def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
+    """The names and values of a query string."""
+    if not query_string:
+        return []
+    try:
+        return parse_qsl(
+            query_string.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict"
+        )
+    except ValueError:
+        raise Problem(400, "the query is not a list of name=value in UTF-8, with at most 200 of them") from None
+
+
+PAGING = ("_limit", "_cursor")
+FOLLOWING = ("_rows", "_after")
+"""Names of queries that are no parameters of views: for rows, and for changes."""
+
+
+def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] = PAGING) -> Asked:
+    """What the query of a request asks of a view; one for changes may leave all parameters out."""
+    types = parameters_of(view)
+    parameters: dict[str, Any] = {}
+    special: dict[str, str] = {}
+    for name, text in pairs:
+        if name in parameters or name in special:
+            raise Problem(422, f"parameter {name} is given twice")
+        if name in types:
+            parameters[name] = read_text(text, types[name], f"parameter {name}")
+        elif name in known:
+            special[name] = text
+        else:
+            raise Problem(422, f"view {view.name} has no parameter {name}; {view._signature()}")
+    missing = [name for name in types if name not in parameters]
+    if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
+        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view._signature()}")
+    rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
+    return Asked(parameters, _limit(special.get("_limit")), special.get("_cursor"), rows, special.get("_after"))
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    limit: int = read_text(text, Type("int"), "parameter _limit")
+    if limit < 1:
+        raise Problem(422, f"parameter _limit is the number of rows of a page, at least 1; it is {limit}")
+    return limit
+
+
+def chosen_form(accept: str) -> str:
+    """The form of the answer that a header `Accept` asks for; JSON if it takes anything.
+
+    >>> chosen_form("text/html, application/x-ndjson;q=0.9"), chosen_form("*/*")
+    ('application/x-ndjson', 'application/json')
+    """
+    wanted = [part.split(";")[0].strip().lower() for part in accept.split(",")]
+    for kind in wanted:
+        if kind in (JSON, NDJSON, ARROW):
+            return kind
+        if kind == "application/ndjson":
+            return NDJSON
+        if kind in ("*/*", "application/*", ""):
+            return JSON
+    raise Problem(406, f"the answer can be {JSON}, {NDJSON} or {ARROW}; the request accepts {accept}")

@@ -1,0 +1,131 @@
+"""What a server says about itself: its tables and views, and an OpenAPI document with an endpoint for each view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ivme.database import Database
+from ivme.engine.arrow_types import declared_type
+from ivme.serve.asking import ARROW, JSON, NDJSON, parameters_of
+from ivme.serve.values import nullable, schema_of
+from ivme.serve.writing import REQUESTS
+from ivme.view import View
+
+
+def describe_view(view: View) -> dict[str, Any]:
+    """A view's columns and parameters with their types, and its guarantee."""
+    found = view.explain()
+    return {
+        "name": view.name,
+        "columns": {column.name: str(column.type) for column in view._state.table.columns},
+        "parameters": {name: str(type_) for name, type_ in parameters_of(view).items()},
+        "class": found.query_class,
+        "strategy": found.strategy,
+        "update": str(found.update),
+        "delay": str(found.delay),
+    }
+
+
+def describe_table(database: Database, name: str) -> dict[str, Any]:
+    state = database._runtime.tables[name]
+    return {
+        "name": name,
+        "columns": {column.name: str(declared_type(state.table, column)) for column in state.table.columns},
+        "primary_key": state.table.primary_key,
+        "append_only": state.table.append_only,
+        "static": state.table.static,
+        "rows": database._runtime.backend.size(state.rows),
+    }
+
+
+def stats(database: Database, subscribers: int) -> dict[str, Any]:
+    """Sizes of everything."""
+    with database._runtime.lock:
+        return {
+            "tables": [describe_table(database, name) for name in database.tables if name != REQUESTS],
+            "views": [{**describe_view(database.view(n)), "maps": _maps(database.view(n))} for n in database.views],
+            "sources": database._runtime.positions.all(),
+            "operations": database._runtime.backend.operations,
+            "memory_bytes": database._runtime.backend.memory_bytes(),
+            "subscribers": subscribers,
+            "log_bytes": None if database._store is None else database._store.log.size,
+        }
+
+
+def _maps(view: View) -> dict[str, int]:
+    return dict(view.stats()["maps"])
+
+
+_REFUSED = {
+    "400": "not readable",
+    "401": "the token is missing or wrong",
+    "404": "no such view or table",
+    "406": "no such form of an answer",
+    "410": "the cursor's pages are not kept any more",
+    "413": "too large",
+    "422": "not applicable; the message says why, and nothing was changed",
+    "503": "the disk is full, or broken",
+    "504": "it took too long",
+}
+
+
+def refusals() -> dict[str, Any]:
+    """The responses that any endpoint may give in place of its own."""
+    content = {JSON: {"schema": {"type": "object", "properties": {"error": {"type": "string"}}}}}
+    return {status: {"description": text, "content": content} for status, text in _REFUSED.items()}
+
+
+def view_paths(database: Database) -> dict[str, Any]:
+    """The endpoints of all views: their parameters with types, and their rows."""
+    paths: dict[str, Any] = {}
+    for name in database.views:
+        view = database.view(name)
+        paths[f"/views/{name}"] = {"get": _rows_operation(view)}
+        query = view._state.typed.query
+        if not (query.input and query.aggregates):
+            paths[f"/views/{name}/changes"] = {"get": _changes_operation(view)}
+    return paths
+
+
+def _rows_operation(view: View) -> dict[str, Any]:
+    found = view.explain()
+    columns = [schema_of(column.type) for column in view._state.table.columns if column.type is not None]
+    row = {"type": "array", "prefixItems": nullable(columns), "minItems": len(columns), "maxItems": len(columns)}
+    page = {
+        "type": "object",
+        "required": ["columns", "rows", "next"],
+        "properties": {
+            "columns": {"type": "array", "items": {"type": "string"}},
+            "rows": {"type": "array", "items": row},
+            "next": {"type": ["string", "null"]},
+        },
+    }
+    forms = {JSON: {"schema": page}, NDJSON: {}, ARROW: {}}
+    paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), _parameter("_cursor", {"type": "string"})]
+    return {
+        "summary": f"Rows of {view.name}",
+        "description": f"{view._state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",
+        "operationId": f"rows of {view.name}",
+        "tags": ["views"],
+        "parameters": [*_parameters(view, required=True), *paging],
+        "responses": {"200": {"description": "the rows", "content": forms}, **refusals()},
+    }
+
+
+def _changes_operation(view: View) -> dict[str, Any]:
+    following = [_parameter("_rows", {"type": "boolean"}), _parameter("_after", {"type": "string"})]
+    return {
+        "summary": f"Changes of {view.name}, as server-sent events",
+        "operationId": f"changes of {view.name}",
+        "tags": ["views"],
+        "parameters": [*_parameters(view, required=False), *following],
+        "responses": {"200": {"description": "events", "content": {"text/event-stream": {}}}, **refusals()},
+    }
+
+
+def _parameters(view: View, *, required: bool) -> list[dict[str, Any]]:
+    return [_parameter(name, schema_of(t), required=required) for name, t in parameters_of(view).items()]
+
+
+def _parameter(name: str, schema: dict[str, Any], *, required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": required, "schema": schema}

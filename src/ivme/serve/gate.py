@@ -1,0 +1,144 @@
+"""What every request passes first: who asks, how much it sends, how long it takes; and the two ways that are quick.
+
+Without a token only this machine can reach the server, and then only under its own names: so that no page in a browser
+can have a name of its own point here (DNS rebinding), and none can send JSON without a permission that nobody gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from ivme.serve.access import Access, Receive, Scope, Send, header, respond
+from ivme.serve.asking import JSON
+from ivme.serve.following import Following
+from ivme.serve.metrics import Metrics
+from ivme.serve.problem import Problem
+from ivme.serve.settings import Settings, is_loopback
+
+_logger = logging.getLogger("ivme.serve")
+
+_OPEN = ("/healthz",)
+_KNOWN = ("views", "tables", "batch", "stats", "metrics", "healthz", "openapi.json")
+"""The first parts of paths that metrics name; there are endless others."""
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Gate:
+    """The outermost application."""
+
+    def __init__(self, inner: App, access: Access, following: Following, metrics: Metrics, settings: Settings) -> None:
+        self._inner = inner
+        self._access = access
+        self._following = following
+        self._metrics = metrics
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        answer = _Answer(send)
+        started = time.perf_counter()
+        endpoint = "other"
+        try:
+            self._admit(scope)
+            endpoint, run = self._chosen(scope, self._limited(receive, scope), answer.send)
+            if endpoint == "changes":
+                await run
+            else:
+                async with asyncio.timeout(self._settings.seconds):
+                    await run
+        except Problem as problem:
+            await answer.refuse(problem)
+        except TimeoutError:
+            await answer.refuse(Problem(504, f"this took longer than {self._settings.seconds} seconds"))
+        except Exception:
+            _logger.exception("a request failed: %s %s", scope["method"], scope["path"])
+            await answer.refuse(Problem(500, "the server failed; its log says more"))
+        finally:
+            self._metrics.observe(endpoint, answer.status, time.perf_counter() - started)
+
+    def end(self) -> None:
+        """Tells those who follow views that the server stops."""
+        self._following.end()
+
+    def _chosen(self, scope: Scope, receive: Receive, send: Send) -> tuple[str, Awaitable[None]]:
+        """The endpoint, and what runs it."""
+        path: str = scope["path"]
+        if scope["method"] == "GET" and path.startswith("/views/"):
+            name, _, rest = path[7:].partition("/")
+            if name and not rest:
+                return "rows", self._access(scope, send, name)
+            if rest == "changes":
+                return "changes", self._following(scope, receive, send, name)
+        first = path.split("/")[1]
+        return first if first in _KNOWN else "other", self._inner(scope, receive, send)
+
+    def _admit(self, scope: Scope) -> None:
+        if scope["path"] in _OPEN:
+            return
+        token = self._settings.token
+        if token is None:
+            if not is_loopback(_host(header(scope, b"host") or "")):
+                raise Problem(403, "without a token, requests have to name this machine: localhost or 127.0.0.1")
+            return
+        given = header(scope, b"authorization") or ""
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise Problem(401, "send the token: Authorization: Bearer ...")
+
+    def _limited(self, receive: Receive, scope: Scope) -> Receive:
+        """Reads no more of a body than is allowed."""
+        most = self._settings.body_bytes
+        length = header(scope, b"content-length") or "0"
+        if length.isdigit() and int(length) > most:
+            raise Problem(413, f"the body has more than {most} bytes")
+        if scope["method"] == "GET":
+            return receive
+        read = 0
+
+        async def counted() -> MutableMapping[str, Any]:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise Problem(413, f"the body has more than {most} bytes")
+            return message
+
+        return counted
+
+
+def _host(header: str) -> str:
+    """The name in a header `Host`, without the port.
+
+    >>> _host("localhost:80"), _host("[::1]:80"), _host("[::1]"), _host("127.0.0.1")
+    ('localhost', '::1', '::1', '127.0.0.1')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]
+
+
+class _Answer:
+    """What has been sent so far: a refusal can replace nothing that has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 499
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+    async def refuse(self, problem: Problem) -> None:
+        if self.status != 499:
+            _logger.warning("an answer was broken off: %s", problem.message)
+            return
+        more = [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
+        await respond(self.send, problem.status, problem.body(), JSON, *more)

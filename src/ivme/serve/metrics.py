@@ -1,0 +1,90 @@
+"""What a server has done so far, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ivme.database import Database
+from ivme.serve.hub import Hub
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+
+_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Counts of requests by endpoint and status, and their times in buckets."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+    buckets: Counter[tuple[str, float]] = field(default_factory=Counter)
+
+    def observe(self, endpoint: str, status: int, seconds: float) -> None:
+        self.requests[endpoint, status] += 1
+        self.seconds[endpoint] = self.seconds.get(endpoint, 0.0) + seconds
+        for bound in _BOUNDS:
+            if seconds <= bound:
+                self.buckets[endpoint, bound] += 1
+                break
+
+    def text(self, database: Database, hub: Hub) -> str:
+        return "\n".join([*self._of_requests(), *_of_hub(hub), *_of_database(database)]) + "\n"
+
+    def _of_requests(self) -> Iterator[str]:
+        yield from _head("ivme_requests_total", "counter", "Requests by endpoint and status.")
+        for (endpoint, status), count in sorted(self.requests.items()):
+            yield f"ivme_requests_total{_labels(endpoint=endpoint, status=status)} {count}"
+        yield from _head("ivme_request_seconds", "histogram", "Time of requests, changes aside.")
+        for endpoint, total in sorted(self.seconds.items()):
+            counted = 0
+            for bound in _BOUNDS:
+                counted += self.buckets[endpoint, bound]
+                yield f"ivme_request_seconds_bucket{_labels(endpoint=endpoint, le=bound)} {counted}"
+            everything = sum(n for (name, _), n in self.requests.items() if name == endpoint)
+            yield f"ivme_request_seconds_bucket{_labels(endpoint=endpoint, le='+Inf')} {everything}"
+            yield f"ivme_request_seconds_sum{_labels(endpoint=endpoint)} {total}"
+            yield f"ivme_request_seconds_count{_labels(endpoint=endpoint)} {everything}"
+
+
+def _of_hub(hub: Hub) -> Iterator[str]:
+    figures = (
+        ("ivme_subscribers", "gauge", "Subscribers that are connected.", hub.subscribers),
+        ("ivme_frames_total", "counter", "Frames of changes made.", hub.tally.frames),
+        ("ivme_changed_rows_total", "counter", "Changed rows in these frames.", hub.tally.rows),
+        ("ivme_dropped_subscribers_total", "counter", "Subscribers dropped for not reading.", hub.tally.dropped),
+    )
+    for name, kind, text, value in figures:
+        yield from _head(name, kind, text)
+        yield f"{name} {value}"
+
+
+def _of_database(database: Database) -> Iterator[str]:
+    runtime = database._runtime
+    with runtime.lock:
+        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.tables.items()}
+        memory, operations = runtime.backend.memory_bytes(), runtime.backend.operations
+    yield from _head("ivme_table_rows", "gauge", "Distinct rows of tables.")
+    for name, size in sizes.items():
+        yield f"ivme_table_rows{_labels(table=name)} {size}"
+    yield from _head("ivme_memory_bytes", "gauge", "Memory of the kernel.")
+    yield f"ivme_memory_bytes {memory}"
+    yield from _head("ivme_operations_total", "counter", "Operations of the kernel.")
+    yield f"ivme_operations_total {operations}"
+    if database._store is not None:
+        yield from _head("ivme_log_bytes", "gauge", "Log that has to be read on opening.")
+        yield f"ivme_log_bytes {database._store.log.size}"
+
+
+def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
+
+
+def _labels(**labels: Any) -> str:
+    def quoted(value: object) -> str:
+        return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+    return "{" + ",".join(f'{name}="{quoted(value)}"' for name, value in labels.items()) + "}"

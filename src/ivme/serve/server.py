@@ -1,0 +1,70 @@
+"""Running a server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from ivme.database import Database
+from ivme.errors import ServeError
+from ivme.serve.app import create_app
+from ivme.serve.gate import Gate
+from ivme.serve.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """A server that tells those who follow views before it waits for them to go."""
+
+    def __init__(self, gate: Gate, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gate.end()
+        await super().shutdown(sockets)
+
+
+def make_server(database: Database, settings: Settings) -> Server:
+    """A server that is not running yet; refused if it would be open to others without a token."""
+    settings.check()
+    gate = create_app(database, settings)
+    config = uvicorn.Config(
+        gate,
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=5,
+        limit_concurrency=2000,
+    )
+    return Server(gate, config)
+
+
+def serve(database: Database, settings: Settings) -> None:
+    """Serves a database until it is interrupted."""
+    make_server(database, settings).run()
+
+
+@contextmanager
+def serving(database: Database, settings: Settings | None = None) -> Iterator[str]:
+    """Serves a database from a thread of its own until the block ends; the address. Port 0 stands for any free one."""
+    server = make_server(database, settings or Settings(port=0))
+    thread = threading.Thread(target=server.run, name="ivme-serve")
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise ServeError("the server did not start; is the port in use?")
+            time.sleep(0.005)
+        host, port = server.servers[0].sockets[0].getsockname()[:2]
+        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()

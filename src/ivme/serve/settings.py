@@ -1,0 +1,54 @@
+"""What a server allows, and how far anything may go."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from ivme.errors import ServeError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The limits of a server; each has a default that suits one machine."""
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+    token: str | None = None
+    body_bytes: int = 16 * 2**20
+    rows: int = 1_000_000
+    """The most rows that an answer may have."""
+    page: int = 10_000
+    """How many of them come at once, unless the request says otherwise."""
+    seconds: float = 30.0
+    """How long a request may take, and a subscriber not read."""
+    frame: float = 0.05
+    """Changes reach subscribers this often, in seconds, those in between summed up."""
+    backlog: int = 200_000
+    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back."""
+    linger: float = 60.0
+    """How long changes are kept after the last subscriber has left, in seconds."""
+
+    def check(self) -> None:
+        """Refuses to be reachable from other machines without a token."""
+        if self.token is not None and len(self.token) < 16:
+            raise ServeError("the token is shorter than 16 characters; take a longer one")
+        if self.token is None and not is_loopback(self.host):
+            raise ServeError(
+                f"{self.host} can be reached from other machines: that needs a token. Put one into the environment "
+                "variable IVME_TOKEN, or bind to 127.0.0.1"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "example.com")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

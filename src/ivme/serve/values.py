@@ -1,0 +1,172 @@
+"""Values on their way through HTTP: JSON and the texts of queries in, JSON out, by the types of columns.
+
+Numbers are exact both ways: decimals go out as strings and come in as strings or numbers, whose digits are read as
+they stand. Dates and timestamps are in ISO 8601, binaries in base64; an infinite float is the string "Infinity".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import json
+import math
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from ivme.query.types import Type
+from ivme.serve.problem import Problem
+
+_MOST_DIGITS = 400
+"""Decimals beyond this exponent are refused before anybody computes with them."""
+
+_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def _int(text: str) -> int:
+    return int(text) if len(text) <= 40 else _refuse("too many digits")
+
+
+def _float(text: str) -> float:
+    return _INFINITE[text] if text in _INFINITE else _finite(float(text))
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else _refuse("no finite number")
+
+
+def _decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    return value if value.is_finite() and abs(value.adjusted()) <= _MOST_DIGITS else _refuse("out of range")
+
+
+def _bool(text: str) -> bool:
+    return {"true": True, "false": False}[text]
+
+
+def _binary(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _refuse(reason: str) -> Any:
+    raise ValueError(reason)
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "int": _int,
+    "float": _float,
+    "decimal": _decimal,
+    "string": str,
+    "bool": _bool,
+    "date": datetime.date.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+    "binary": _binary,
+}
+
+_EXAMPLES = {
+    "int": "17",
+    "float": "0.5",
+    "decimal": "12.50",
+    "string": "text",
+    "bool": "true or false",
+    "date": "2024-02-29",
+    "timestamp": "2024-02-29T12:00:00",
+    "binary": "base64",
+}
+
+_ERRORS = (ValueError, KeyError, InvalidOperation, binascii.Error, OverflowError)
+
+
+def read_text(text: str, type_: Type, what: str) -> Any:
+    """The value that a text is in a type; `what` is named if it is none.
+
+    >>> read_text("2024-02-29", Type("date"), "parameter day")
+    datetime.date(2024, 2, 29)
+    """
+    try:
+        return _READ[type_.kind](text)
+    except _ERRORS:
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        example = _EXAMPLES[type_.kind]
+        raise Problem(422, f"{what} has the type {type_}: {shown!r} is no value of it; write {example}") from None
+
+
+def json_reader(type_: Type) -> Callable[[Any], Any]:
+    """A function from a value of JSON, floats being read as `Decimal`, to one of the type.
+
+    What JSON has as such is left to the database to check; strings are read if the type is none of strings.
+    """
+    kind = type_.kind
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            return value if kind == "string" else read_text(value, type_, "a value")
+        if isinstance(value, Decimal):
+            checked = read_text(str(value), Type("decimal", 38, 0), "a number")
+            return _finite_float(checked) if kind == "float" else checked
+        return value
+
+    return read
+
+
+def _finite_float(value: Decimal) -> float:
+    try:
+        return _finite(float(value))
+    except _ERRORS:
+        raise Problem(422, f"{value} is no float") from None
+
+
+def read_json(body: bytes) -> Any:
+    """A body of JSON, its floats as decimals."""
+    try:
+        return json.loads(body, parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, f"the body is not JSON: {error}") from None
+
+
+def plain(value: Any) -> Any:
+    """The JSON form of a value that JSON does not have; for `json.dumps(default=...)`."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(type(value).__name__)
+
+
+def dumps(content: Any) -> bytes:
+    """JSON, compact; values as `plain` has them."""
+    try:
+        return json.dumps(content, default=plain, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return json.dumps(_finite_only(content), default=plain, separators=(",", ":")).encode()
+
+
+def _finite_only(content: Any) -> Any:
+    if isinstance(content, float) and not math.isfinite(content):
+        return "NaN" if math.isnan(content) else "Infinity" if content > 0 else "-Infinity"
+    if isinstance(content, dict):
+        return {key: _finite_only(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite_only(value) for value in content]
+    return content
+
+
+def schema_of(type_: Type) -> dict[str, Any]:
+    """The JSON schema of a type's values as they go out and may come in."""
+    kinds: dict[str, dict[str, Any]] = {
+        "int": {"type": "integer", "minimum": -(2**63) + 1, "maximum": 2**63 - 1},
+        "float": {"type": "number", "format": "double"},
+        "decimal": {"type": "string", "pattern": r"^-?[0-9]{1,38}(\.[0-9]+)?$"},
+        "bool": {"type": "boolean"},
+        "date": {"type": "string", "format": "date"},
+        "timestamp": {"type": "string", "format": "date-time"},
+        "binary": {"type": "string", "format": "byte"},
+    }
+    return {**kinds.get(type_.kind, {"type": "string"}), "x-ivme-type": str(type_)}
+
+
+def nullable(schemas: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"anyOf": [schema, {"type": "null"}]} for schema in schemas]
