@@ -15,7 +15,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ivme.compile import compile_plan, parse
+from ivme.compile import as_asked, compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
 from ivme.engine.ring_view import RingView, lifting
@@ -80,7 +80,7 @@ class Database:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         self._check_new(name)
         with self._runtime.lock:
-            parsed = replace(parse(query, self._relations()), name=name)
+            parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
             self._check_sources(parsed.tables)
             ready = typed(parsed)
             ring = options.get("semantics") == "ring"

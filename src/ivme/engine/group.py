@@ -14,7 +14,7 @@ from ivme.engine.feed import Feed
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Enumeration, Map
+from ivme.plan.program import Enumeration, Loop, Map
 from ivme.plan.storage import Existing
 from ivme.query.types import Type
 
@@ -94,7 +94,8 @@ class Group:
 
         Variables of different views may have one name and different types; those of one map are one view's.
         """
-        view = next(v for v, b in catalog.blueprints.items() if declared.atoms[0] in b.labels)
+        label = next(iter((*declared.atoms, *(label for label, _ in declared.indicators))))
+        view = next(v for v, b in catalog.blueprints.items() if label in b.labels)
         originals = dict(catalog.blueprints[view].leaves.inputs)
         domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
@@ -108,5 +109,6 @@ def point_reader(view: str) -> str:
 def point(enumeration: Enumeration) -> Enumeration:
     """The enumeration of a single row: its outputs are given, too."""
     given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
-    checks = tuple(loop for loop in enumeration.loops if not loop.new)
+    held = {factor.map for factor in enumeration.factors}
+    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or loop.read.map not in held)
     return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

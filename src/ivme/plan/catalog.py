@@ -32,7 +32,7 @@ from ivme.plan.program import Source
 class Catalog:
     """The qualified blueprints by view; the empty name stands for a view on its own, whose names are left alone.
 
-    `unrepeated` are the labels of maintained views whose relation occurs once in their query.
+    `unrepeated` are the labels of maintained views whose relation occurs once in their query, and at one place only.
     """
 
     blueprints: Mapping[str, Blueprint]
@@ -81,7 +81,10 @@ def catalog_of(blueprints: Mapping[str, Blueprint]) -> Catalog:
 def _unrepeated(blueprint: Blueprint) -> list[str]:
     relations = Counter(source.atom.relation for _, source in blueprint.leaves.sources)
     once = [label for label, source in blueprint.leaves.sources if relations[source.atom.relation] == 1]
-    return [] if blueprint.lazy else once
+    indicated = [p.use for p in blueprint.propagations if isinstance(p.use, IndicatorLeaf)]
+    placed = {use.label for use in indicated if use.place}
+    spread = {label for label in placed if sum(use.label == label for use in indicated) > 1}
+    return [] if blueprint.lazy else [label for label in once if label not in spread]
 
 
 def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:

@@ -10,7 +10,7 @@ from ivme.errors import PlanError
 from ivme.plan.admits import Admitted, admitted
 from ivme.plan.choose import Choice
 from ivme.plan.draw import Box, mermaid, view_boxes
-from ivme.plan.exponent import Bound, bound
+from ivme.plan.exponent import Bound, constant
 from ivme.plan.lower_bound import LowerBound, lower_bound
 from ivme.plan.notes import notes
 from ivme.plan.options import Epsilon, Options
@@ -28,8 +28,8 @@ class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
-    those of the query (source 003, Definition 4.12), whatever the strategy. `admits` is what the query's class
-    admits once heavy and light parts are there, apart from what the plan does.
+    those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `admits`
+    is what the query's class admits once heavy and light parts are there, apart from what the plan does.
     """
 
     query: Query
@@ -116,7 +116,7 @@ def explain_choice(
 
 def _constant(plan: Plan | None) -> bool:
     """Whether there is nothing left to gain."""
-    return plan is not None and plan.update == plan.delay == bound(0)
+    return plan is not None and plan.update.exponent == plan.delay.exponent == constant(0)
 
 
 def _class(query: Query, classification: Classification) -> str:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.exponent import Bound, bound
+from ivme.plan.mark_tree import MarkForest
 from ivme.plan.program import Join, Program, Step
 from ivme.plan.variable_order import VariableOrder
 from ivme.plan.view_tree import ViewNode
@@ -23,7 +24,7 @@ from ivme.structure.fracture import Fracture
 class Plan:
     """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
 
-    `followed` is the blueprint that also computes the changes of the result.
+    `followed` is the blueprint that also computes the changes of the result; `marks` are the trees that `why` reads.
     """
 
     strategy: str
@@ -39,6 +40,7 @@ class Plan:
     orders: tuple[VariableOrder, ...] = ()
     trees: tuple[ViewNode, ...] = ()
     notes: tuple[str, ...] = ()
+    marks: MarkForest | None = None
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:

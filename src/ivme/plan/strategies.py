@@ -5,6 +5,7 @@
 - `classical`: first-order deltas; only the result is stored beside the tables.
 - `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
   on down (DBToaster); for the triangle count, all three pairwise views.
+- `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
 - `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 
 from ivme.errors import PlanError
@@ -19,7 +21,9 @@ from ivme.plan.assemble import assemble
 from ivme.plan.blueprint import Blueprint, combine
 from ivme.plan.changes import followed_result, followed_trees
 from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
+from ivme.plan.exponent import bound
 from ivme.plan.leaves import Leaves, leaves_of
+from ivme.plan.marks import only_grows, plan_marks
 from ivme.plan.order_search import OrderChoice, best_order
 from ivme.plan.plan import Plan, costs
 from ivme.plan.tree_blueprint import tree_blueprint
@@ -57,11 +61,23 @@ def recursive(query: Query) -> Plan:
     return _delta_plan("recursive", query, recursive_blueprint)
 
 
+def marks(query: Query) -> Plan:
+    """Good tuples over a join tree; updates are amortised where no table that changes loses rows."""
+    drawn = plan_marks(query)
+    notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
+    plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
+    if not only_grows(query):
+        return plan
+    largest = max((declared.exponent for declared in plan.program.maps), default=Fraction(0))
+    return replace(plan, update=bound(max(Fraction(0), largest - 1), amortised=True))
+
+
 STRATEGIES: Mapping[str, Callable[[Query], Plan]] = {
     "view-tree": view_tree,
     "factorised": factorised,
     "classical": classical,
     "recursive": recursive,
+    "marks": marks,
     "recompute": recompute,
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
@@ -110,7 +126,8 @@ def _unfractured(query: Query, variable: str | None) -> _Ordered:
     broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
     choice = _search(query, broken)
     order = order_of(whole, choice.order.parents())
-    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole)))
+    static = _static(query, leaves_of(query, broken))
+    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole, static)))
 
 
 def _search(query: Query, broken: Fracture) -> OrderChoice:
@@ -126,7 +143,12 @@ def _search(query: Query, broken: Fracture) -> OrderChoice:
             keys[label] = frozenset(named[variable] for variable in key)
         if table.rows is not None:
             sizes[label] = table.rows
-    return best_order(broken.whole, keys, sizes)
+    return best_order(broken.whole, keys, sizes, static=_static(query, leaves))
+
+
+def _static(query: Query, leaves: Leaves) -> frozenset[str]:
+    """The labels of the atoms over static tables: constants to the planner."""
+    return frozenset(label for label, source in leaves.sources if query.table(source.atom.relation).static)
 
 
 def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
