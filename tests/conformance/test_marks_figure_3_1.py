@@ -22,7 +22,8 @@ from ivme.plan.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 SUPPLIED = replace(
-    parse_rule("V(S, P) = R1(S, P), R2(S, LEVEL), R3(PROJ, P, LOC), R4(PROJ, BUDGET), R5(PROJ, MGR, LOC)"), distinct=True
+    parse_rule("V(S, P) = R1(S, P), R2(S, LEVEL), R3(PROJ, P, LOC), R4(PROJ, BUDGET), R5(PROJ, MGR, LOC)"),
+    distinct=True,
 )
 TABLES: dict[str, list[tuple[Any, ...]]] = {
     "R1": [(3, 8), (9, 17), (19, 18), (20, 18)],

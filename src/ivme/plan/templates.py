@@ -13,11 +13,14 @@ rows, good or bad.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ivme.plan.order_search import best_order
 from ivme.structure.classify import is_free_connex
-from ivme.structure.hypergraph import Cqap
+from ivme.structure.hypergraph import Cqap, Edge, Hypergraph, connected_edges
+from ivme.structure.width import EdgeCovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,53 @@ def templates_of(cqap: Cqap, schemas: dict[str, tuple[str, ...]]) -> tuple[Templ
     if is_free_connex(cqap):
         return ()
     constants = frozenset(edge.label for edge in cqap.hypergraph.edges)
-    order = best_order(cqap, static=constants).order
-    bags = {node.bag for node in order.walk()}
-    edges = [edge.variables for edge in cqap.hypergraph.edges]
-    wanted = [bag for bag in bags if not any(bag <= edge for edge in edges) and not any(bag < other for other in bags)]
-    wanted.sort(key=sorted)
+    chosen = best_order(cqap, static=constants)
+    bags = _maximal(cqap, {node.bag for node in chosen.order.walk()})
+    wanted = _without_products(cqap, bags, chosen.widths.static)
     prefix = "template "
     while any(label.startswith(prefix) for label in schemas):
         prefix += "'"
     return tuple(_template(f"{prefix}{i + 1}", bag, schemas) for i, bag in enumerate(wanted))
+
+
+def _maximal(cqap: Cqap, bags: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """The bags that lie within no relation and no other bag."""
+    found = set(bags)
+    edges = [edge.variables for edge in cqap.hypergraph.edges]
+    kept = [bag for bag in found if not any(bag <= edge for edge in edges) and not any(bag < other for other in found)]
+    return sorted(kept, key=sorted)
+
+
+def _without_products(cqap: Cqap, bags: list[frozenset[str]], width: Fraction) -> list[frozenset[str]]:
+    """Merges bags whose generators have nothing in common: such a template is a product, large whatever the data.
+
+    In a cycle of six relations {A, C, D} would be all A with all pairs of C and D; {A, B, C, D} is a join that is as
+    large only in the worst case. Merged bags are no wider than the widest one.
+    """
+    covers = EdgeCovers(cqap.hypergraph)
+    for bag in bags:
+        if _is_linked(cqap, bag):
+            continue
+        for other in sorted(bags, key=len):
+            merged = bag | other
+            rest = _maximal(cqap, [*(each for each in bags if each not in (bag, other)), merged])
+            fits = covers.number(covers.mask(merged)) <= width and _is_linked(cqap, merged)
+            if other != bag and fits and _treefies(cqap, rest):
+                return _without_products(cqap, rest, width)
+    return bags
+
+
+def _is_linked(cqap: Cqap, bag: frozenset[str]) -> bool:
+    """Whether the projections of the relations to a bag are connected."""
+    return len(connected_edges(edge.variables & bag for edge in cqap.hypergraph.edges if edge.variables & bag)) == 1
+
+
+def _treefies(cqap: Cqap, bags: list[frozenset[str]]) -> bool:
+    """Whether the schema with these bags is a tree schema, also with its free variables on top."""
+    edges = cqap.hypergraph.edges
+    label = "".join(edge.label for edge in edges)
+    more = tuple(Edge(f"{label}{i}", bag) for i, bag in enumerate(bags))
+    return is_free_connex(Cqap(Hypergraph((*edges, *more)), cqap.output, cqap.input))
 
 
 def _template(name: str, bag: frozenset[str], schemas: dict[str, tuple[str, ...]]) -> Template:
