@@ -85,14 +85,8 @@ def is_sql(text: str) -> bool:
 
 
 def as_asked(query: Query, semantics: object) -> Query:
-    """The query under the semantics asked for: as a set, each row comes once, whatever is not among its columns.
-
-    Groups with aggregates are a set anyway.
-    """
-    if semantics != "set" or query.aggregates:
-        return query
-    shown = {column.source for column in query.head}
-    return replace(query, distinct=True, output=tuple(variable for variable in query.output if variable in shown))
+    """The query under the semantics asked for: as a set, each row comes once. Groups with aggregates do so anyway."""
+    return replace(query, distinct=True) if semantics == "set" and not query.aggregates else query
 
 
 def with_promises(query: Query, options: Options) -> Query:

@@ -22,6 +22,7 @@ from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.plan.marks import only_grows
 from ivme.query.model import Column, Table
 from ivme.query.model import table as declare
 from ivme.view import View
@@ -90,7 +91,9 @@ class Database:
             if plan is None:
                 raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            state = self._runtime.add_view(name, ready, explanation, plan, Table(name, columns), ring=ring)
+            grows = not ring and not parsed.aggregates and only_grows(parsed)
+            table = Table(name, columns, append_only=grows)
+            state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
             self._views[name] = View(self._runtime, state)
         return self._views[name]
 

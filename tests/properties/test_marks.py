@@ -56,14 +56,14 @@ def as_set(query: Query) -> Query:
 
 @pytest.mark.parametrize("distinct", [True, False], ids=["set", "bag"])
 @pytest.mark.parametrize("text", SHAPES)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_answer_like_the_oracle_on_the_shapes_they_are_for(text: str, distinct: bool, data: Any) -> None:
     query = as_set(parse_rule(text)) if distinct else parse_rule(text)
     run(query, "marks", data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 1, 6])))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_answer_like_the_oracle_as_sets_on_random_queries(data: Any) -> None:
     query = as_set(data.draw(queries(max_atoms=5, max_variables=6, constants=True)))
@@ -81,7 +81,7 @@ def full_joins(draw: st.DrawFn) -> Query:
     return replace(query, output=output, head=plain_head(output))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_have_the_multiplicities_of_full_joins_on_random_queries(data: Any) -> None:
     query = data.draw(full_joins())
@@ -91,7 +91,7 @@ def test_marks_have_the_multiplicities_of_full_joins_on_random_queries(data: Any
     )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_changes_of_marks_add_up_to_the_result(data: Any) -> None:
     query = data.draw(st.one_of(full_joins(), queries(max_atoms=4, max_variables=5).map(as_set)))
@@ -102,7 +102,7 @@ def test_the_changes_of_marks_add_up_to_the_result(data: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in SHAPES if "|" not in text])
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_changes_of_marks_add_up_on_the_shapes_they_are_for(text: str, data: Any) -> None:
     query = parse_rule(text)
@@ -117,3 +117,21 @@ def test_marks_are_planned_for_every_set_valued_worked_example() -> None:
         query = parse_rule(text)
         if not query.aggregates:
             assert plan_with("marks", as_set(query)).strategy == "marks"
+
+
+@pytest.mark.long
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_marks_answer_like_the_oracle_on_many_more_queries(data: Any) -> None:
+    query = data.draw(st.one_of(full_joins(), queries(max_atoms=6, max_variables=7, constants=True).map(as_set)))
+    steps = data.draw(updates(query, domain=2, max_size=16, nulls=True))
+    run(query, "marks", steps, data.draw(st.sampled_from([1, 4, 16])))
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_changes_of_marks_add_up_on_many_more_queries(data: Any) -> None:
+    query = data.draw(st.one_of(full_joins(), queries(max_atoms=5, max_variables=6).map(as_set)))
+    steps = data.draw(updates(query, domain=2, max_size=16, nulls=True))
+    follow(query, ("marks", "marks"), steps, data.draw(st.sampled_from([1, 4, 16])))

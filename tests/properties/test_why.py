@@ -44,7 +44,7 @@ def check(finding: Finding, leaves: dict[str, tuple[tuple[str, ...], Counter[Any
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_are_true(backend: str, data: Any) -> None:
     text = data.draw(rule_texts(max_atoms=4, max_variables=5, constants=True))

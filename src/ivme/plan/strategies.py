@@ -62,14 +62,14 @@ def recursive(query: Query) -> Plan:
 
 
 def marks(query: Query) -> Plan:
-    """Good tuples over a join tree; updates are amortised where no table that changes loses rows."""
+    """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
     drawn = plan_marks(query)
     notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
     plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
     if not only_grows(query):
         return plan
-    largest = max((declared.exponent for declared in plan.program.maps), default=Fraction(0))
-    return replace(plan, update=bound(max(Fraction(0), largest - 1), amortised=True))
+    filled = plan.preprocessing.exponent.at(Fraction(0))
+    return replace(plan, update=bound(filled - 1, amortised=True))
 
 
 STRATEGIES: Mapping[str, Callable[[Query], Plan]] = {

@@ -40,8 +40,8 @@ def height(tree: JoinTree) -> int:
 def hanging(edges: Iterable[Edge], top: frozenset[str]) -> tuple[JoinTree, ...] | None:
     """Join trees of all edges: what a tree has of `top`, and what two trees share, lies in their roots and in `top`.
 
-    None if there are no such trees: the edges, or they together with `top`, form a cycle. Of several possible roots the
-    one with the lowest tree is taken, the first of those that are equal.
+    None if there are no such trees: the edges together with `top` form a cycle. Of several possible roots the one with
+    the lowest tree is taken, the first of those that are equal.
     """
     trees: list[JoinTree] = []
     for component in Hypergraph(tuple(edges)).components():
