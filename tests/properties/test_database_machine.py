@@ -48,7 +48,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     # Views
 
     @precondition(lambda self: len(self.queries) < MOST_VIEWS)
-    @rule(data=st.data(), aggregates=st.booleans(), strategy=st.sampled_from([None, None, *STRATEGIES]))
+    @rule(data=st.data(), aggregates=st.booleans(), strategy=st.sampled_from([None, None, "marks", *STRATEGIES]))
     def create_view(self, data: Any, aggregates: bool, strategy: str | None) -> None:
         constants = self.kind == "int"
         text = data.draw(rule_texts(max_atoms=3, max_variables=4, aggregates=aggregates, constants=constants))

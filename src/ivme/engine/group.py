@@ -107,8 +107,7 @@ def point_reader(view: str) -> str:
 
 
 def point(enumeration: Enumeration) -> Enumeration:
-    """The enumeration of a single row: its outputs are given, too."""
+    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there."""
     given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
-    held = {factor.map for factor in enumeration.factors}
-    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or loop.read.map not in held)
+    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or not enumeration.factors)
     return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

@@ -38,7 +38,7 @@ class Finding:
     def _place(self) -> str:
         if self.tuples and len(self.at) == len(self.tuples[0]):
             return ""
-        key = ", ".join(f"{variable} = {value!r}" for variable, value in self.at)
+        key = ", ".join(f"{variable} = {_text(value)}" for variable, value in self.at)
         return f" at {key}" if key else ""
 
 
@@ -61,4 +61,8 @@ class Reasons:
 
 def shown(row: Row) -> str:
     """A tuple as people write it; NULL where it is None."""
-    return f"({', '.join('NULL' if value is None else repr(value) for value in row)})"
+    return f"({', '.join(map(_text, row))})"
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else repr(value)
