@@ -36,6 +36,8 @@ def expected_counts(
 ) -> dict[Any, int]:
     """The definition of a map, evaluated by nested loops over the leaves."""
     leaves = {label: _leaf(sources[label], query, database) for label in declared.atoms}
+    if declared.counted is not None:
+        return _distinct_counts(declared, sources, query, database)
     if declared.role == "support":
         (label,) = declared.atoms
         positions = [sources[label].schema.index(variable) for variable in declared.schema]
@@ -57,6 +59,27 @@ def expected_counts(
     for assignment, weight in partial:
         summed[tuple(assignment[variable] for variable in declared.schema)] += weight
     return {key: weight for key, weight in summed.items() if weight}
+
+
+def _distinct_counts(
+    declared: Map, sources: Mapping[str, Source], query: Query, database: Mapping[str, Counter[Any]]
+) -> dict[Any, int]:
+    """How many distinct tuples over the counted variables the atoms and projections below a map join to."""
+    assert declared.counted is not None
+    partial: list[dict[str, Any]] = [{}]
+    for label, schema in [*((label, sources[label].schema) for label in declared.atoms), *declared.indicators]:
+        positions = [sources[label].schema.index(variable) for variable in schema]
+        present = {tuple(row[p] for p in positions) for row in _leaf(sources[label], query, database)}
+        partial = [
+            {**assignment, **new}
+            for assignment in partial
+            for row in present
+            for new in [dict(zip(schema, row, strict=True))]
+            if all(assignment.get(variable, value) == value for variable, value in new.items())
+        ]
+    counted = {tuple(assignment[variable] for variable in declared.counted) for assignment in partial}
+    places = [declared.counted.index(variable) for variable in declared.schema]
+    return dict(Counter(tuple(row[place] for place in places) for row in counted))
 
 
 def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) -> Counter[Any]:

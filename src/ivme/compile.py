@@ -41,7 +41,7 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
 def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
     """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = with_promises(query, options)
+    query = with_promises(as_asked(query, options.semantics), options)
     try:
         return _planned(query, options)
     except RecursionError:
@@ -82,6 +82,11 @@ def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
 def is_sql(text: str) -> bool:
     """Whether a text is meant as SQL: it starts with SELECT, WITH, ( or another statement's first word."""
     return _SQL.match(text) is not None
+
+
+def as_asked(query: Query, semantics: object) -> Query:
+    """The query under the semantics asked for: as a set, each row comes once. Groups with aggregates do so anyway."""
+    return replace(query, distinct=True) if semantics == "set" and not query.aggregates else query
 
 
 def with_promises(query: Query, options: Options) -> Query:

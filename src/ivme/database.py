@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ivme.compile import compile_plan, parse
+from ivme.compile import as_asked, compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
 from ivme.engine.positions import read_progress
@@ -26,6 +26,7 @@ from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.plan.marks import only_grows
 from ivme.query.model import Column, Table
 from ivme.query.model import table as declare
 from ivme.view import View
@@ -103,7 +104,7 @@ class Database:
         with self._runtime.lock:
             if self._store is not None and not isinstance(query, str):
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
-            parsed = replace(parse(query, self._relations()), name=name)
+            parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
             self._check_sources(parsed.tables)
             ready = typed(parsed)
             ring = options.get("semantics") == "ring"
@@ -113,7 +114,9 @@ class Database:
             if plan is None:
                 raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            state = self._runtime.add_view(name, ready, explanation, plan, Table(name, columns), ring=ring)
+            grows = not ring and not parsed.aggregates and only_grows(parsed)
+            table = Table(name, columns, append_only=grows)
+            state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
             self._keep(lambda store: store.create_view(name, query, options), lambda: self._runtime.drop_view(name))
             self._views[name] = made = View(self._runtime, state)
         self._runtime.settle()

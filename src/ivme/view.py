@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.reading import is_global
+from ivme.engine.reasons import Reasons, shown
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import RowChange, ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
@@ -198,6 +199,40 @@ class View:
             return 0
         found = self._runtime.row_at(self._state, [code for code in codes if code is not None], inputs)
         return found[1] if found is not None and found[0] == row else 0
+
+    # Reasons
+
+    def why(self, row: Row, **parameters: Any) -> Reasons:
+        """Which tuples support a row of a view that `marks` maintains; time linear in the tables."""
+        return self._reasons(row, parameters, present=True)
+
+    def why_not(self, row: Row, **parameters: Any) -> Reasons:
+        """Which relation has no partner, and at which key, for a row that is not in a view that `marks` maintains."""
+        return self._reasons(row, parameters, present=False)
+
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        from ivme.engine.why import Partners
+
+        self._check_alive()
+        forest, query = self._state.plan.marks, self._state.typed.query
+        if forest is None:
+            raise PlanError(
+                f"view {self.name} is maintained by {self._state.plan.strategy}, which keeps no marks to tell why; "
+                "create it with strategy='marks' to ask"
+            )
+        with self._runtime.lock:
+            if (self.multiplicity(row, **parameters) != 0) != present:
+                verb, other = ("is not in", "why_not") if present else ("is in", "why")
+                raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
+            shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
+            values = {str(v): shown_values[v] for v in query.output} | self._request(parameters)[1]
+            originals = dict(self._state.plan.blueprint.leaves.inputs)
+            free = [*originals, *query.output]
+            codes = {v: self._code(originals.get(v, v), values) for v in free}
+            return Partners(self._runtime, self._state, forest, values).reasons(row, codes, present=present)
+
+    def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
+        return self._state.finisher.domain(variable).find_value(values[variable])
 
     # Changes
 

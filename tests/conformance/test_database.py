@@ -9,7 +9,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, StaleCursor, UnknownNameError, VerificationError
-from ivme.plan.strategies import STRATEGIES
+from tests.counting import COUNTING
 from tests.databases import in_one_batch, make_database, rows_of, table_rows
 
 TRIANGLE = "SELECT x.a, y.a AS b, z.a AS c FROM E x JOIN E y ON x.b = y.a JOIN E z ON y.b = z.a AND z.b = x.a"
@@ -60,7 +60,7 @@ def test_deletes_that_are_not_strict_ignore_what_is_not_there(db: Database) -> N
 
 def test_one_batch_inserts_and_deletes_all_edges_of_a_triangle_in_a_self_join(db: Database) -> None:
     db.create_table("E", {"a": "int", "b": "int"})
-    views = [db.create_view(f"v{i}", TRIANGLE, strategy=strategy) for i, strategy in enumerate(STRATEGIES)]
+    views = [db.create_view(f"v{i}", TRIANGLE, strategy=strategy) for i, strategy in enumerate(COUNTING)]
     edges = [(1, 2), (2, 3), (3, 1)]
     db.insert("E", edges)
     for view in views:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ivme.compile import parse
+from ivme.compile import as_asked, parse
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.plan.strategies import STRATEGIES
@@ -48,7 +48,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     # Views
 
     @precondition(lambda self: len(self.queries) < MOST_VIEWS)
-    @rule(data=st.data(), aggregates=st.booleans(), strategy=st.sampled_from([None, None, *STRATEGIES]))
+    @rule(data=st.data(), aggregates=st.booleans(), strategy=st.sampled_from([None, None, "marks", *STRATEGIES]))
     def create_view(self, data: Any, aggregates: bool, strategy: str | None) -> None:
         constants = self.kind == "int"
         text = data.draw(rule_texts(max_atoms=3, max_variables=4, aggregates=aggregates, constants=constants))
@@ -57,9 +57,10 @@ class DatabaseMachine(RuleBasedStateMachine):
         text = self._over_our_relations(data, text)
         self.made += 1
         name = f"V{self.made}"
-        query = parse(text, self.databases[0]._relations())
-        allowed = (SchemaError, PlanError) if self.kind == "string" or strategy == "recursive" else ()
-        options = {} if strategy is None else {"strategy": strategy}
+        semantics = data.draw(st.sampled_from(["bag", "set"]))
+        query = as_asked(parse(text, self.databases[0]._relations()), semantics)
+        allowed = (SchemaError, PlanError) if self.kind == "string" or strategy in ("recursive", "marks") else ()
+        options = {"semantics": semantics} if strategy is None else {"semantics": semantics, "strategy": strategy}
         for database in self.databases:
             with suppress(*allowed):
                 database.create_view(name, text, **options)

@@ -53,7 +53,7 @@ def test_tables_come_from_a_file(tmp_path: Path) -> None:
     path.write_text("r: {columns: {a: int, b: int}, static: true}", "utf-8")
     result = run("explain", "SELECT a FROM r", "--tables", str(path))
     assert result.exit_code == 0
-    assert "leaves out r: a static table does not change" in result.stdout
+    assert "leave out r: a static table does not change" in result.stdout
 
 
 def test_json_is_the_dict_of_the_explanation() -> None:

@@ -21,7 +21,7 @@ from ivme.engine.union import UnionReader
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Enumeration, Map, Move, Partition
+from ivme.plan.program import Enumeration, Loop, Map, Move, Partition
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
 from ivme.plan.tuning import Tuning
@@ -236,7 +236,8 @@ class Group:
         """
         if not declared.sorted_by:
             return {}
-        view = next(v for v, b in catalog.blueprints.items() if declared.atoms[0] in b.labels)
+        label = next(iter((*declared.atoms, *(label for label, _ in declared.indicators))))
+        view = next(v for v, b in catalog.blueprints.items() if label in b.labels)
         originals = dict(catalog.blueprints[view].leaves.inputs)
         domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
@@ -248,7 +249,7 @@ def point_reader(view: str) -> str:
 
 
 def point(enumeration: Enumeration) -> Enumeration:
-    """The enumeration of a single row: its outputs are given, too."""
+    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there."""
     given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
-    checks = tuple(loop for loop in enumeration.loops if not loop.new)
+    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or not enumeration.factors)
     return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

@@ -214,6 +214,44 @@ void TriggerBuilder::fuse() {
     }
 }
 
+namespace {
+
+// Whether a step looks into a map, or changes it.
+bool touches(const Step& step, const Map* map) {
+    if (const auto* join = std::get_if<JoinStep>(&step)) {
+        return std::any_of(join->reads.begin(), join->reads.end(), [&](const Read& read) { return read.map == map; });
+    }
+    return std::visit(
+        [&](const auto& s) {
+            if constexpr (requires { s.map; }) return s.map == map;
+            return false;
+        },
+        step);
+}
+
+}  // namespace
+
+// Presence is judged against the map as it was, which the map knows when it takes the delta: if no step between the two
+// touches it, it takes the delta at once, and the entries are found only once.
+void TriggerBuilder::fuse_presence() {
+    auto& steps = trigger_->steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const auto* exists = std::get_if<ExistsStep>(&steps[i]);
+        if (!exists) continue;
+        for (size_t j = i + 1; j < steps.size(); ++j) {
+            auto* add = std::get_if<AddStep>(&steps[j]);
+            if (add && add->origin == exists->origin && add->map == exists->map) {
+                AddStep fused = *add;
+                fused.presence = static_cast<int>(exists->target);
+                steps[i] = fused;
+                steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(j));
+                break;
+            }
+            if (touches(steps[j], exists->map)) break;
+        }
+    }
+}
+
 // A load that only sums read need not be consolidated: the sums do that. How many rows they see then depends on the
 // columns that are loaded, so they are not counted.
 void TriggerBuilder::skip_consolidation() {
@@ -238,6 +276,7 @@ void TriggerBuilder::skip_consolidation() {
 std::unique_ptr<Trigger> TriggerBuilder::finish() {
     skip_consolidation();
     fuse();
+    fuse_presence();
     return std::move(trigger_);
 }
 

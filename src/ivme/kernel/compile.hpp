@@ -42,6 +42,7 @@ private:
     void see_pending(Read& read, const ReadSpec& spec, const std::vector<unsigned>& key,
                      const std::vector<unsigned>& values);
     void fuse();
+    void fuse_presence();
     void skip_consolidation();
 
     std::unique_ptr<Trigger> trigger_;

@@ -44,6 +44,14 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
     return !overflow;
 }
 
+// Takes down an entry whose count leaves or reaches zero.
+void appeared(const int64_t* key, unsigned arity, int64_t before, int64_t change, Delta& presence) {
+    bool was = before != 0, is = before + change != 0;
+    if (was == is) return;
+    for (unsigned c = 0; c < arity; ++c) presence.columns[c][presence.n] = key[c];
+    presence.payloads[presence.n++] = is ? 1 : -1;
+}
+
 bool passes(const LoadStep& step, const Input& input, size_t row) {
     if (!input.weights[row]) return false;
     for (auto [column, code] : step.constants) {
@@ -71,7 +79,9 @@ void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& l
                        [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
                        [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },
                        [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
-                       [&](const AddStep& s) { add(s, registers[s.origin], log); },
+                       [&](const AddStep& s) {
+                           add(s, registers[s.origin], s.presence < 0 ? nullptr : &registers[s.presence], log);
+                       },
                        [](const EmitStep&) {},
                        [&](const WatchStep& s) { watch(s, registers[s.origin], log); },
                    },
@@ -205,8 +215,12 @@ void Machine::filter(const FilterStep& step, const Delta& origin, Delta& target)
         });
 }
 
-void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
-    operations += origin.n;
+void Machine::add(const AddStep& step, const Delta& origin, Delta* presence, UndoLog& log) {
+    operations += presence ? 2 * origin.n : origin.n;
+    if (presence) {
+        presence->clear();
+        presence->reserve(origin.n);
+    }
     if (!origin.n) return;
     Map& map = *step.map;
     unsigned arity = map.arity();
@@ -233,6 +247,7 @@ void Machine::add(const AddStep& step, const Delta& origin, UndoLog& log) {
                 std::copy_n(key, arity, undo);
                 log.wrote(&map);
                 ++done;
+                if (presence) appeared(key, arity, undo[arity], change[0], *presence);
                 if (step.check == Check::none) continue;
                 int64_t left = undo[arity] + change[0];
                 if (left < 0) throw BrokenCheck("present", {key, key + arity});

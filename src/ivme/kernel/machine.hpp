@@ -71,7 +71,7 @@ private:
     void project(const ProjectStep& step, const Delta& origin, Delta& target);
     void exists(const ExistsStep& step, const Delta& origin, Delta& target);
     void filter(const FilterStep& step, const Delta& origin, Delta& target);
-    void add(const AddStep& step, const Delta& origin, UndoLog& log);
+    void add(const AddStep& step, const Delta& origin, Delta* presence, UndoLog& log);
     void overlay(Trigger& trigger, Overlay& overlay);
     void watch(const WatchStep& step, const Delta& origin, UndoLog& log);
     bool rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf);

@@ -84,6 +84,8 @@ struct AddStep {
     unsigned origin;
     Map* map;
     Check check;
+    // Where the changes of presence go that an exists step right before would have found; none if negative.
+    int presence = -1;
 };
 
 struct EmitStep {

@@ -24,6 +24,7 @@ from ivme.plan.blueprint import (
     Reference,
     Rule,
     View,
+    only_presence,
     referred,
 )
 from ivme.plan.catalog import Catalog, catalog_of
@@ -196,8 +197,8 @@ class Assembly:
             deltas[rule.view] = delta
             yield from self._emitted(rule.view, delta)
 
-    def _again(self, delta: _Delta, view: View) -> _Delta:
-        """The delta of an equal view under this view's names."""
+    def _again(self, delta: _Delta, view: View | Reference) -> _Delta:
+        """The delta of an equal view, or of the view that is referred to, under this one's names."""
         names = dict(zip(delta.schema, self.storage.variables(view), strict=True))
         edges = frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in delta.edges)
         fixed = frozenset(names.get(variable, variable) for variable in delta.fixed)
@@ -209,6 +210,9 @@ class Assembly:
         node = referred(rule.origin)
         if isinstance(node, View):
             delta = deltas[node]
+            if isinstance(rule.origin, Reference):
+                renamed = self._again(delta, rule.origin)
+                return renamed, [ir.Rename(renamed.name, delta.name, renamed.schema)]
             return _Delta(delta.name, delta.schema, delta.edges, delta.fixed), []
         name, steps = leaves.origin(rule.origin)
         fixed = self.catalog.source(node.label).schema if isinstance(use.use, Leaf) else use.use.schema
@@ -227,7 +231,11 @@ class Assembly:
                 yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
         yield from self._project(delta, self.storage.variables(rule.view))
         if self.storage.key(rule.view) in self.stored_keys:
-            yield ir.Add(delta.name, self.storage.declare(rule.view))
+            change, name = delta.name, self.storage.declare(rule.view)
+            if rule.view.is_support:
+                delta.name = self.register()
+                yield ir.Exists(delta.name, change, name, delta.schema)
+            yield ir.Add(change, name)
 
     def _emitted(self, view: View, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
@@ -272,7 +280,7 @@ class Assembly:
         delta = _Delta(self.register(), variables, self.storage.edges(node), frozenset())
         if self.storage.key(node) in self.stored_keys:
             map_name = self.storage.declare(node)
-            return delta, [ir.Scan(delta.name, map_name, variables, isinstance(node, IndicatorLeaf))]
+            return delta, [ir.Scan(delta.name, map_name, variables, only_presence(node))]
         if isinstance(node, View):
             return self._construct(self.catalog.definitions[node])
         assert not isinstance(node, Reference), "definitions join nodes under their own names"

@@ -26,21 +26,35 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class IndicatorLeaf:
-    """The indicator projection of the atom `label` to the variables of `schema` (Definition 4.5)."""
+    """The indicator projection of the atom `label` to the variables of `schema` (Definition 4.5).
+
+    `place` tells apart the uses of one projection at several places: they are propagated one after the other.
+    """
 
     label: str
     schema: tuple[str, ...]
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view: the join of the atoms below, filtered by the indicators below, summed to `schema`."""
+    """A view: the join of the atoms below, filtered by the indicators below, summed to `schema`.
+
+    With `counted`, multiplicities are forgotten: an entry is the number of distinct tuples over these variables
+    that the join has. Where they are more than the schema's, the view is a support: it passes on only which of its
+    entries appear or disappear, and is read for presence.
+    """
 
     name: str
     schema: tuple[str, ...]
     role: str
     atoms: tuple[str, ...]
     indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    counted: tuple[str, ...] | None = None
+
+    @property
+    def is_support(self) -> bool:
+        return self.counted is not None and len(self.counted) > len(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,12 @@ Node = Leaf | IndicatorLeaf | View | Reference
 def referred(node: Node) -> Leaf | IndicatorLeaf | View:
     """The node behind a reference."""
     return node.node if isinstance(node, Reference) else node
+
+
+def only_presence(node: Node) -> bool:
+    """Whether a node passes on, and is read for, presence only: an indicator, or the support of a view."""
+    inner = referred(node)
+    return isinstance(inner, IndicatorLeaf) or (isinstance(inner, View) and inner.is_support)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +217,7 @@ def liveness(blueprint: Blueprint) -> Liveness:
     while size != len(live) + len(stored):
         size = len(live) + len(stored)
         live |= {node for node in stored if isinstance(node, View)}
+        stored |= {view for view in live if view.is_support}
         for rule in rules:
             if rule.view in live:
                 stored.update(referred(sibling) for sibling in rule.siblings)

@@ -33,7 +33,7 @@ from ivme.plan.program import Source
 class Catalog:
     """The qualified blueprints by view; the empty name stands for a view on its own, whose names are left alone.
 
-    `unrepeated` are the labels of maintained views whose relation occurs once in their query.
+    `unrepeated` are the labels of maintained views whose relation occurs once in their query, and at one place only.
     """
 
     blueprints: Mapping[str, Blueprint]
@@ -92,7 +92,32 @@ def catalog_of(blueprints: Mapping[str, Blueprint]) -> Catalog:
 def _unrepeated(blueprint: Blueprint) -> list[str]:
     relations = Counter(source.atom.relation for _, source in blueprint.leaves.sources)
     once = [label for label, source in blueprint.leaves.sources if relations[source.atom.relation] == 1]
-    return [] if blueprint.lazy else once
+    indicated = [p.use for p in blueprint.propagations if isinstance(p.use, IndicatorLeaf)]
+    placed = {use.label for use in indicated if use.place}
+    spread = {label for label in placed if sum(use.label == label for use in indicated) > 1}
+    return [] if blueprint.lazy else [label for label in once if label not in spread]
+
+
+def qualified(node: Node, name: str) -> Node:
+    """A node of a view's blueprint as the catalog knows it, by the name of the view."""
+    return _node(node, f"{name}\0" if name else "")
+
+
+def _view(old: View, prefix: str) -> View:
+    indicators = tuple((prefix + label, schema) for label, schema in old.indicators)
+    atoms = tuple(prefix + label for label in old.atoms)
+    return replace(old, name=prefix + old.name, atoms=atoms, indicators=indicators)
+
+
+def _leaf(old: Leaf | IndicatorLeaf, prefix: str) -> Leaf | IndicatorLeaf:
+    return replace(old, label=prefix + old.label)
+
+
+def _node(old: Node, prefix: str) -> Node:
+    if isinstance(old, Reference):
+        inner = _view(old.node, prefix) if isinstance(old.node, View) else _leaf(old.node, prefix)
+        return replace(old, node=inner)
+    return _view(old, prefix) if isinstance(old, View) else _leaf(old, prefix)
 
 
 def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
@@ -100,18 +125,13 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
         return blueprint
 
     def view(old: View) -> View:
-        indicators = tuple((prefix + label, schema) for label, schema in old.indicators)
-        atoms = tuple(prefix + label for label in old.atoms)
-        return replace(old, name=prefix + old.name, atoms=atoms, indicators=indicators)
+        return _view(old, prefix)
 
     def leaf(old: Leaf | IndicatorLeaf) -> Leaf | IndicatorLeaf:
-        return replace(old, label=prefix + old.label)
+        return _leaf(old, prefix)
 
     def node(old: Node) -> Node:
-        if isinstance(old, Reference):
-            inner = view(old.node) if isinstance(old.node, View) else leaf(old.node)
-            return replace(old, node=inner)
-        return view(old) if isinstance(old, View) else leaf(old)
+        return _node(old, prefix)
 
     def rule(old: Rule) -> Rule:
         stages = tuple(tuple(map(node, stage)) for stage in old.stages)

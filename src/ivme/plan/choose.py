@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from ivme.errors import PlanError
 from ivme.plan.exponent import Bound, bound
+from ivme.plan.marks import only_grows, unmarkable
 from ivme.plan.options import Options
 from ivme.plan.plan import Plan
 from ivme.plan.program import Join, Program
@@ -56,6 +57,8 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         chosen = _with_static(trees, query)
+        for marked in _marked(query, chosen):
+            return Choice(marked, _reason(marked, chosen, options), trees.widths, compared=False)
         return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
     found = [plan for plan in _candidates(query, trees, options) if _fits(plan, options)]
     candidates = [plan for plan in found if not _reads_all(plan, classification, options)]
@@ -85,18 +88,33 @@ def _forced(query: Query, options: Options) -> Choice:
 
 def _candidates(query: Query, trees: Plan, options: Options) -> Iterator[Plan]:
     """The plans of all maintaining strategies that have one for the query."""
-    yield _with_static(trees, query)
+    known = _with_static(trees, query)
+    yield known
     for strategy in MAINTAINING[1:]:
+        if strategy == "marks":
+            yield from _marked(query, known)
+            continue
         try:
             yield _with_static(plan_with(strategy, query, options), query)
         except PlanError:
             continue
 
 
+def _marked(query: Query, trees: Plan) -> Iterator[Plan]:
+    """The plan of `marks` where it is meant: for sets, and where no table that changes loses rows, if its updates have
+    the lower exponent (DESIGN section 1)."""
+    if unmarkable(query) or not (query.distinct or only_grows(query)):
+        return
+    plan = _with_static(plan_with("marks", query), query)
+    half = Fraction(1, 2)
+    if plan.update.exponent.at(half) < trees.update.exponent.at(half):
+        yield plan
+
+
 def _with_static(plan: Plan, query: Query) -> Plan:
     """The plan with an update bound over the tables that change: a static table's trigger never runs."""
     static = {table.name for table in query.tables if table.static}
-    if not static or plan.program.lazy or plan.program.partitions:
+    if not static or plan.program.lazy or plan.program.partitions or plan.update.amortised:
         return plan
     steps = (step for each in plan.program.triggers if each.relation not in static for step in each.steps)
     dearest = max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))

@@ -11,6 +11,8 @@ from ivme.plan.choose import Choice
 from ivme.plan.draw import Box, mermaid, view_boxes
 from ivme.plan.exponent import Bound
 from ivme.plan.lower_bound import LowerBound, lower_bound
+from ivme.plan.mark_blueprint import Marks
+from ivme.plan.mark_draw import mark_boxes
 from ivme.plan.notes import notes
 from ivme.plan.options import Epsilon, Options
 from ivme.plan.plan import Plan
@@ -27,8 +29,8 @@ class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
-    those of the query (source 003, Definition 4.12), whatever the strategy. `epsilon` is the one that bounds are given
-    for: the one asked for, or the one the plan takes.
+    those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `epsilon`
+    is the one that bounds are given for: the one asked for, or the one the plan takes.
     """
 
     query: Query
@@ -48,6 +50,7 @@ class Explanation:
     program: Program | None
     notes: tuple[str, ...]
     epsilon: Epsilon | None
+    mark_trees: tuple[Box, ...] = ()
 
     def __str__(self) -> str:
         from ivme.plan.explain_text import explanation_text
@@ -71,10 +74,10 @@ class Explanation:
         return mermaid(self.drawing())
 
     def drawing(self) -> tuple[Box, ...]:
-        """The boxes of the view trees; of the maps, where the strategy follows no trees."""
+        """The boxes of the view or mark trees; of the maps, where the strategy follows no trees."""
         if self.program is None:
             raise PlanError(f"there is nothing to draw: {self.reason}")
-        return view_boxes(self.program, self.view_trees)
+        return self.mark_trees or view_boxes(self.program, self.view_trees)
 
 
 def explain_choice(
@@ -108,7 +111,14 @@ def explain_choice(
         program=None if plan is None else plan.program,
         notes=notes(query, classification, plain, choice, options),
         epsilon=_epsilon(plan, options),
+        mark_trees=_mark_trees(plan),
     )
+
+
+def _mark_trees(plan: Plan | None) -> tuple[Box, ...]:
+    if plan is None or plan.marks is None:
+        return ()
+    return mark_boxes(Marks(plan.marks, plan.blueprint.leaves), plan.program)
 
 
 def _epsilon(plan: Plan | None, options: Options) -> Epsilon | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ivme.plan.draw import Box
 from ivme.plan.explain_text import fracture_lines
 from ivme.plan.exponent import Bound
 from ivme.plan.options import Epsilon
@@ -36,6 +37,7 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
         },
         "variable_orders": [_order(order) for order in explanation.variable_orders],
         "view_trees": [] if program is None else [_tree(program, tree) for tree in explanation.view_trees],
+        "mark_trees": [_box(box) for box in explanation.mark_trees],
         "maps": [] if program is None else [_map(program, m.name) for m in program.maps],
         "program": None if program is None else str(program),
         "notes": list(explanation.notes),
@@ -94,6 +96,11 @@ def _tree(program: Program, node: ViewNode) -> dict[str, Any]:
         "map": stored_map(program, node),
         "children": [_tree(program, child) for child in node.children],
     }
+
+
+def _box(box: Box) -> dict[str, Any]:
+    children = [_box(child) for child in box.children]
+    return {"name": box.label, "kind": box.kind, "stored": box.stored, "children": children}
 
 
 def _map(program: Program, name: str) -> dict[str, Any]:

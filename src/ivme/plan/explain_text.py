@@ -133,8 +133,9 @@ def _trees(explanation: Explanation) -> Iterator[list[str]]:
     if explanation.program is None:
         return
     boxes = explanation.drawing()
-    if explanation.view_trees:
-        title = "view tree" if len(boxes) == 1 else "view trees"
+    if explanation.view_trees or explanation.mark_trees:
+        title = "mark tree" if explanation.mark_trees else "view tree"
+        title += "s" if len(boxes) > 1 else ""
         yield [f"{title} (● stored, ○ passed through)", *_forest(boxes)]
     else:
         yield ["maps", *_forest(boxes)]

@@ -77,10 +77,12 @@ def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
         relations = [atom.relation for atom in query.atoms]
         repeated = ", ".join(r for r in dict.fromkeys(relations) if relations.count(r) > 1)
         yield f"no lower bound is claimed: its proof needs a query without self-joins, and {repeated} is repeated"
-    for table in query.tables:
-        if table.append_only or table.static:
-            kind = "append-only" if table.append_only else "static"
-            yield f"no lower bound is claimed: its proof inserts and deletes in every table, and {table.name} is {kind}"
+    for kind in ("append-only", "static"):
+        named = [t.name for t in query.tables if (t.append_only if kind == "append-only" else t.static)]
+        if named:
+            verb = "is" if len(named) == 1 else "are"
+            listed = ", ".join(named)
+            yield f"no lower bound is claimed: its proof inserts and deletes in every table, and {listed} {verb} {kind}"
     shown = {column.source for column in query.head if isinstance(column.source, str)}
     for variable in query.output:
         if variable not in shown:

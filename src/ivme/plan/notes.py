@@ -21,7 +21,7 @@ def notes(
         *unclaimed(query, plain),
         *_tables(query, choice),
         *_aggregates(query, classification, plain),
-        *_semantics(options),
+        *_semantics(options, choice),
         *(choice.plan.notes if choice.plan is not None else ()),
         *_comparison(query, choice),
         *_without_effect(choice, options),
@@ -34,6 +34,9 @@ def _optimality(query: Query, classification: Classification, choice: Choice) ->
         yield "a strategy for closures is to come; until then such a view is explained but cannot be maintained"
     elif classification.cqap0 and choice.plan.update == choice.plan.delay == bound(0):
         yield "O(1) update time and delay are optimal, so that there is no lower bound to state"
+    elif choice.plan.update == choice.plan.delay == bound(0) and any(table.static for table in query.tables):
+        listed = ", ".join(table.name for table in query.tables if table.static)
+        yield f"with {listed} static, hence a constant, the query is in CQAP0: O(1) update time and delay"
     if choice.plan is not None and choice.plan.program.lazy:
         yield "nothing but the tables is maintained: the first read after a change builds all views anew"
     if choice.plan is not None and not any(atom.variables for atom in query.atoms):
@@ -43,10 +46,12 @@ def _optimality(query: Query, classification: Classification, choice: Choice) ->
 def _tables(query: Query, choice: Choice) -> Iterator[str]:
     static = ", ".join(table.name for table in query.tables if table.static)
     if static:
-        yield f"the update bound leaves out {static}: a static table does not change"
+        yield f"δ and the update bound leave out {static}: a static table does not change"
     growing = ", ".join(table.name for table in query.tables if table.append_only)
-    if growing:
-        yield f"no strategy here gains from {growing} being append-only; `marks`, which does, is to come"
+    if growing and (choice.plan is None or choice.plan.marks is None or not choice.plan.update.amortised):
+        yield f"the plan gains nothing from {growing} being append-only"
+    elif growing:
+        yield f"amortised over the inserts into {growing}, append-only: a tuple waits once for each of its partners"
     if choice.plan is not None and choice.plan.update != bound(0) and any(table.primary_key for table in query.tables):
         yield "the bounds make no use of primary keys, which only break ties between orders; updates may cost less"
 
@@ -64,8 +69,10 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
         yield f"without {listed} the view would be in class {plain.query_class}"
 
 
-def _semantics(options: Options) -> Iterator[str]:
-    if options.semantics == "set":
+def _semantics(options: Options, choice: Choice) -> Iterator[str]:
+    if options.semantics == "set" and choice.plan is not None and choice.plan.marks is not None:
+        yield "set semantics: a row comes once; only whether it is there is maintained"
+    elif options.semantics == "set":
         yield "set semantics: a row comes once; multiplicities are maintained all the same, because deletes need them"
     elif options.semantics == "ring":
         yield "ring semantics: multiplicities may be negative, and rows whose multiplicity is zero are absent"

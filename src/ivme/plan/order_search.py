@@ -57,8 +57,12 @@ def best_order(
     keys: Mapping[str, frozenset[str]] | None = None,
     sizes: Mapping[str, int] | None = None,
     budget: int = BUDGET,
+    static: frozenset[str] = frozenset(),
 ) -> OrderChoice:
     """The access-top order of a fracture with the least dynamic, then static width over all such orders.
+
+    `static` labels atoms whose tables do not change: they count as constants, and no update fixes their variables.
+    With all atoms static it is the least static width that counts.
 
     `keys` gives the variables (of the fracture) that are an atom's primary key, and `sizes` the rows of its table,
     by label. They break ties: widths under the keys, estimated work, fewer columns in views, and names in the last
@@ -66,7 +70,7 @@ def best_order(
     the place of the best one; `exact` then says whether its widths are the least all the same.
     """
     parts = [cqap.restricted(component) for component in cqap.hypergraph.components() if component.vertices]
-    searches = [_Search(part, OrderSpace(part, keys or {}, sizes or {}), budget) for part in parts]
+    searches = [_Search(part, OrderSpace(part, keys or {}, sizes or {}, static), budget, static) for part in parts]
     fronts = [search.front() for search in searches]
     bounds = _bounds(fronts)
     parents: dict[str, str | None] = {}
@@ -75,7 +79,7 @@ def best_order(
     order = with_indicators(order_of(cqap, parents), cqap)
     exact = all(search.exact for search in searches)
     note = "no access-top order has smaller widths" if exact else "too many orders to try: there may be a better one"
-    return OrderChoice(order, widths(order, cqap), exact, note)
+    return OrderChoice(order, widths(order, cqap, static), exact, note)
 
 
 def _bounds(fronts: list[list[Widths]]) -> Widths:
@@ -93,10 +97,11 @@ def _target(front: list[Widths], bounds: Widths) -> Widths:
 class _Search:
     """The search in one component. It starts from a good order, whose widths bound all that is tried later."""
 
-    def __init__(self, cqap: Cqap, space: OrderSpace, budget: int) -> None:
+    def __init__(self, cqap: Cqap, space: OrderSpace, budget: int, static: frozenset[str]) -> None:
         self.space = space
-        seed = _seed(cqap)
-        floor = Widths(Fraction(0 if is_cqap0(cqap) else 1), Fraction(1))
+        constants = not static.isdisjoint(edge.label for edge in cqap.hypergraph.edges)
+        seed = None if constants else _seed(cqap)
+        floor = Widths(Fraction(0 if constants or is_cqap0(cqap) else 1), Fraction(1))
         self.good, self.reached = good_order(space, seed, floor)
         self.budget = budget
         self.limit = space.spent + budget
@@ -106,9 +111,9 @@ class _Search:
     def front(self) -> list[Widths]:
         """The widths of the component's orders that no other order beats in both, as far as they can matter.
 
-        No width is between 0 and 1, no static width is below 1, and the dynamic width is 0 in CQAP_0 only
-        (003, Proposition 5.30): an order that reaches these bounds is one of the best without a search. So is the
-        order of ACC-TOP for a hierarchical component.
+        No width is between 0 and 1, no static width is below 1, and without static tables the dynamic width is 0 in
+        CQAP_0 only (003, Proposition 5.30): an order that reaches these bounds is one of the best without a search.
+        So is the order of ACC-TOP for a hierarchical component whose tables all change.
         """
         if self.settled:
             return [self.reached]
@@ -182,7 +187,7 @@ class _Search:
             if space.spent > self.limit:
                 raise _OverBudgetError
             outside = space.neighbours(inside)
-            edges = {space.edges[index] & outside for index in space.below(inside)}
+            edges = {space.edges[index] & outside for index in space.below(inside) if space.changing[index]}
             found: list[_Partial] = []
             for root in space.roots(inside):
                 step = space.step(inside, root)

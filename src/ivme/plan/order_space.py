@@ -41,9 +41,16 @@ class Step:
 class OrderSpace:
     """Blocks, neighbourhoods and prices of one component; every answer is remembered."""
 
-    def __init__(self, cqap: Cqap, keys: Mapping[str, frozenset[str]], sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        cqap: Cqap,
+        keys: Mapping[str, frozenset[str]],
+        sizes: Mapping[str, int],
+        static: frozenset[str] = frozenset(),
+    ) -> None:
         self.blocks = _blocks(cqap, keys)
         edges = cqap.hypergraph.edges
+        self.changing = [edge.label not in static for edge in edges]
         merged = [Edge(edge.label, edge.variables.intersection(self.blocks)) for edge in edges]
         self.measure = Measure(Hypergraph(tuple(merged)))
         self.names = self.measure.covers.names
@@ -118,8 +125,9 @@ class OrderSpace:
     def _priced(self, inside: int, root: int) -> Step:
         bag = self.neighbours(inside) | root
         below = self.below(inside)
-        indicators = tuple(sorted(self.measure.indicators(bag, below).values()))
-        fixed = [self.edges[index] for index in below]
+        placed = self.measure.indicators(bag, below)
+        indicators = tuple(sorted(schema for index, schema in placed.items() if self.changing[index]))
+        fixed = [self.edges[index] for index in below if self.changing[index]]
         number = self.measure.covers.number
         static, dynamic = number(bag), self.dynamic(bag, fixed)
         keyed = Widths(dynamic, static)

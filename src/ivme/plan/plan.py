@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.exponent import Bound, bound
+from ivme.plan.mark_tree import MarkForest
 from ivme.plan.program import Join, Program, Step
 from ivme.plan.tuning import Tuning
 from ivme.plan.variable_order import VariableOrder
@@ -25,7 +26,8 @@ class Plan:
     """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
 
     `followed` is the blueprint that also computes the changes of the result. A plan over heavy and light parts has an
-    `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows.
+    `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows; `marks` are
+    the trees that `why` reads.
     """
 
     strategy: str
@@ -43,6 +45,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     epsilon: Fraction | None = None
     tuning: Tuning | None = None
+    marks: MarkForest | None = None
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:

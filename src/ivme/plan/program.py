@@ -52,7 +52,8 @@ class Map:
     (distinct tuples counted per projection, read as an indicator), "view", "auxiliary", "result" or "heavy" (the
     heavy keys of a partition). `sums` is whether payloads carry aggregate sums beside the count. `sorted_by`
     are ordered indexes, for MIN and MAX. `atoms` are the labels of the atoms below, and `indicators` those that
-    only filter. The map holds at most N^exponent entries.
+    only filter. With `counted`, an entry is the number of distinct tuples over these variables in their join (see
+    `plan.marks`). The map holds at most N^exponent entries.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Map:
     sorted_by: tuple[Index, ...] = ()
     atoms: tuple[str, ...] = ()
     indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    counted: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.schema)})"

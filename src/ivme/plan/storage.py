@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ivme.plan import program as ir
-from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, referred
+from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, only_presence, referred
 from ivme.plan.catalog import Catalog
 from ivme.plan.degree import Limit, degree_bound, limits_of
 from ivme.structure.hypergraph import Edge, Hypergraph
@@ -117,14 +117,14 @@ class Storage:
         definition = self.catalog.definitions.get(view)
         if definition is None or view.indicators or not self.catalog.unrepeated.issuperset(view.atoms):
             return ("view", view.name), view.schema
-        children = sorted(definition.children, key=lambda child: repr((self.key(child), _is_indicator(child))))
+        children = sorted(definition.children, key=lambda child: repr((self.key(child), only_presence(child))))
         numbers: dict[str, int] = {}
         parts: list[object] = []
         for child in children:
             columns = tuple(numbers.setdefault(v, len(numbers)) for v in self.variables(child))
-            parts.append((self.key(child), _is_indicator(child), columns))
+            parts.append((self.key(child), only_presence(child), columns))
         kept = tuple(numbers[variable] for variable in view.schema)
-        key = ("view", tuple(parts), tuple(sorted(kept)))
+        key = ("view" if view.counted is None else "marks", tuple(parts), tuple(sorted(kept)))
         order = self._orders.setdefault(key, kept)
         return key, tuple(sorted(view.schema, key=lambda variable: order.index(numbers[variable])))
 
@@ -149,7 +149,8 @@ class Storage:
         sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
         exponent = self.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
-        return ir.Map(chosen, self.variables(node), role, exponent, sums, atoms=atoms, indicators=indicators)
+        counted = node.counted if isinstance(node, View) else None
+        return ir.Map(chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted)
 
     def declare_heavy(self, split: Split) -> str:
         """The name of the map of a partition's heavy keys."""
@@ -247,10 +248,6 @@ def loaded_as(source: ir.Source) -> MapKey:
     return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
 
 
-def _is_indicator(node: Node) -> bool:
-    return isinstance(referred(node), IndicatorLeaf)
-
-
 def _multiplies(node: Node) -> bool:
-    """Whether a read of the node multiplies payloads; indicators and references for presence only filter."""
-    return not _is_indicator(node) and (not isinstance(node, Reference) or node.payload)
+    """Whether a read of the node multiplies payloads; indicators, supports and references for presence only filter."""
+    return not only_presence(node) and (not isinstance(node, Reference) or node.payload)

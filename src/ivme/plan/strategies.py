@@ -6,6 +6,7 @@
 - `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
   on down (DBToaster); for the triangle count, all three pairwise views.
 - `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
+- `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
 - `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 
 from ivme.errors import PlanError
@@ -20,7 +22,9 @@ from ivme.plan.assemble import assemble
 from ivme.plan.blueprint import Blueprint, combine
 from ivme.plan.changes import followed_result, followed_trees
 from ivme.plan.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
+from ivme.plan.exponent import bound
 from ivme.plan.leaves import Leaves, leaves_of
+from ivme.plan.marks import only_grows, plan_marks
 from ivme.plan.options import Options
 from ivme.plan.order_search import OrderChoice, best_order
 from ivme.plan.plan import Plan, costs
@@ -60,12 +64,24 @@ def recursive(query: Query) -> Plan:
     return _delta_plan("recursive", query, recursive_blueprint)
 
 
+def marks(query: Query) -> Plan:
+    """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
+    drawn = plan_marks(query)
+    notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
+    plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
+    if not only_grows(query):
+        return plan
+    filled = plan.preprocessing.exponent.at(Fraction(0))
+    return replace(plan, update=bound(filled - 1, amortised=True))
+
+
 STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
     "view-tree": lambda query, _: view_tree(query),
     "skew": skew,
     "factorised": lambda query, _: factorised(query),
     "classical": lambda query, _: classical(query),
     "recursive": lambda query, _: recursive(query),
+    "marks": lambda query, _: marks(query),
     "recompute": lambda query, _: recompute(query),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
@@ -114,7 +130,8 @@ def _unfractured(query: Query, variable: str | None) -> _Ordered:
     broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
     choice = _search(query, broken)
     order = order_of(whole, choice.order.parents())
-    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole)))
+    static = _static(query, leaves_of(query, broken))
+    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole, static)))
 
 
 def _search(query: Query, broken: Fracture) -> OrderChoice:
@@ -130,7 +147,12 @@ def _search(query: Query, broken: Fracture) -> OrderChoice:
             keys[label] = frozenset(named[variable] for variable in key)
         if table.rows is not None:
             sizes[label] = table.rows
-    return best_order(broken.whole, keys, sizes)
+    return best_order(broken.whole, keys, sizes, static=_static(query, leaves))
+
+
+def _static(query: Query, leaves: Leaves) -> frozenset[str]:
+    """The labels of the atoms over static tables: constants to the planner."""
+    return frozenset(label for label, source in leaves.sources if query.table(source.atom.relation).static)
 
 
 def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:

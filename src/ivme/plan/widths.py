@@ -78,18 +78,19 @@ def with_indicators(order: VariableOrder, cqap: Cqap) -> VariableOrder:
     return replace(order, roots=tuple(extended(root) for root in order.roots))
 
 
-def widths(order: VariableOrder, cqap: Cqap) -> Widths:
+def widths(order: VariableOrder, cqap: Cqap, static: frozenset[str] = frozenset()) -> Widths:
     """The static and dynamic width of an order with its indicators (003, Definition 4.9).
 
-    Covers may use all edges of the query; the dynamic width fixes each atom and indicator of a subtree in turn.
+    Covers may use all edges of the query; the dynamic width fixes each atom and indicator of a subtree in turn, but
+    for those over `static` tables, which do not change.
     """
     measure = Measure(cqap.hypergraph)
     mask, number = measure.covers.mask, measure.covers.number
-    dynamic = static = Fraction(0)
+    dynamic = widest = Fraction(0)
     for node in order.walk():
         bag = mask(node.bag)
-        atoms = [mask(cqap.hypergraph.edge(label).variables) for label in node.subtree_atoms]
-        indicators = [mask(indicator.variables) for indicator in node.subtree_indicators]
+        atoms = [mask(cqap.hypergraph.edge(label).variables) for label in node.subtree_atoms if label not in static]
+        indicators = [mask(each.variables) for each in node.subtree_indicators if each.label not in static]
         dynamic = max(dynamic, measure.largest(bag, atoms + indicators))
-        static = max(static, number(bag))
-    return Widths(dynamic, static)
+        widest = max(widest, number(bag))
+    return Widths(dynamic, widest)
