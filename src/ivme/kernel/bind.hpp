@@ -40,6 +40,7 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
                                      const nb::list& extremes);
 
 const Dictionary* dictionary_of(nb::handle object);
+void bind_closure(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);
 
