@@ -15,6 +15,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.closure.install import add_closure, add_closures, drop_closures
+from ivme.closure_view import ClosureView
 from ivme.compile import compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
@@ -22,6 +24,8 @@ from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.plan.options import read_options
+from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Table
 from ivme.query.model import table as declare
 from ivme.view import View
@@ -68,6 +72,8 @@ class Database:
         self._check_new(name)
         with self._runtime.lock:
             parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
+            if parsed.has_closures:
+                raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
             explanation, plan = compile_plan(parsed, **options)
             if plan is None:
@@ -82,15 +88,23 @@ class Database:
         with self._runtime.lock:
             parsed = replace(parse(query, self._relations()), name=name)
             self._check_sources(parsed.tables)
+            graph = read_options(options).graph
+            parsed = closures_as_relations(parsed, graph)
             ready = typed(parsed)
             ring = options.get("semantics") == "ring"
             if ring and parsed.distinct:
                 raise PlanError(f"view {name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
             explanation, plan = compile_plan(ready.query, **options)
-            if plan is None:
-                raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            state = self._runtime.add_view(name, ready, explanation, plan, Table(name, columns), ring=ring)
+            if plan is None:
+                state = add_closure(self._runtime, ready, explanation, Table(name, columns), graph)
+                self._views[name] = ClosureView(self._runtime, state)
+                return self._views[name]
+            closures = add_closures(self._runtime, parsed)
+            try:
+                state = self._runtime.add_view(name, ready, explanation, plan, Table(name, columns), ring=ring)
+            finally:
+                drop_closures(self._runtime, closures)
             self._views[name] = View(self._runtime, state)
         return self._views[name]
 
@@ -116,7 +130,9 @@ class Database:
                 self._runtime.drop_ring_view(name)
                 return
             self._refuse_while_needed("view", name)
+            relations = self._runtime.views[name].relations
             self._runtime.drop_view(name)
+            drop_closures(self._runtime, [relation for relation in relations if relation not in self._views])
             self._views.pop(name)._drop()
 
     def drop_table(self, name: str) -> None:
@@ -182,7 +198,8 @@ class Database:
             raise PlanError("the database is closed")
         if not isinstance(name, str) or not name or "\0" in name:
             raise SchemaError(f"a table or view needs a name; {name!r} is none")
-        known_names = (("table", self._runtime.tables), ("view", self._views), ("view", self._runtime.ring_views))
+        runtime = self._runtime
+        known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
         for kind, known in known_names:
             if name.lower() in {other.lower() for other in known}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
@@ -202,9 +219,14 @@ class Database:
             if state is not None and not state.table.columns:
                 raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
 
+    def _readers(self, name: str) -> list[str]:
+        """The views that are built on a table or view."""
+        readers = {**self._runtime.views, **self._runtime.ring_views}
+        return [view for view, state in readers.items() if name in state.relations]
+
     def _refuse_while_needed(self, kind: str, name: str) -> None:
-        needed = [view for view, state in self._runtime.views.items() if name in state.relations]
-        needed += [view for view, ring_view in self._runtime.ring_views.items() if name in ring_view.relations]
+        needed = self._readers(name)
+        needed = [view for found in needed for view in ([found] if found in self._views else self._readers(found) or [found])]
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

@@ -219,7 +219,7 @@ class View:
         backend = self._runtime.backend
         with self._runtime.lock:
             return {
-                "strategy": self._state.plan.strategy,
+                "strategy": self._state.explanation.strategy,
                 "maps": {n.replace("\0", "."): backend.size(n) for n in self._state.group.maps_of(self.name)},
                 "operations": backend.operations,
                 "memory_bytes": backend.memory_bytes(),

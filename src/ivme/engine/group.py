@@ -6,9 +6,9 @@ exist already keep their contents and their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ivme.engine.backend import Backend
+from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.feed import Feed
 from ivme.plan.assemble import Assembly
@@ -77,6 +77,18 @@ class Group:
         alone.enumeration(view)
         alone.build(view)
         return [name for name, _ in alone.storage.declared().values()]
+
+    def open(self, view: str, inputs: Sequence[int]) -> Cursor:
+        """The answer to an access request of a view, lazily."""
+        return self._backend.open(view, inputs)
+
+    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        """The answer to an access request as lists; None if it may have more rows than the limit."""
+        return self._backend.request(view, inputs, limit)
+
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        """The answers to many access requests; the reader is a view, or one of its single rows (`point_reader`)."""
+        return self._backend.request_many(reader, columns)
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
         return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")

@@ -19,6 +19,7 @@ from ivme.engine.following import (
 )
 from ivme.engine.group import Group, point_reader
 from ivme.engine.ingest import to_arrow
+from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import RingView
 from ivme.engine.single_row import Put
@@ -41,6 +42,7 @@ class Relations:
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
         self.ring_views: dict[str, RingView] = {}
+        self.maintained: dict[str, Maintained] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
@@ -67,6 +69,7 @@ class Relations:
 
     def _feeds(self, relation: str) -> list[tuple[str, Feed]]:
         groups = [group for group in self._groups.values() if relation in group.feeds]
+        groups += [group for group in self.maintained.values() if relation in group.feeds]
         feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
@@ -82,6 +85,9 @@ class Relations:
         if relation in self.tables:
             columns, counts = self.backend.scan(self.tables[relation].rows)
             return Changed(self.layout(relation), counts, None, list(columns))
+        group = self.views[relation].group
+        if isinstance(group, Maintained):
+            return group.all_rows(self.layout(relation))
         return self._as_changed(relation, (change for _, change in self._keyed_rows(self.views[relation])))
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:
@@ -115,7 +121,7 @@ class Relations:
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            _, (_, counts, slots, extremes) = self.backend.request_many(
+            _, (_, counts, slots, extremes) = state.group.request_many(
                 point_reader(state.name), representatives(state, columns)
             )
         if not len(counts):
@@ -146,7 +152,7 @@ class Relations:
                 if cursor is None:
                     self._check_there(state)
                     self._refresh(state)
-                    cursor = self.backend.open(state.name, inputs)
+                    cursor = state.group.open(state.name, inputs)
                 block = self._next_block(state, cursor, size)
             if not len(block[1]):
                 return
@@ -158,7 +164,7 @@ class Relations:
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            return self.backend.request(state.name, inputs, _FEW)
+            return state.group.request(state.name, inputs, _FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -166,7 +172,7 @@ class Relations:
             self._check_there(state)
             self._refresh(state)
             given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
-            return self.backend.request_many(state.name, given)
+            return state.group.request_many(state.name, given)
 
     def _next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         if self.views.get(state.name) is not state:

@@ -9,12 +9,12 @@ feeds the next views in the same transaction. Any error rolls all of it back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.backend import Codes, EmittedDelta, NativeBackend
 from ivme.engine.changed import Changed
 from ivme.engine.following import (
     Updates,
@@ -25,6 +25,7 @@ from ivme.engine.following import (
     update,
 )
 from ivme.engine.installation import Installation
+from ivme.engine.maintained import Maintained
 from ivme.engine.relations import weighted
 from ivme.engine.single_row import Put, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
@@ -42,10 +43,14 @@ class Runtime(Installation):
                 changes, updates, touched = self._propagate(batch)
             except BaseException:
                 self.backend.rollback()
+                for group in self.maintained.values():
+                    group.roll_back()
                 for ring_view in self.ring_views.values():
                     ring_view.undo()
                 raise
             self.backend.commit()
+            for group in self.maintained.values():
+                group.commit()
             for ring_view in self.ring_views.values():
                 ring_view.keep()
             for name, changed in updates.items():
@@ -71,7 +76,8 @@ class Runtime(Installation):
         if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
             return None
         readers = [view for view in self.views.values() if name in view.relations]
-        if any(view.followers or view.lazy for view in readers) or self.ring_views:
+        special = (view.followers or view.lazy or isinstance(view.group, Maintained) for view in readers)
+        if any(special) or self.ring_views:
             return None
         put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name))
         return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
@@ -86,6 +92,10 @@ class Runtime(Installation):
         for state in self.views.values():
             if state.followers == 0 or not touched.intersection(state.relations):
                 continue
+            if isinstance(state.group, Maintained):
+                touched.add(state.name)
+                self._pass_on(state, state.group, row_changes, emitted)
+                continue
             change, updates[state.name] = self._row_change(state, emitted.get(state.name, []))
             touched.add(state.name)
             if change:
@@ -93,6 +103,23 @@ class Runtime(Installation):
                 if self._is_read(state.name):
                     self._run(state.name, self._as_changed(state.name, change.items()), emitted)
         return row_changes, updates, touched
+
+    def _pass_on(
+        self,
+        state: ViewState,
+        group: Maintained,
+        row_changes: dict[str, RowChange],
+        emitted: dict[str, list[EmittedDelta]],
+    ) -> None:
+        """Reports the change of a maintained view to those who follow it, and feeds it to the views built on it."""
+        if self._is_read(state.name):
+            changed = group.changed(self.layout(state.name))
+            if len(changed.weights):
+                self._run(state.name, changed, emitted)
+        if self._queues.get(state.name):
+            change = group.changed_rows()
+            if change:
+                row_changes[state.name] = change
 
     def _is_read(self, view: str) -> bool:
         """Whether other views are built on a view."""
@@ -118,6 +145,9 @@ class Runtime(Installation):
                 ring_view.stage(relation, weighted(changed.data, changed.weights))
         state = self.tables.get(relation)
         for trigger, columns in self.inputs(relation).of(changed):
+            if trigger in self.maintained:
+                self._maintain(self.maintained[trigger], columns, changed.weights)
+                continue
             try:
                 for delta in self.backend.run(trigger, {relation: (columns, changed.weights)}):
                     emitted.setdefault(delta.view, []).append(delta)
@@ -129,6 +159,15 @@ class Runtime(Installation):
                 if state is not None and trigger == state.rows:
                     what = f"a multiplicity in table {relation} does not fit 64 bits"
                 raise DataError(f"{what}: {error}; nothing was changed") from None
+
+    def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
+        try:
+            group.change(columns, weights)
+        except Exception as error:
+            refusal = group.refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from None
 
     def _broken(self, state: TableState, error: Exception) -> DataError:
         codes = error.args[1]

@@ -16,6 +16,7 @@ CHOICES = {
     "semantics": ("bag", "set", "ring"),
     "space": ("linear", "source"),
     "rebalance": ("amortised", "deamortised"),
+    "graph": ("digraph", "acyclic", "undirected"),
 }
 """The options that name one of a few values; the first is the default."""
 
@@ -31,6 +32,7 @@ class Options:
     semantics: str = "bag"
     space: str = "linear"
     rebalance: str = "amortised"
+    graph: str = "digraph"
 
     @property
     def epsilon_value(self) -> Fraction | None:
