@@ -1,0 +1,110 @@
+"""An IES in Spark SQL.
+
+Spark's own tables cannot be deleted from, so each table of the IES is a temporary view over a DataFrame; an INSERT or
+DELETE makes another DataFrame and puts it in the view's place. DataFrames never change, so going back after a failure is
+putting the old ones back. What a program made is computed when it is first needed; stored tables are computed and cut
+off from their history (`localCheckpoint`) once a change is done.
+
+Only the session is used, so that this module needs no pyspark itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ivme.closure.executor import CHANGES, Executor
+from ivme.closure.ies import IES, Relation, Row
+from ivme.closure.program_text import Statement
+from ivme.query.types import Type
+
+_TYPES = {
+    "int": "BIGINT",
+    "float": "DOUBLE",
+    "string": "STRING",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP_NTZ",
+    "binary": "BINARY",
+}
+
+
+class SparkExecutor(Executor):
+    """Keeps an IES in a Spark session; `partitions` is how many parts its tables have."""
+
+    def __init__(self, ies: IES, spark: Any, partitions: int = 2) -> None:
+        super().__init__(ies)
+        self.spark = spark.newSession()
+        self._partitions = partitions
+        self._tables: dict[str, Any] = {}
+        self._fresh: set[str] = set()
+        stored = (*ies.inputs, *ies.auxiliary, *((ies.answer,) if ies.answer.query is None else ()))
+        self._stored = {relation.name: relation for relation in stored}
+        self._begin()
+        for relation in stored:
+            self._set(relation.name, self.spark.createDataFrame([], _schema(relation)))
+        self._fresh.clear()
+
+    def rows(self, table: str) -> list[Row]:
+        answer = self.ies.answer
+        if table == answer.name and answer.query is not None:
+            return sorted(tuple(row) for row in self.spark.sql(answer.query).collect())
+        return sorted(tuple(row) for row in self.spark.table(table).collect())
+
+    def _begin(self) -> None:
+        self._before = dict(self._tables)
+
+    def _commit(self) -> None:
+        for name in self._fresh & set(self._stored):
+            self._set(name, self._kept(self._tables[name]))
+        self._fresh.clear()
+        self._before = {}
+
+    def _roll_back(self) -> None:
+        for name, frame in self._before.items():
+            self._set(name, frame)
+        self._fresh.clear()
+
+    def _set(self, name: str, frame: Any) -> None:
+        frame.createOrReplaceTempView(name)
+        self._tables[name] = frame
+        self._fresh.add(name)
+
+    def _kept(self, frame: Any) -> Any:
+        """The frame computed, in few parts, and without its history."""
+        return frame.coalesce(self._partitions).localCheckpoint()
+
+    def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> None:
+        body, target = statement.with_marks(":"), statement.target
+        arguments = {name: parameters[name] for name, _ in statement.parameters}
+        if statement.kind == "temp":
+            self._set(target, self.spark.sql(body, arguments))
+        elif statement.kind == "insert":
+            old = self._tables[target]
+            added = self.spark.sql(body, arguments)
+            named = added.toDF(*old.columns)
+            self._set(target, old.unionAll(named.to(old.schema)))
+        else:
+            kept = f"SELECT * FROM {target}" + (f" WHERE NOT COALESCE(({body}), FALSE)" if body else " WHERE FALSE")
+            self._set(target, self.spark.sql(kept, arguments))
+
+    def _size(self, table: str) -> int:
+        if table in self._fresh:
+            self._set(table, self._kept(self._tables[table]))
+        return int(self._tables[table].count())
+
+    def _make_changes(self, relation: Relation, rows: list[Row]) -> None:
+        self._set(CHANGES, self._kept(self.spark.createDataFrame(rows, _schema(relation))))
+
+    def _change_input(self, relation: Relation, rows: list[Row], sign: int) -> None:
+        name, changed = relation.name, self.spark.createDataFrame(rows, _schema(relation))
+        old = self._tables[name]
+        self._set(name, old.unionAll(changed) if sign > 0 else old.subtract(changed))
+
+
+def _schema(relation: Relation) -> str:
+    return ", ".join(f"{name} {_sql_type(type_)}" for name, type_ in relation.columns)
+
+
+def _sql_type(type_: Type) -> str:
+    return f"DECIMAL({type_.precision}, {type_.scale})" if type_.kind == "decimal" else _TYPES[type_.kind]
