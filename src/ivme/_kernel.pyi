@@ -123,7 +123,7 @@ def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 
 class Cycle(Exception):  # noqa: N818
-    """An edge would close a cycle where none may be; the argument is the codes of its nodes, the first again at the end."""
+    """An edge would close a cycle where none may be; the argument is its nodes' codes, the first again at the end."""
 
 class ClosureCursor:
     """An enumeration of pairs; it says so (`StaleCursor`) once the closure has changed."""

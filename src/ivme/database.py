@@ -15,15 +15,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.closure.duckdb_executor import DuckDbExecutor
+from ivme.closure.ies import make_ies, relation
 from ivme.closure.install import add_closure, add_closures, drop_closures
 from ivme.closure_view import ClosureView
 from ivme.compile import compile_plan, parse
+from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.ies_view import IesView
 from ivme.plan.options import read_options
 from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Table
@@ -107,6 +111,30 @@ class Database:
                 drop_closures(self._runtime, closures)
             self._views[name] = View(self._runtime, state)
         return self._views[name]
+
+    def create_ies(
+        self,
+        name: str,
+        inputs: str | Iterable[str],
+        answer: Mapping[str, str | Type],
+        auxiliary: Mapping[str, Mapping[str, str | Type]],
+        on_insert: str | Mapping[str, str],
+        on_delete: str | Mapping[str, str],
+    ) -> IesView:
+        """Makes a view that your own SQL keeps: an incremental evaluation system over tables, run in DuckDB.
+
+        `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
+        goes, in which `:column` is the row's value; see docs/closure.md.
+        """
+        self._check_new(name)
+        with self._runtime.lock:
+            named = [inputs] if isinstance(inputs, str) else list(inputs)
+            tables = [self._runtime.tables[self._known(table, self._runtime.tables, "table")].table for table in named]
+            schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
+            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete)
+            view = IesView(ies, {table.name: table.name for table in tables}, DuckDbExecutor(ies))
+            self._runtime.add_ring_view(view)
+        return view
 
     def view(self, name: str) -> View:
         """The view of that name."""
@@ -221,12 +249,14 @@ class Database:
 
     def _readers(self, name: str) -> list[str]:
         """The views that are built on a table or view."""
-        readers = {**self._runtime.views, **self._runtime.ring_views}
-        return [view for view, state in readers.items() if name in state.relations]
+        found = [view for view, state in self._runtime.views.items() if name in state.relations]
+        return found + [view for view, each in self._runtime.ring_views.items() if name in each.relations]
 
     def _refuse_while_needed(self, kind: str, name: str) -> None:
-        needed = self._readers(name)
-        needed = [view for found in needed for view in ([found] if found in self._views else self._readers(found) or [found])]
+        needed: list[str] = []
+        for found in self._readers(name):
+            hidden = found in self._runtime.views and found not in self._views
+            needed += self._readers(found) if hidden else [found]
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

@@ -39,8 +39,8 @@ def check_rows(relations: Relations, state: ViewState, graph: str) -> None:
             pair = tuple(domain.decode_value(code) for code in (start, end))
             there = end in actual.get(start, set())
             raise VerificationError(
-                f"view {state.name} has {'' if there else 'not '}the pair {pair!r}; computed from {atom.relation} it is "
-                f"{'not ' if there else ''}there"
+                f"view {state.name} has {'' if there else 'not '}the pair {pair!r}; computed from {atom.relation} it "
+                f"is {'not ' if there else ''}there"
             )
 
 
@@ -84,8 +84,8 @@ def _answers(relations: Relations, state: ViewState, nodes: Codes) -> Iterator[t
 def reachable(edges: Iterable[tuple[int, int]], *, undirected: bool) -> dict[int, set[int]]:
     """For each code with an edge out of it, the codes that a path of at least one edge leads to.
 
-    >>> reachable([(1, 2), (2, 1), (2, 3)], undirected=False)
-    {1: {1, 2, 3}, 2: {1, 2, 3}}
+    >>> reachable([(1, 2), (2, 1), (2, 3)], undirected=False) == {1: {1, 2, 3}, 2: {1, 2, 3}}
+    True
     """
     ahead: dict[Node, set[Node]] = {}
     for a, b in edges:

@@ -28,6 +28,7 @@ class DuckDbExecutor(Executor):
     def __init__(self, ies: IES, connection: Any = None) -> None:
         super().__init__(ies)
         self.connection = connect() if connection is None else connection
+        self._error = _duckdb().Error
         _avoid_merged_subplans(self.connection)
         for relation in (*ies.inputs, *ies.auxiliary):
             self._create(relation)
@@ -60,7 +61,10 @@ class DuckDbExecutor(Executor):
             text = f"INSERT INTO {target} {body}"
         else:
             text = f"DELETE FROM {target}" + (f" WHERE {body}" if body else "")
-        self.connection.execute(text, {name: parameters[name] for name, _ in statement.parameters} or None)
+        try:
+            self.connection.execute(text, {name: parameters[name] for name, _ in statement.parameters} or None)
+        except self._error as error:
+            raise IvmeError(f"a program of IES {self.ies.name} failed at {statement.kind} {target}: {error}") from None
 
     def _size(self, table: str) -> int:
         return int(self.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
@@ -83,19 +87,26 @@ class DuckDbExecutor(Executor):
 
 
 def connect() -> Any:
-    """A DuckDB database in memory; an IvmeError says what to install if DuckDB is not there."""
+    """A DuckDB database in memory."""
+    return _duckdb().connect()
+
+
+def _duckdb() -> Any:
+    """The module; an IvmeError says what to install if it is not there."""
     try:
         import duckdb
     except ImportError:
-        raise IvmeError("an IES runs in DuckDB, which is not installed; install it with: pip install 'ivme[sql]'") from None
-    return duckdb.connect()
+        raise IvmeError(
+            "an IES runs in DuckDB, which is not installed; install it with: pip install 'ivme[sql]'"
+        ) from None
+    return duckdb
 
 
 def _avoid_merged_subplans(connection: Any) -> None:
     """Switches off an optimisation of DuckDB 2.0.0 that merges joins which differ in their columns only.
 
-    It takes SELECT t1.a, t1.v FROM e JOIN t t1 ... JOIN t t2 ... for SELECT t1.a, t2.v FROM the same joins, and the parts
-    of a UNION over THROUGH are just that.
+    It takes SELECT t1.a, t1.v FROM e JOIN t t1 ... JOIN t t2 ... for SELECT t1.a, t2.v FROM the same joins, and the
+    parts of a UNION over THROUGH are just that.
     """
     known = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     (off,) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchone()

@@ -44,30 +44,34 @@ class Executor(ABC):
         """Deletes a set of rows at once, where the IES can, or one after the other."""
         self._apply(table, [tuple(row) for row in rows], -1, many=True)
 
-    def apply(self, changes: Mapping[str, Mapping[Row, int]]) -> None:
-        """Applies a batch of net changes to several inputs, all or nothing; deletes come first."""
-        self._atomically(lambda: self._run_all(changes))
+    def begin(self) -> None:
+        """Opens a transaction: the changes until `commit` are all or nothing together."""
+        self._counts_before = {table: counts.copy() for table, counts in self._counts.items()}
+        self._begin()
 
-    def _run_all(self, changes: Mapping[str, Mapping[Row, int]]) -> None:
+    def change(self, table: str, rows: Mapping[Row, int]) -> None:
+        """Takes the net changes of an input within a transaction, deletes first."""
+        relation = self._input(table)
         for sign in (-1, 1):
-            for table, rows in changes.items():
-                chosen = [row for row, weight in rows.items() for _ in range(abs(weight)) if weight * sign > 0]
-                self._run(self._input(table), chosen, sign, many=False)
+            chosen = [row for row, weight in rows.items() for _ in range(abs(weight)) if weight * sign > 0]
+            self._run(relation, chosen, sign, many=True)
+
+    def commit(self) -> None:
+        self._commit()
+
+    def roll_back(self) -> None:
+        self._roll_back()
+        self._counts = self._counts_before
 
     def _apply(self, table: str, rows: list[Row], sign: int, *, many: bool) -> None:
         relation = self._input(table)
-        self._atomically(lambda: self._run(relation, rows, sign, many=many))
-
-    def _atomically(self, work: Any) -> None:
-        before = {table: counts.copy() for table, counts in self._counts.items()}
-        self._begin()
+        self.begin()
         try:
-            work()
+            self._run(relation, rows, sign, many=many)
         except BaseException:
-            self._roll_back()
-            self._counts = before
+            self.roll_back()
             raise
-        self._commit()
+        self.commit()
 
     def _run(self, relation: Relation, rows: list[Row], sign: int, *, many: bool) -> None:
         counts = self._counts[relation.name]

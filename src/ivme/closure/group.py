@@ -83,8 +83,8 @@ class ClosureGroup(Maintained):
         nodes = [repr(self._domain.decode_value(code)) for code in error.args[0]]
         return DataError(
             f"the edges of {self._edges} would have the cycle {' -> '.join(nodes[:: -1 if self.backward else 1])}, but "
-            f"view {self.typed.query.name} has graph='acyclic'; nothing was changed. Make the view with graph='digraph' "
-            "to allow cycles"
+            f"view {self.typed.query.name} has graph='acyclic'; nothing was changed. Make the view with "
+            "graph='digraph' to allow cycles"
         )
 
     def follow(self, on: bool) -> None:
@@ -117,14 +117,16 @@ class ClosureGroup(Maintained):
 
     # Reading
 
-    def open(self, view: str, inputs: Sequence[int]) -> Cursor:
+    def open(self, view: str, inputs: Sequence[int]) -> Cursor:  # noqa: ARG002  there is just one
         given = self._given(inputs)
         if len(given) == 2:
             return _Answer(_block(self.reaches(given)))
         pairs = self.engine.open_from(given[self._start]) if given else self.engine.open()
-        return _PairBlocks(pairs, lambda start, end: self._by_variable(self.typed.query.output, start, end), self._backend)
+        return _PairBlocks(
+            pairs, lambda start, end: self._by_variable(self.typed.query.output, start, end), self._backend
+        )
 
-    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:  # noqa: ARG002
         given = self._given(inputs)
         if len(given) == 2:
             return [], [1] * self.reaches(given), [], []
@@ -203,9 +205,7 @@ def pairs_of(cursor: PairCursor) -> Any:
 class _PairBlocks:
     """A cursor of the engine as one of the runtime."""
 
-    def __init__(
-        self, pairs: PairCursor, outputs: Callable[[Codes, Codes], list[Any]], backend: Backend
-    ) -> None:
+    def __init__(self, pairs: PairCursor, outputs: Callable[[Codes, Codes], list[Any]], backend: Backend) -> None:
         self._pairs, self._outputs, self._backend = pairs, outputs, backend
 
     def next_block(self, max_rows: int = 8192) -> Block:
@@ -224,6 +224,6 @@ class _Answer:
     def __init__(self, block: Block) -> None:
         self._block = block
 
-    def next_block(self, max_rows: int = 8192) -> Block:
+    def next_block(self, max_rows: int = 8192) -> Block:  # noqa: ARG002  it is one row at most
         block, self._block = self._block, ([], np.empty(0, np.int64), [], [])
         return block

@@ -1,9 +1,9 @@
 """An incremental evaluation system (source 004, section 6): tables, and programs in SQL that keep an answer fresh.
 
-An IES has input tables, an answer, auxiliary tables, and for each input two maintenance programs, one for the insertion
-and one for the deletion of a row. A program sees the input as it was before the change, and the changed row as parameters.
-Whatever runs it (`executor.py`) then changes the input. Inputs are bags of which only a first insert and a last delete
-matter, so a program never sees an insert of a row that is there or a delete of one that is not.
+An IES has input tables, an answer, auxiliary tables, and for each input two maintenance programs, one for the
+insertion and one for the deletion of a row. A program sees the input as it was before the change, and the row as
+parameters. Whatever runs it (`executor.py`) then changes the input. Inputs are bags of which only a first insert and a
+last delete matter, so a program never sees an insert of a row that is there or a delete of one that is not.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class IES:
             for name, _ in statement.parameters:
                 if name not in relation.column_names:
                     listed = ", ".join(relation.column_names)
-                    raise SchemaError(f"a program of IES {self.name} asks for :{name}; a row of {relation.name} has {listed}")
+                    raise SchemaError(
+                        f"a program of IES {self.name} asks for :{name}; a row of {relation.name} has {listed}"
+                    )
 
 
 def make_ies(

@@ -45,6 +45,6 @@ def add_closures(runtime: Runtime, query: Query) -> list[str]:
 def drop_closures(runtime: Runtime, names: list[str]) -> None:
     """Forgets closures that nobody reads any more."""
     for name in names:
-        readers = [*runtime.views.values(), *runtime.ring_views.values()]
-        if name in runtime.views and not any(name in reader.relations for reader in readers):
+        read = {relation for state in runtime.views.values() for relation in state.relations}
+        if name in runtime.views and name not in read:
             runtime.drop_view(name)

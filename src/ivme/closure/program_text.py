@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError
 
@@ -62,7 +63,9 @@ def read_program(text: str) -> tuple[Statement, ...]:
         if depth not in (0, 1):
             break
     if depth != 0:
-        raise ParseError("REPEAT and UNTIL EMPTY do not match", text=text, instead="close each REPEAT; with UNTIL EMPTY x;")
+        raise ParseError(
+            "REPEAT and UNTIL EMPTY do not match", text=text, instead="close each REPEAT; with UNTIL EMPTY x;"
+        )
     return tuple(found)
 
 
@@ -90,7 +93,7 @@ def _statement(text: str, tokens: list[Token]) -> Statement:
 def _parameters(tokens: list[Token], offset: int) -> tuple[tuple[str, int], ...]:
     """A colon with a name right behind it; a colon in a string is part of one token, and `::` is a token of its own."""
     found = []
-    for colon, name in zip(tokens, tokens[1:], strict=False):
+    for colon, name in pairwise(tokens):
         if colon.token_type == TokenType.COLON and name.start == colon.end + 1 and colon.start >= offset:
             found.append((name.text, colon.start - offset))
     return tuple(found)

@@ -1,9 +1,10 @@
 """An IES in Spark SQL.
 
 Spark's own tables cannot be deleted from, so each table of the IES is a temporary view over a DataFrame; an INSERT or
-DELETE makes another DataFrame and puts it in the view's place. DataFrames never change, so going back after a failure is
-putting the old ones back. What a program made is computed when it is first needed; stored tables are computed and cut
-off from their history (`localCheckpoint`) once a change is done.
+DELETE makes another DataFrame and puts it in the view's place. DataFrames never change, so going back after a failure
+is putting the old ones back. Each statement is computed at once and cut off from its history (`localCheckpoint`): plans
+that contain the plans of all tables before them grow exponentially. Inputs change by a row at a time and are cut off
+now and then.
 
 Only the session is used, so that this module needs no pyspark itself.
 """
@@ -28,6 +29,9 @@ _TYPES = {
     "binary": "BINARY",
 }
 
+_HISTORY = 16
+"""After how many changes the inputs are cut off from their history."""
+
 
 class SparkExecutor(Executor):
     """Keeps an IES in a Spark session; `partitions` is how many parts its tables have."""
@@ -35,15 +39,15 @@ class SparkExecutor(Executor):
     def __init__(self, ies: IES, spark: Any, partitions: int = 2) -> None:
         super().__init__(ies)
         self.spark = spark.newSession()
+        self.spark.conf.set("spark.sql.adaptive.enabled", "false")
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
         self._partitions = partitions
         self._tables: dict[str, Any] = {}
-        self._fresh: set[str] = set()
+        self._before: dict[str, Any] = {}
+        self._pending = 0
         stored = (*ies.inputs, *ies.auxiliary, *((ies.answer,) if ies.answer.query is None else ()))
-        self._stored = {relation.name: relation for relation in stored}
-        self._begin()
         for relation in stored:
             self._set(relation.name, self.spark.createDataFrame([], _schema(relation)))
-        self._fresh.clear()
 
     def rows(self, table: str) -> list[Row]:
         answer = self.ies.answer
@@ -55,20 +59,15 @@ class SparkExecutor(Executor):
         self._before = dict(self._tables)
 
     def _commit(self) -> None:
-        for name in self._fresh & set(self._stored):
-            self._set(name, self._kept(self._tables[name]))
-        self._fresh.clear()
         self._before = {}
 
     def _roll_back(self) -> None:
         for name, frame in self._before.items():
             self._set(name, frame)
-        self._fresh.clear()
 
     def _set(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(name)
         self._tables[name] = frame
-        self._fresh.add(name)
 
     def _kept(self, frame: Any) -> Any:
         """The frame computed, in few parts, and without its history."""
@@ -78,19 +77,16 @@ class SparkExecutor(Executor):
         body, target = statement.with_marks(":"), statement.target
         arguments = {name: parameters[name] for name, _ in statement.parameters}
         if statement.kind == "temp":
-            self._set(target, self.spark.sql(body, arguments))
+            self._set(target, self._kept(self.spark.sql(body, arguments)))
         elif statement.kind == "insert":
             old = self._tables[target]
-            added = self.spark.sql(body, arguments)
-            named = added.toDF(*old.columns)
-            self._set(target, old.unionAll(named.to(old.schema)))
+            added = self.spark.sql(body, arguments).toDF(*old.columns)
+            self._set(target, self._kept(old.unionAll(added.to(old.schema))))
         else:
             kept = f"SELECT * FROM {target}" + (f" WHERE NOT COALESCE(({body}), FALSE)" if body else " WHERE FALSE")
-            self._set(target, self.spark.sql(kept, arguments))
+            self._set(target, self._kept(self.spark.sql(kept, arguments)))
 
     def _size(self, table: str) -> int:
-        if table in self._fresh:
-            self._set(table, self._kept(self._tables[table]))
         return int(self._tables[table].count())
 
     def _make_changes(self, relation: Relation, rows: list[Row]) -> None:
@@ -99,7 +95,9 @@ class SparkExecutor(Executor):
     def _change_input(self, relation: Relation, rows: list[Row], sign: int) -> None:
         name, changed = relation.name, self.spark.createDataFrame(rows, _schema(relation))
         old = self._tables[name]
-        self._set(name, old.unionAll(changed) if sign > 0 else old.subtract(changed))
+        frame = old.unionAll(changed) if sign > 0 else old.subtract(changed)
+        self._pending = (self._pending + 1) % _HISTORY
+        self._set(name, frame if self._pending else self._kept(frame))
 
 
 def _schema(relation: Relation) -> str:

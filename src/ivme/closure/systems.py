@@ -1,8 +1,8 @@
 """The incremental evaluation systems of source 004 for transitive closure, one for each class of graphs.
 
-The input is `edge(src, dst)` and the answer `tc(src, dst)`: pairs with a path of at least one edge, so that (x, x) is there
-if x lies on a cycle (DESIGN section 5); in an undirected graph every node with an edge does. The programs are the `.sql`
-files beside this module.
+The input is `edge(src, dst)` and the answer `tc(src, dst)`: pairs with a path of at least one edge, so that (x, x) is
+there if x lies on a cycle (DESIGN section 5); in an undirected graph every node with an edge does. The programs are the
+`.sql` files beside this module.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def undirected_closure(node: str = "int", *, order: str = "value") -> IES:
 
 
 def digraph_closure(node: str = "int", *, most_path_rows: int = PATH_ROWS) -> IES:
-    """Section 4: all simple paths, numbered, edge by edge. Exponential in the worst case, so it refuses to outgrow a limit."""
+    """Section 4: all simple paths, numbered, edge by edge; exponentially many at worst, so there is a limit."""
     auxiliary = {"paths": {"pnum": "int", "st": node, "en": node, "ints": node, "intd": node}}
 
     def too_many(_changed: list[Row], _edges: list[Row]) -> str:

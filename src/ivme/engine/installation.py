@@ -18,7 +18,7 @@ from ivme.engine.group import Group
 from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
-from ivme.engine.ring_view import RingView
+from ivme.engine.ring_view import Participant
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
 from ivme.errors import PlanError
@@ -120,8 +120,8 @@ class Installation(Relations):
         if relation in self.views:
             self.unfollow(relation)
 
-    def add_ring_view(self, view: RingView) -> None:
-        """Fills a ring view from its tables and keeps it fresh from now on."""
+    def add_ring_view(self, view: Participant) -> None:
+        """Fills a ring view, or an IES, from its tables and keeps it fresh from now on."""
         self._check_ring(view.name, view.relations, ring=False)
         view.build({relation: weighted(*self.contents(relation)) for relation in view.relations})
         followed: list[str] = []

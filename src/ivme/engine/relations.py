@@ -21,7 +21,7 @@ from ivme.engine.group import Group, point_reader
 from ivme.engine.ingest import to_arrow
 from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Row, is_global
-from ivme.engine.ring_view import RingView
+from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import Put
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError, PlanError, StaleCursor
@@ -41,7 +41,7 @@ class Relations:
         self.lock = threading.RLock()
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
-        self.ring_views: dict[str, RingView] = {}
+        self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0

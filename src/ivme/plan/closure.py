@@ -31,7 +31,8 @@ def explain_closure(query: Query, options: Options) -> Explanation:
     """The explanation of a view that is a closure and nothing else; PlanError for options that it cannot have."""
     if options.strategy not in (None, "closure"):
         raise PlanError(
-            f"strategy {options.strategy!r} cannot maintain a closure: reachability needs a strategy of its own, 'closure'"
+            f"strategy {options.strategy!r} cannot maintain a closure: reachability needs a strategy of its own, "
+            "'closure'"
         )
     if options.semantics == "ring":
         raise PlanError("a closure cannot be in ring mode: an edge is there or not; use bag or set semantics")
@@ -80,6 +81,8 @@ def _notes(query: Query, options: Options) -> tuple[str, ...]:
     else:
         found.append(f"each row of {edges} is an edge in both directions; rows with a NULL end are no edges")
     if query.input and query.output and query.input[0] == query.atoms[0].terms[1]:
-        found.append("rows are kept for the reversed edges: the ancestors of a node are read in time linear in the answer")
+        found.append(
+            "rows are kept for the reversed edges: the ancestors of a node are read in time linear in the answer"
+        )
     found.append("no lower bound is claimed for closures")
     return tuple(found)

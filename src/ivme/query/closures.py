@@ -59,7 +59,9 @@ def closure_table(atom: Atom, edges: Table, graph: str) -> Table:
     kind = "" if graph == "digraph" else f", {graph}"
     source = ClosureOf(edges.name, (first.name, last.name), graph)
     columns = (Column(first.name, type_), Column(last.name, type_))
-    return Table(f"closure({what}{kind})", columns, append_only=edges.append_only, static=edges.static, closure_of=source)
+    return Table(
+        f"closure({what}{kind})", columns, append_only=edges.append_only, static=edges.static, closure_of=source
+    )
 
 
 def _column(expression: object, table: Table) -> Column:
