@@ -120,18 +120,19 @@ class Database:
         auxiliary: Mapping[str, Mapping[str, str | Type]],
         on_insert: str | Mapping[str, str],
         on_delete: str | Mapping[str, str],
+        on_start: str = "",
     ) -> IesView:
         """Makes a view that your own SQL keeps: an incremental evaluation system over tables, run in DuckDB.
 
         `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
-        goes, in which `:column` is the row's value; see docs/closure.md.
+        goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
         self._check_new(name)
         with self._runtime.lock:
             named = [inputs] if isinstance(inputs, str) else list(inputs)
             tables = [self._runtime.tables[self._known(table, self._runtime.tables, "table")].table for table in named]
             schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
-            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete)
+            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete, on_start=on_start)
             view = IesView(ies, {table.name: table.name for table in tables}, DuckDbExecutor(ies))
             self._runtime.add_ring_view(view)
         return view

@@ -60,6 +60,7 @@ class IesView:
     # Batches
 
     def build(self, database: Mapping[str, Mapping[Row, int]]) -> None:
+        self._executor.start()
         for relation, rows in database.items():
             self.stage(relation, rows)
         self.keep()

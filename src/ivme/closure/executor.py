@@ -28,6 +28,16 @@ class Executor(ABC):
 
     # Changes
 
+    def start(self) -> None:
+        """Runs the program for empty inputs; once, before the first change."""
+        self.begin()
+        try:
+            self._run_program(self.ies.on_start, {}, self.ies.inputs[0], [])
+        except BaseException:
+            self.roll_back()
+            raise
+        self.commit()
+
     def insert(self, table: str, row: Sequence[Any]) -> None:
         """Inserts a row and runs the program for it, unless the row was there before."""
         self._apply(table, [tuple(row)], 1, many=False)

@@ -50,7 +50,8 @@ class Refusal:
 class IES:
     """Inputs, answer and auxiliary tables, and the programs of each input, by its name.
 
-    `on_insert_many` and `on_delete_many` take a set of rows at once, in the table `changes`.
+    `on_insert_many` and `on_delete_many` take a set of rows at once, in the table `changes`. `on_start` runs once, over
+    empty inputs, for an answer that is not empty over nothing.
     """
 
     name: str
@@ -62,6 +63,7 @@ class IES:
     on_insert_many: Mapping[str, tuple[Statement, ...]] = field(default_factory=dict)
     on_delete_many: Mapping[str, tuple[Statement, ...]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
+    on_start: tuple[Statement, ...] = ()
 
     def __post_init__(self) -> None:
         names = [relation.name for relation in (*self.inputs, self.answer, *self.auxiliary)]
@@ -105,6 +107,8 @@ def make_ies(
     auxiliary: Mapping[str, Mapping[str, str | Type]],
     on_insert: Programs,
     on_delete: Programs,
+    *,
+    on_start: str = "",
     **more: Any,
 ) -> IES:
     """An IES from plain Python values; `more` are further fields of `IES`."""
@@ -117,6 +121,7 @@ def make_ies(
         tuple(relation(table, columns) for table, columns in auxiliary.items()),
         _read(name, on_insert, only),
         _read(name, on_delete, only),
+        on_start=read_program(on_start),
         **more,
     )
 
