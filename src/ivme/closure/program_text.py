@@ -11,13 +11,16 @@ Values come as parameters, `:column` for each column of the changed row, and are
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-
-import sqlglot
-from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError
+
+_TOKENS = re.compile(
+    r"""(?P<skipped>'(?:[^']|'')*'|"[^"]*"|::)|(?P<comment>--[^\n]*|/\*.*?\*/)|:(?P<name>[A-Za-z_]\w*)|(?P<end>;)""",
+    re.DOTALL,
+)
+"""What matters in a program's text, and what may hide it: strings, quoted names, casts and comments."""
 
 _FORMS = (
     ("temp", re.compile(r"CREATE\s+TEMP(?:ORARY)?\s+TABLE\s+(\w+)\s+AS\s+(.*)", re.IGNORECASE | re.DOTALL)),
@@ -56,7 +59,7 @@ def read_program(text: str) -> tuple[Statement, ...]:
     >>> [s.kind for s in read_program("DELETE FROM t WHERE a = :a; INSERT INTO t SELECT :a")]
     ['delete', 'insert']
     """
-    found = [_statement(text, tokens) for tokens in _split(text)]
+    found = [_statement(text, start, end) for start, end in _split(text)]
     depth = 0
     for statement in found:
         depth += {"repeat": 1, "until": -1}.get(statement.kind, 0)
@@ -69,31 +72,22 @@ def read_program(text: str) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def _split(text: str) -> list[list[Token]]:
-    parts: list[list[Token]] = [[]]
-    for token in sqlglot.tokenize(text, read="duckdb"):
-        if token.token_type == TokenType.SEMICOLON:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
+def _split(text: str) -> Iterator[tuple[int, int]]:
+    """Where each statement starts and ends, without the comments and blanks around it."""
+    bare = _TOKENS.sub(lambda token: " " * len(token[0]) if token["comment"] else token[0], text)
+    start = 0
+    for end in [*(token.start() for token in _TOKENS.finditer(text) if token["end"]), len(text)]:
+        part = bare[start:end]
+        if part.strip():
+            yield start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+        start = end + 1
 
 
-def _statement(text: str, tokens: list[Token]) -> Statement:
-    start, end = tokens[0].start, tokens[-1].end + 1
+def _statement(text: str, start: int, end: int) -> Statement:
     for kind, form in _FORMS:
         found = form.fullmatch(text, start, end)
         if found is not None:
             body = found.group(2) or ""
-            offset = found.start(2) if body else end
-            return Statement(kind, found.group(1).lower(), body, _parameters(tokens, offset))
+            names = [(token["name"], token.start()) for token in _TOKENS.finditer(body) if token["name"]]
+            return Statement(kind, found.group(1).lower(), body, tuple(names))
     raise ParseError("this is no statement of a maintenance program", text=text, position=start, instead=_INSTEAD)
-
-
-def _parameters(tokens: list[Token], offset: int) -> tuple[tuple[str, int], ...]:
-    """A colon with a name right behind it; a colon in a string is part of one token, and `::` is a token of its own."""
-    found = []
-    for colon, name in pairwise(tokens):
-        if colon.token_type == TokenType.COLON and name.start == colon.end + 1 and colon.start >= offset:
-            found.append((name.text, colon.start - offset))
-    return tuple(found)
