@@ -40,7 +40,7 @@ def admitted(query: Query, classification: Classification, widths: Widths) -> Ad
     """What the query admits, or None where the sources have nothing better than a view tree for it."""
     free = query.free
     ordered = any(a.function in ORDER_AGGREGATES and a.variable not in free for a in query.aggregates)
-    if classification.cqap0 or ordered or any(atom.closure for atom in query.atoms):
+    if classification.cqap0 or ordered or query.has_closures:
         return None
     if classification.triangle is not None:
         delay = _TRIANGLE_DELAY[classification.triangle]

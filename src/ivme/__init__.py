@@ -41,6 +41,7 @@ def explain(query: str | _Query, tables: _Tables | None = None, **options: objec
     `query` is SQL or a rule. `tables` maps names to schemas (columns with types, or just names), or lists tables;
     without it, they are those that the text implies. Options: `strategy`, `epsilon` (a number from 0 to 1, "auto", or
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
-    `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised").
+    `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
+    "undirected", for closures).
     """
     return _compile_query(query, tables, **options)

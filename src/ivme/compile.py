@@ -12,9 +12,11 @@ from dataclasses import replace
 
 from ivme.errors import PlanError, QueryError
 from ivme.plan.choose import choose
+from ivme.plan.closure import explain_closure
 from ivme.plan.explain import Explanation, explain_choice
 from ivme.plan.options import Options, read_options
 from ivme.plan.plan import Plan
+from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.rule import parse_rule
 from ivme.structure.classify import Classification, classify
@@ -53,6 +55,9 @@ def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | Non
 
 def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
+    query = closures_as_relations(query, options.graph)
+    if is_closure(query):
+        return explain_closure(query, options), None
     plain_structure = cqap_of(query)
     broken = fracture(plain_structure)
     plain = classify(plain_structure)

@@ -18,7 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.closure.duckdb_executor import DuckDbExecutor
+from ivme.closure.ies import make_ies, relation
+from ivme.closure.install import add_closure, add_closures, drop_closures
+from ivme.closure_view import ClosureView
 from ivme.compile import as_asked, compile_plan, parse
+from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
 from ivme.engine.positions import read_progress
@@ -26,7 +31,10 @@ from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.ies_view import IesView
 from ivme.plan.marks import only_grows
+from ivme.plan.options import read_options
+from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Table
 from ivme.query.model import table as declare
 from ivme.view import View
@@ -88,6 +96,8 @@ class Database:
         self._check_new(name)
         with self._runtime.lock:
             parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
+            if parsed.has_closures:
+                raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
             explanation, plan = compile_plan(parsed, **options)
             if plan is not None and plan.program.partitions and "strategy" not in options:
@@ -106,21 +116,59 @@ class Database:
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
             parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
             self._check_sources(parsed.tables)
+            graph = read_options(options).graph
+            parsed = closures_as_relations(parsed, graph)
             ready = typed(parsed)
             ring = options.get("semantics") == "ring"
             if ring and parsed.distinct:
                 raise PlanError(f"view {name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
             explanation, plan = compile_plan(ready.query, **options)
-            if plan is None:
-                raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            grows = not ring and not parsed.aggregates and only_grows(parsed)
-            table = Table(name, columns, append_only=grows)
-            state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
-            self._keep(lambda store: store.create_view(name, query, options), lambda: self._runtime.drop_view(name))
-            self._views[name] = made = View(self._runtime, state)
+            if plan is None:
+                state = add_closure(self._runtime, ready, explanation, Table(name, columns), graph)
+            else:
+                grows = not ring and not parsed.aggregates and only_grows(parsed)
+                table = Table(name, columns, append_only=grows)
+                closures = add_closures(self._runtime, parsed)
+                try:
+                    state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
+                finally:
+                    drop_closures(self._runtime, closures)
+            self._keep(lambda store: store.create_view(name, query, options), lambda: self._forget_view(name))
+            self._views[name] = made = (View if plan is not None else ClosureView)(self._runtime, state)
         self._runtime.settle()
         return made
+
+    def _forget_view(self, name: str) -> None:
+        """Drops a view, and the closures that only it reads."""
+        relations = self._runtime.views[name].relations
+        self._runtime.drop_view(name)
+        drop_closures(self._runtime, [relation for relation in relations if relation not in self._views])
+
+    def create_ies(
+        self,
+        name: str,
+        inputs: str | Iterable[str],
+        answer: Mapping[str, str | Type],
+        auxiliary: Mapping[str, Mapping[str, str | Type]],
+        on_insert: str | Mapping[str, str],
+        on_delete: str | Mapping[str, str],
+        on_start: str = "",
+    ) -> IesView:
+        """Makes a view that your own SQL keeps: an incremental evaluation system over tables, run in DuckDB.
+
+        `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
+        goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
+        """
+        self._check_new(name)
+        with self._runtime.lock:
+            named = [inputs] if isinstance(inputs, str) else list(inputs)
+            tables = [self._runtime.tables[self._known(table, self._runtime.tables, "table")].table for table in named]
+            schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
+            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete, on_start=on_start)
+            view = IesView(ies, {table.name: table.name for table in tables}, DuckDbExecutor(ies))
+            self._runtime.add_ring_view(view)
+        return view
 
     def view(self, name: str) -> View:
         """The view of that name."""
@@ -145,7 +193,7 @@ class Database:
                 return
             self._refuse_while_needed("view", name)
             with self._dropped("view", name):
-                self._runtime.drop_view(name)
+                self._forget_view(name)
             self._views.pop(name)._drop()
         self._runtime.settle()
 
@@ -273,7 +321,8 @@ class Database:
             raise PlanError("the database is closed")
         if not isinstance(name, str) or not name or "\0" in name:
             raise SchemaError(f"a table or view needs a name; {name!r} is none")
-        known_names = (("table", self._runtime.tables), ("view", self._views), ("view", self._runtime.ring_views))
+        runtime = self._runtime
+        known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
         for kind, known in known_names:
             if name.lower() in {other.lower() for other in known}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
@@ -293,9 +342,16 @@ class Database:
             if state is not None and not state.table.columns:
                 raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
 
+    def _readers(self, name: str) -> list[str]:
+        """The views that are built on a table or view."""
+        found = [view for view, state in self._runtime.views.items() if name in state.relations]
+        return found + [view for view, each in self._runtime.ring_views.items() if name in each.relations]
+
     def _refuse_while_needed(self, kind: str, name: str) -> None:
-        needed = [view for view, state in self._runtime.views.items() if name in state.relations]
-        needed += [view for view, ring_view in self._runtime.ring_views.items() if name in ring_view.relations]
+        needed: list[str] = []
+        for found in self._readers(name):
+            hidden = found in self._runtime.views and found not in self._views
+            needed += self._readers(found) if hidden else [found]
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

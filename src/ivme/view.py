@@ -214,10 +214,10 @@ class View:
         from ivme.engine.why import Partners
 
         self._check_alive()
-        forest, query = self._state.plan.marks, self._state.typed.query
-        if forest is None:
+        plan, query = self._state.plan, self._state.typed.query
+        if plan is None or plan.marks is None:
             raise PlanError(
-                f"view {self.name} is maintained by {self._state.plan.strategy}, which keeps no marks to tell why; "
+                f"view {self.name} is maintained by {self._state.explanation.strategy}, which keeps no marks to tell why; "
                 "create it with strategy='marks' to ask"
             )
         with self._runtime.lock:
@@ -226,10 +226,10 @@ class View:
                 raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
             shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
             values = {str(v): shown_values[v] for v in query.output} | self._request(parameters)[1]
-            originals = dict(self._state.plan.blueprint.leaves.inputs)
+            originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
             codes = {v: self._code(originals.get(v, v), values) for v in free}
-            return Partners(self._runtime, self._state, forest, values).reasons(row, codes, present=present)
+            return Partners(self._runtime, self._state, plan, values).reasons(row, codes, present=present)
 
     def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
         return self._state.finisher.domain(variable).find_value(values[variable])
@@ -266,7 +266,7 @@ class View:
         backend, group = self._runtime.backend, self._state.group
         with self._runtime.lock:
             found = {
-                "strategy": self._state.plan.strategy,
+                "strategy": self._state.explanation.strategy,
                 "maps": {n.replace("\0", "."): backend.size(n) for n in group.maps_of(self.name)},
                 "operations": backend.operations,
                 "memory_bytes": backend.memory_bytes(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ivme._kernel import NULL, Dictionary
+from ivme.engine.dictionary import NULL_CODE as NULL
 
 _SPAN = 2**40
 _STRINGS = NULL + 1
@@ -25,6 +25,8 @@ class ValueCodes:
     """Codes for values of any hashable type; only integers and strings have the order that MIN and MAX need."""
 
     def __init__(self, seed: int) -> None:
+        from ivme._kernel import Dictionary
+
         self.strings = Dictionary(seed, _STRINGS)
         self._codes: dict[Any, int] = {}
         self._values: list[Any] = []

@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ivme._kernel import NULL
 from ivme.engine.codes import FIRST_INTEGER, LAST_INTEGER, ValueCodes
+from ivme.engine.dictionary import NULL_CODE as NULL
 from ivme.engine.kernel import Row
 from ivme.engine.load import getter
 from ivme.errors import IvmeError

@@ -5,17 +5,20 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from ivme.engine.arrow_types import declared_type
+from ivme.engine.backend import Codes
+from ivme.engine.changed import Inputs
 from ivme.engine.feed import Feed
 from ivme.engine.following import keeps_rows
 from ivme.engine.group import Group
+from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
-from ivme.engine.ring_view import RingView
+from ivme.engine.ring_view import Participant
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
 from ivme.errors import PlanError
@@ -81,8 +84,45 @@ class Installation(Relations):
         self._switch_rings(relations)
         return self.views[name]
 
-    def add_ring_view(self, view: RingView) -> None:
-        """Fills a ring view from its tables and keeps it fresh from now on."""
+    def add_maintained(
+        self, typed: TypedQuery, explanation: Explanation, table: Table, group: Maintained, relation: str
+    ) -> ViewState:
+        """Fills a view that is not made of maps from the one relation that it reads, and keeps it fresh from now on."""
+        name = table.name
+        self._check_ring(name, (relation,), ring=False)
+        followed = relation in self.views
+        if followed:
+            self.follow(relation)
+        try:
+            rows = self.all_rows(relation)
+            wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
+            self._fill(group, wanted.of(rows)[0][1], rows.weights)
+            finisher = Finisher(typed, group.enumerations[name], self.domains)
+        except BaseException:
+            if followed:
+                self.unfollow(relation)
+            raise
+        self.maintained[group.trigger(relation)] = group
+        self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
+        self._forget_inputs()
+        self._switch_rings((relation,))
+        return self.views[name]
+
+    def _fill(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
+        try:
+            group.change(columns, weights)
+            group.commit()
+        except Exception as error:
+            raise group.refusal(error) or error from None
+
+    def _drop_maintained(self, state: ViewState) -> None:
+        (relation,) = state.relations
+        del self.maintained[state.group.trigger(relation)]
+        if relation in self.views:
+            self.unfollow(relation)
+
+    def add_ring_view(self, view: Participant) -> None:
+        """Fills a ring view, or an IES, from its tables and keeps it fresh from now on."""
         self._check_ring(view.name, view.relations, ring=False)
         view.build({relation: weighted(*self.contents(relation)) for relation in view.relations})
         followed: list[str] = []
@@ -109,7 +149,10 @@ class Installation(Relations):
     def drop_view(self, name: str) -> None:
         """Forgets a view that nobody is built on; those who follow it hear nothing any more."""
         state = self.views[name]
-        self._leave(state.group, name, [relation for relation in state.relations if relation in self.views])
+        if isinstance(state.group, Maintained):
+            self._drop_maintained(state)
+        else:
+            self._leave(state.group, name, [relation for relation in state.relations if relation in self.views])
         del self.views[name]
         self._queues.pop(name, None)
         self._forget_inputs()
@@ -160,7 +203,9 @@ class Installation(Relations):
         A view that is recomputed is maintained from here on: its change would else be the difference of two results.
         """
         state = self.views[name]
-        if state.followers == 0:
+        if isinstance(state.group, Maintained):
+            state.group.follow(True)
+        elif state.followers == 0 and state.plan is not None:
             self._refresh(state)
             followed = replace(state.plan.followed, lazy=False)
             self._change(state.group, {**state.group.blueprints, name: followed})
@@ -174,7 +219,9 @@ class Installation(Relations):
     def unfollow(self, name: str) -> None:
         state = self.views[name]
         state.followers -= 1
-        if state.followers == 0:
+        if isinstance(state.group, Maintained):
+            state.group.follow(state.followers > 0)
+        elif state.followers == 0 and state.plan is not None:
             state.rows = {}
             state.stale = True
             self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})

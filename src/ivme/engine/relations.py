@@ -20,9 +20,10 @@ from ivme.engine.following import (
 from ivme.engine.group import Group
 from ivme.engine.ingest import to_arrow
 from ivme.engine.journal import Journal
+from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
-from ivme.engine.ring_view import RingView
+from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import Put
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError, PlanError, StaleCursor
@@ -42,9 +43,10 @@ class Relations:
         self.lock = threading.RLock()
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
-        self.ring_views: dict[str, RingView] = {}
         self.positions = Positions()
         self.journal: Journal | None = None
+        self.ring_views: dict[str, Participant] = {}
+        self.maintained: dict[str, Maintained] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
@@ -71,6 +73,7 @@ class Relations:
 
     def _feeds(self, relation: str) -> list[tuple[str, Feed]]:
         groups = [group for group in self._groups.values() if relation in group.feeds]
+        groups += [group for group in self.maintained.values() if relation in group.feeds]
         feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
@@ -90,6 +93,9 @@ class Relations:
         if relation in self.tables:
             columns, counts = self.backend.scan(self.tables[relation].rows)
             return Changed(self.layout(relation), counts, None, list(columns))
+        group = self.views[relation].group
+        if isinstance(group, Maintained):
+            return group.all_rows(self.layout(relation))
         return self._as_changed(relation, (change for _, change in self._keyed_rows(self.views[relation])))
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:

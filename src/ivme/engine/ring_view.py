@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ivme.algebra.ring import Payload, Ring
 from ivme.engine.pure import Interpreter
@@ -32,6 +32,22 @@ def lifting(query: Query, ring: Ring) -> Query:
             raise UnknownNameError(f"the ring lifts {variable}, which view {query.name} has not; it has {known}")
     marks = tuple(HeadColumn(f"ring {v}", Aggregate("count", v)) for v in ring.variables)
     return replace(query, head=query.head + marks)
+
+
+class Participant(Protocol):
+    """What takes part in batches beside the kernel: the changes of its relations are staged, then kept or undone."""
+
+    name: str
+    relations: tuple[str, ...]
+
+    def build(self, database: Mapping[str, Mapping[Row, int]]) -> None:
+        """Fills it from whole tables."""
+
+    def stage(self, relation: str, changes: Mapping[Row, int]) -> None:
+        """Applies a part of a batch; `keep` or `undo` ends the batch."""
+
+    def keep(self) -> None: ...
+    def undo(self) -> None: ...
 
 
 class RingView:

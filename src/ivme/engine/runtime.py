@@ -9,7 +9,7 @@ feeds the next views in the same transaction. Any error rolls all of it back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ivme.engine.following import (
     update,
 )
 from ivme.engine.installation import Installation
+from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
 from ivme.engine.single_row import Put, RowLog, single_row
@@ -54,7 +55,7 @@ class Runtime(Installation):
                     self.journal.batch(batch, progress)
             except BaseException:
                 self.backend.rollback()
-                for group in rebalanced:
+                for group in (*rebalanced, *self.maintained.values()):
                     group.roll_back()
                 for ring_view in self.ring_views.values():
                     ring_view.undo()
@@ -63,6 +64,8 @@ class Runtime(Installation):
                 raise
             self.backend.commit()
             self.positions.advance(progress)
+            for group in self.maintained.values():
+                group.commit()
             for ring_view in self.ring_views.values():
                 ring_view.keep()
             for name, changed in updates.items():
@@ -101,7 +104,8 @@ class Runtime(Installation):
         if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
             return None
         readers = [view for view in self.views.values() if name in view.relations]
-        if any(view.followers or view.lazy for view in readers) or self.ring_views:
+        special = (view.followers or view.lazy or isinstance(view.group, Maintained) for view in readers)
+        if any(special) or self.ring_views:
             return None
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None else RowLog(self.journal, name, self.layout(name))
@@ -118,6 +122,10 @@ class Runtime(Installation):
         for state in self.views.values():
             if state.followers == 0 or not touched.intersection(state.relations):
                 continue
+            if isinstance(state.group, Maintained):
+                touched.add(state.name)
+                self._pass_on(state, state.group, row_changes, emitted)
+                continue
             change, updates[state.name] = self._row_change(state, emitted.get(state.name, []))
             touched.add(state.name)
             if change:
@@ -125,6 +133,23 @@ class Runtime(Installation):
                 if self._is_read(state.name):
                     self._run(state.name, self._as_changed(state.name, change.items()), emitted)
         return row_changes, updates, touched
+
+    def _pass_on(
+        self,
+        state: ViewState,
+        group: Maintained,
+        row_changes: dict[str, RowChange],
+        emitted: dict[str, list[EmittedDelta]],
+    ) -> None:
+        """Reports the change of a maintained view to those who follow it, and feeds it to the views built on it."""
+        if self._is_read(state.name):
+            changed = group.changed(self.layout(state.name))
+            if len(changed.weights):
+                self._run(state.name, changed, emitted)
+        if self._queues.get(state.name):
+            change = group.changed_rows()
+            if change:
+                row_changes[state.name] = change
 
     def _is_read(self, view: str) -> bool:
         """Whether other views are built on a view."""
@@ -151,6 +176,9 @@ class Runtime(Installation):
         state = self.tables.get(relation)
         groups = {group.trigger(relation): group for group in self.rebalanced(relation)}
         for trigger, columns in self.inputs(relation).of(changed):
+            if trigger in self.maintained:
+                self._maintain(self.maintained[trigger], columns, changed.weights)
+                continue
             try:
                 if trigger in groups:
                     deltas = groups[trigger].run(relation, columns, changed.weights)
@@ -166,6 +194,15 @@ class Runtime(Installation):
                 if state is not None and trigger == state.rows:
                     what = f"a multiplicity in table {relation} does not fit 64 bits"
                 raise DataError(f"{what}: {error}; nothing was changed") from None
+
+    def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
+        try:
+            group.change(columns, weights)
+        except Exception as error:
+            refusal = group.refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from None
 
     def _broken(self, state: TableState, error: Exception) -> DataError:
         codes = error.args[1]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Row
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import ViewState
@@ -32,6 +33,9 @@ def verify(runtime: Runtime, state: ViewState) -> None:
         for relation in state.relations:
             if relation in runtime.views:
                 verify(runtime, runtime.views[relation])
+        if isinstance(state.group, Maintained):
+            state.group.verify(runtime, state)
+            return
         query = state.typed.query
         expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
         for key, row in recompute(runtime, query).items():

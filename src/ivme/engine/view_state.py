@@ -39,12 +39,14 @@ class TableState:
 class ViewState:
     """A view and its plan; `rows` are kept for those who follow a view with aggregates.
 
+    A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
+
     `stale` says of a view that is recomputed that its tables changed since it was last built.
     """
 
     name: str
     typed: TypedQuery
-    plan: Plan
+    plan: Plan | None
     explanation: Explanation
     group: Group
     table: Table
@@ -58,4 +60,5 @@ class ViewState:
     @property
     def lazy(self) -> bool:
         """Whether it is built when it is read; one that is followed is maintained."""
-        return self.group.blueprints[self.name].lazy
+        blueprint = self.group.blueprints.get(self.name)
+        return blueprint is not None and blueprint.lazy

@@ -18,7 +18,8 @@ from ivme.engine.view_state import ViewState
 from ivme.plan.blueprint import Leaf, Node
 from ivme.plan.catalog import qualified
 from ivme.plan.mark_blueprint import Marks, shared
-from ivme.plan.mark_tree import MarkForest, MarkNode, Relation
+from ivme.plan.mark_tree import MarkNode, Relation
+from ivme.plan.plan import Plan
 from ivme.plan.templates import Template
 
 Known = Mapping[str, int | None]
@@ -80,13 +81,14 @@ def _whole_rows(codes: Array) -> Array:
 class Partners:
     """The maps of one view's marks, read as they are now; `given` are the values of its free variables."""
 
-    def __init__(self, runtime: Runtime, state: ViewState, forest: MarkForest, given: Mapping[str, Any]) -> None:
+    def __init__(self, runtime: Runtime, state: ViewState, plan: Plan, given: Mapping[str, Any]) -> None:
         self._runtime = runtime
         self._state = state
-        self._forest = forest
+        assert plan.marks is not None, "only marks tell why"
+        self._forest = plan.marks
         self._given = given
-        self._marks = Marks(forest, state.plan.blueprint.leaves)
-        self._originals = dict(state.plan.blueprint.leaves.inputs)
+        self._marks = Marks(plan.marks, plan.blueprint.leaves)
+        self._originals = dict(plan.blueprint.leaves.inputs)
         self._scanned: dict[Node, Tuples] = {}
 
     def reasons(self, row: Row, known: Known, *, present: bool) -> Reasons:

@@ -41,6 +41,7 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
 
 Dictionary* dictionary_of(nb::handle object);
 void bind_arrow(nb::module_& m);
+void bind_closure(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_partition(nb::class_<Kernel>& kernel);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);

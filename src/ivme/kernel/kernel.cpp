@@ -154,6 +154,7 @@ NB_MODULE(_kernel, m) {
     nb::exception<Stale>(m, "StaleCursor", PyExc_RuntimeError);
     set_broken_check(m);
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
+    bind_closure(m);
     bind_dictionary(m);
     bind_arrow(m);
     nb::class_<Kernel> kernel(m, "Kernel");

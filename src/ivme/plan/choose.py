@@ -50,8 +50,6 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     """
     if options.strategy is not None:
         return _forced(query, options)
-    if any(atom.closure for atom in query.atoms):
-        return Choice(None, "no strategy maintains reachability yet, and ivme never recomputes silently")
     trees = plan_with("view-tree", query)
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)

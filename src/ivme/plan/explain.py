@@ -128,7 +128,5 @@ def _epsilon(plan: Plan | None, options: Options) -> Epsilon | None:
 
 
 def _class(query: Query, classification: Classification) -> str:
-    """The class of the structure; a closure is a class of its own, alone or joined with other atoms."""
-    if not any(atom.closure for atom in query.atoms):
-        return classification.query_class
-    return "closure" if len(query.atoms) == 1 else "closure/joined"
+    """The class of the structure; closures that are joined with other atoms, or filtered, are a class of their own."""
+    return "closure/joined" if query.has_closures else classification.query_class

@@ -31,8 +31,10 @@ _CLASSES = {
     "free-connex": "the fracture is acyclic, also with its free variables as a further atom",
     "acyclic": "the fracture is acyclic",
     "cyclic": "the fracture has a cycle",
-    "closure": "the transitive closure of a table of edges",
-    "closure/joined": "a join with the transitive closure of a table of edges",
+    "closure/digraph": "the transitive closure of a table of edges",
+    "closure/acyclic": "the transitive closure of a table of edges that promises to have no cycle",
+    "closure/undirected": "the connected nodes of a table of undirected edges",
+    "closure/joined": "over the transitive closure of a table of edges as a relation",
 }
 
 

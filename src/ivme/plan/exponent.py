@@ -146,10 +146,11 @@ def _shortest(found: MaxMin) -> Exponent:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """O(N^exponent), amortised over a sequence of updates or for each one."""
+    """O(N^exponent), amortised over a sequence of updates or for each one; `logs` is the power of a factor log N."""
 
     exponent: Exponent
     amortised: bool = False
+    logs: int = 0
 
     @property
     def depends_on_epsilon(self) -> bool:
@@ -162,9 +163,16 @@ class Bound:
             bare = str(self.exponent)
             simple = bare.isdigit() or bare == "ε" or bare.startswith(("max", "min"))
             text = f"O(N^{bare})" if simple else f"O(N^({bare}))"
+        if self.logs:
+            factor = "log N" if self.logs == 1 else f"log^{self.logs} N"
+            text = f"O({factor})" if text == "O(1)" else f"{text[:-1]} {factor})"
         return f"{text} amortised" if self.amortised else text
 
 
-def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False) -> Bound:
-    """A bound from a number or an exponent."""
-    return Bound(exponent if isinstance(exponent, Linear | Extremum | MaxMin) else constant(exponent), amortised)
+def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False, logs: int = 0) -> Bound:
+    """A bound from a number or an exponent.
+
+    >>> str(bound(0, amortised=True, logs=2)), str(bound(1, logs=1))
+    ('O(log^2 N) amortised', 'O(N log N)')
+    """
+    return Bound(exponent if isinstance(exponent, Linear | Extremum | MaxMin) else constant(exponent), amortised, logs)

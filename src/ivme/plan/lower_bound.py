@@ -68,7 +68,7 @@ def _pattern(obstacle: Obstacle) -> str:
 
 def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
     """Why no bound is claimed for a query outside CQAP_0; nothing if one is."""
-    if any(atom.closure for atom in query.atoms):
+    if query.has_closures:
         yield "no lower bound is claimed for closures"
         return
     if plain.cqap0 or plain.obstacle is None:

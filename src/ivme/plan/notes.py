@@ -18,29 +18,40 @@ def notes(
     """The notes, in the order of their weight; `plain` is the classification without ordered variables."""
     found = [
         *_optimality(query, classification, choice),
+        *_closures(query),
         *unclaimed(query, plain),
         *_tables(query, choice),
         *_aggregates(query, classification, plain),
         *_semantics(options, choice),
         *(choice.plan.notes if choice.plan is not None else ()),
         *_comparison(query, choice),
-        *_without_effect(choice, options),
+        *_without_effect(query, choice, options),
     ]
     return tuple(dict.fromkeys(found))
 
 
 def _optimality(query: Query, classification: Classification, choice: Choice) -> Iterator[str]:
     if choice.plan is None:
-        yield "a strategy for closures is to come; until then such a view is explained but cannot be maintained"
-    elif classification.cqap0 and choice.plan.update == choice.plan.delay == bound(0):
+        return
+    if classification.cqap0 and choice.plan.update == choice.plan.delay == bound(0):
         yield "O(1) update time and delay are optimal, so that there is no lower bound to state"
     elif choice.plan.update == choice.plan.delay == bound(0) and any(table.static for table in query.tables):
         listed = ", ".join(table.name for table in query.tables if table.static)
         yield f"with {listed} static, hence a constant, the query is in CQAP0: O(1) update time and delay"
-    if choice.plan is not None and choice.plan.program.lazy:
+    if choice.plan.program.lazy:
         yield "nothing but the tables is maintained: the first read after a change builds all views anew"
-    if choice.plan is not None and not any(atom.variables for atom in query.atoms):
+    if not any(atom.variables for atom in query.atoms):
         yield "the query has no variables: its answer is a product of counts"
+
+
+def _closures(query: Query) -> Iterator[str]:
+    for table in query.tables:
+        if table.closure_of is not None:
+            yield (
+                f"{table.name} is kept by strategy `closure`, apart from this view, and its changes reach the view in "
+                "the same batch. N counts its pairs, and the update bound is for each pair that comes or goes: one "
+                "edge may change many"
+            )
 
 
 def _tables(query: Query, choice: Choice) -> Iterator[str]:
@@ -83,8 +94,10 @@ def _comparison(query: Query, choice: Choice) -> Iterator[str]:
         yield f"other strategies were not compared: the query has {len(query.atoms)} atoms"
 
 
-def _without_effect(choice: Choice, options: Options) -> Iterator[str]:
-    """Options for heavy and light parts, where the plan has none."""
+def _without_effect(query: Query, choice: Choice, options: Options) -> Iterator[str]:
+    """Options for heavy and light parts, where the plan has none, and for closures, where there are none."""
+    if options.graph != Options().graph and not query.has_closures:
+        yield f"graph={options.graph!r} has no effect: the view has no closure"
     if choice.plan is not None and choice.plan.program.partitions:
         return
     asked = [

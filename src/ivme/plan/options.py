@@ -17,6 +17,7 @@ CHOICES = {
     "semantics": ("bag", "set", "ring"),
     "space": ("linear", "source"),
     "rebalance": ("amortised", "deamortised"),
+    "graph": ("digraph", "acyclic", "undirected"),
 }
 """The options that name one of a few values; the first is the default."""
 
@@ -33,6 +34,7 @@ class Options:
     space: str = "linear"
     rebalance: str = "amortised"
     workload: Workload | None = None
+    graph: str = "digraph"
 
     @property
     def epsilon_value(self) -> Fraction | None:

@@ -90,7 +90,9 @@ STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
 def plan_with(strategy: str, query: Query, options: Options | None = None) -> Plan:
     """The plan of a strategy by its name; PlanError if the strategy has none for the query."""
     if strategy not in STRATEGIES:
-        raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+        if strategy == "closure":
+            raise PlanError("strategy 'closure' is for views that are a closure and nothing else; let ivme choose")
+        raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}, closure")
     if any(atom.closure for atom in query.atoms):
         raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
     return STRATEGIES[strategy](query, Options() if options is None else options)

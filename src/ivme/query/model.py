@@ -57,11 +57,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosureOf:
+    """That a relation is the transitive closure of the edges in two columns of another; `graph` is their kind."""
+
+    relation: str
+    columns: tuple[str, str]
+    graph: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What is known about a table: its columns, what it promises, and statistics.
 
     `inferred` marks a table that nobody declared: its columns are those that the query mentions.
     `rows` and `distinct` (distinct values by column) are statistics; they only break ties between plans.
+    `closure_of` says of a closure, seen as a relation, what it is the closure of.
     """
 
     name: str
@@ -72,6 +82,7 @@ class Table:
     rows: int | None = None
     distinct: tuple[tuple[str, int], ...] = ()
     inferred: bool = False
+    closure_of: ClosureOf | None = None
 
     def __post_init__(self) -> None:
         names = [column.name.lower() for column in self.columns]
@@ -269,6 +280,11 @@ class Query:
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The distinct aggregates of the head, in order."""
         return tuple(dict.fromkeys(c.source for c in self.head if isinstance(c.source, Aggregate)))
+
+    @property
+    def has_closures(self) -> bool:
+        """Whether it reads the transitive closure of a relation."""
+        return any(a.closure for a in self.atoms) or any(t.closure_of is not None for t in self.tables)
 
     @property
     def has_self_joins(self) -> bool:

@@ -75,18 +75,21 @@ def test_the_hardest_of_several_ordered_variables_decides_the_class() -> None:
     assert ivme.explain("Q(A, MAX(A), MIN(C) | .) = R(A, B), S(A, B, C)").query_class == "CQAP1"
 
 
-@pytest.mark.parametrize(
-    ("text", "query_class"),
-    [("Q(X, Y) = closure(edge)", "closure"), ("Q(X, Z) = closure(edge)(X, Y), R(Y, Z)", "closure/joined")],
-)
-def test_a_closure_is_explained_without_a_plan(text: str, query_class: str) -> None:
-    found = ivme.explain(text)
-    assert (query_class, None, None) == (found.query_class, found.strategy, found.program)
-    assert (found.update, found.static_width, found.admits) == (None, None, None)
-    assert any("cannot be maintained" in note for note in found.notes)
+@pytest.mark.parametrize("graph", ["digraph", "acyclic", "undirected"])
+def test_a_closure_is_explained_without_a_program(graph: str) -> None:
+    found = ivme.explain("Q(X, Y) = closure(edge)", graph=graph)
+    assert (f"closure/{graph}", "closure", None) == (found.query_class, found.strategy, found.program)
+    assert (None, None, None) == (found.lower_bound, found.static_width, found.admits)
     json.dumps(found.to_dict())
     with pytest.raises(ivme.IvmeError, match="nothing to draw"):
         found.svg()
+
+
+def test_a_closure_that_is_joined_is_a_relation_of_its_own() -> None:
+    found = ivme.explain("Q(X, Z) = closure(edge)(X, Y), R(Y, Z)")
+    assert ("closure/joined", "view-tree") == (found.query_class, found.strategy)
+    assert any("closure(edge) is kept by strategy `closure`" in note for note in found.notes)
+    assert (None, None) == (found.lower_bound, found.admits)
 
 
 def _leaves(value: Any) -> list[Any]:

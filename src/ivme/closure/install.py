@@ -1,0 +1,50 @@
+"""Installs closures in a runtime: as views of their own, and as relations that other views read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivme.closure.engine import native_engine, pure_engine
+from ivme.closure.group import ClosureGroup
+from ivme.compile import compile_plan
+from ivme.engine.backend import NativeBackend
+from ivme.engine.runtime import Runtime
+from ivme.engine.typed import TypedQuery, typed
+from ivme.engine.view_state import ViewState
+from ivme.plan.explain import Explanation
+from ivme.query.closures import closure_query
+from ivme.query.model import Query, Table
+
+
+def add_closure(runtime: Runtime, ready: TypedQuery, explanation: Explanation, table: Table, graph: str) -> ViewState:
+    """A view that is a closure and nothing else, filled from its edges."""
+    edges = runtime.relation(ready.query.atoms[0].relation)
+    engine_of = native_engine if isinstance(runtime.backend, NativeBackend) else pure_engine
+    group = ClosureGroup(ready, edges, graph, engine_of, runtime.backend, runtime.domains)
+    return runtime.add_maintained(ready, explanation, table, group, edges.name)
+
+
+def add_closures(runtime: Runtime, query: Query) -> list[str]:
+    """The closures that a query reads as relations, those that are not there yet; their names."""
+    added: list[str] = []
+    try:
+        for table in query.tables:
+            if table.closure_of is None or table.name in runtime.views:
+                continue
+            edges = runtime.relation(table.closure_of.relation)
+            ready = typed(closure_query(table, edges))
+            explanation, _ = compile_plan(ready.query, graph=table.closure_of.graph)
+            add_closure(runtime, ready, explanation, replace(table, closure_of=None), table.closure_of.graph)
+            added.append(table.name)
+    except BaseException:
+        drop_closures(runtime, added)
+        raise
+    return added
+
+
+def drop_closures(runtime: Runtime, names: list[str]) -> None:
+    """Forgets closures that nobody reads any more."""
+    for name in names:
+        read = {relation for state in runtime.views.values() for relation in state.relations}
+        if name in runtime.views and name not in read:
+            runtime.drop_view(name)
