@@ -79,3 +79,7 @@ class VerificationError(IvmeError):
 
 class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
+
+
+class SparkError(IvmeError):
+    """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
