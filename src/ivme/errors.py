@@ -83,3 +83,7 @@ class DataError(IvmeError):
 
 class SparkError(IvmeError):
     """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
+
+
+class PipelineError(IvmeError):
+    """A pipeline file that says what cannot be: the message starts with the file, line and column."""
