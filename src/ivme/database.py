@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ivme.compile import compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
+from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
@@ -147,11 +148,24 @@ class Database:
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 
-    def batch(self) -> Batch:
-        """Several changes, all or nothing: they are made when the `with` block ends without an error."""
+    def batch(self, source: str | None = None, position: int | None = None) -> Batch:
+        """Several changes, all or nothing: they are made when the `with` block ends without an error.
+
+        With a source and a position, the batch also says that the source has been applied up to there, in the same
+        transaction; one at or below the position that the source has reached is refused, so that whoever sends a
+        batch again after a failure changes nothing twice. An empty batch moves the position alone.
+        """
         if self._closed:
             raise PlanError("the database is closed")
-        return Batch(self._runtime)
+        progress = read_progress(source, position)
+        with self._runtime.lock:
+            self._runtime.positions.check(progress)
+        return Batch(self._runtime, progress)
+
+    def position(self, source: str) -> int | None:
+        """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
+        with self._runtime.lock:
+            return self._runtime.positions.of(source)
 
     def close(self) -> None:
         """Ends the database; its rows are gone, and its views answer no more."""

@@ -25,6 +25,7 @@ from ivme.engine.following import (
     update,
 )
 from ivme.engine.installation import Installation
+from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
 from ivme.engine.single_row import Put, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
@@ -34,9 +35,13 @@ from ivme.errors import DataError
 class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
 
-    def transact(self, batch: Mapping[str, Changed]) -> dict[str, RowChange]:
-        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows."""
+    def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> dict[str, RowChange]:
+        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows.
+
+        The progress of the source that it comes from is part of it.
+        """
         with self.lock:
+            self.positions.check(progress)
             self.backend.begin()
             try:
                 changes, updates, touched = self._propagate(batch)
@@ -46,6 +51,7 @@ class Runtime(Installation):
                     ring_view.undo()
                 raise
             self.backend.commit()
+            self.positions.advance(progress)
             for ring_view in self.ring_views.values():
                 ring_view.keep()
             for name, changed in updates.items():
