@@ -15,6 +15,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from ivme.compile import compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
@@ -108,6 +110,15 @@ class Database:
     def tables(self) -> tuple[str, ...]:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.tables)
+
+    def contents(self, name: str) -> tuple[pa.Table, pa.Array]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        if self._closed:
+            raise PlanError("the database is closed")
+        with self._runtime.lock:
+            found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
+            rows, weights = self._runtime.contents(found)
+        return rows, pa.array(weights)
 
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""
