@@ -87,3 +87,11 @@ class SparkError(IvmeError):
 
 class PipelineError(IvmeError):
     """A pipeline file that says what cannot be: the message starts with the file, line and column."""
+
+
+class StorageError(IvmeError):
+    """A directory of a durable database that cannot be opened, read or written; the message names the file."""
+
+
+class DamagedError(StorageError):
+    """A file of a durable database that is not what was written into it. Nothing of it was used."""

@@ -39,6 +39,7 @@ class Batch:
         parts, self._parts, self._over = self._parts, {}, True
         if kind is None:
             self._commit(parts)
+            self._runtime.settle()
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows."""

@@ -19,6 +19,7 @@ from ivme.engine.following import (
 )
 from ivme.engine.group import Group, point_reader
 from ivme.engine.ingest import to_arrow
+from ivme.engine.journal import Journal
 from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import RingView
@@ -43,6 +44,7 @@ class Relations:
         self.views: dict[str, ViewState] = {}
         self.ring_views: dict[str, RingView] = {}
         self.positions = Positions()
+        self.journal: Journal | None = None
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
