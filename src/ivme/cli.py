@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +13,8 @@ from typing import Annotated
 import typer
 
 import ivme
+from ivme.cli_errors import errors_shown
+from ivme.cli_pipeline import add_pipeline_commands, explain_pipeline, is_pipeline
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
@@ -56,7 +57,8 @@ def main(
 @app.command()
 def explain(
     query: Annotated[
-        str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, or - for stdin.")
+        str,
+        typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, a pipeline file, or - for stdin."),
     ],
     tables: Annotated[
         Path | None,
@@ -85,8 +87,13 @@ def explain(
     Compare strategies, or look at the program:
       ivme explain "Q(.) = R(A, B), S(B, C), T(C, A)" --strategy recursive
       ivme explain "Q(A, C) = R(A, B), S(B, C)" --program
+    All views of a pipeline:
+      ivme explain pipeline.yml
     """
-    with _errors():
+    with errors_shown():
+        if is_pipeline(query):
+            explain_pipeline(Path(query), as_json=as_json)
+            return
         found = ivme.explain(
             _text(query),
             None if tables is None else load_tables(tables),
@@ -111,7 +118,7 @@ def demo() -> None:
     summary = Table(title="what the gallery shows", title_justify="left")
     for column in ("view", "class", "update", "delay", "lower bound"):
         summary.add_column(column, no_wrap=column != "view")
-    with _errors():
+    with errors_shown():
         for exhibit in GALLERY:
             found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
             _show(exhibit.title, exhibit.query, found)
@@ -142,16 +149,6 @@ def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_prog
         (as_program, lambda: str(found.program)),
     )
     return next((form() for wanted, form in forms if wanted), str(found))
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Errors that ivme raises on purpose go to stderr, without a traceback."""
-    try:
-        yield
-    except IvmeError as error:
-        print(f"ivme: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
 
 
 def _text(query: str) -> str:
@@ -196,6 +193,9 @@ def _number(text: str) -> Fraction:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         raise PlanError(f"--epsilon takes a number such as 0.5 or 1/3, auto, or R=0.5,S=1; it is {text!r}") from None
+
+
+add_pipeline_commands(app)
 
 
 if __name__ == "__main__":

@@ -142,6 +142,11 @@ class Database:
             rows, weights = self._runtime.contents(found)
         return rows, pa.array(weights)
 
+    def relation(self, name: str) -> Table:
+        """What is declared of a table, or known of a view as if it were one."""
+        found = {table.name.lower(): table for table in self._relations()}
+        return found[self._known(name, (table.name for table in found.values()), "table or view").lower()]
+
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""
         with self._runtime.lock:

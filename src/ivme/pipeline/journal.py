@@ -126,6 +126,11 @@ class Journal:
         statement = "SELECT name FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
         return [str(name) for (name,) in self._connection.execute(statement, (source, up_to))]
 
+    def files_of(self, batch: int) -> list[ChangeFile]:
+        """The files that a batch consists of, in the order of names."""
+        statement = "SELECT name, digest FROM files WHERE batch = ? AND reason IS NULL ORDER BY name"
+        return [ChangeFile(*found) for found in self._connection.execute(statement, (batch,))]
+
     def refused(self) -> list[tuple[str, str, str]]:
         """All refused files: source, name, reason."""
         statement = "SELECT source, name, reason FROM files WHERE reason IS NOT NULL ORDER BY source, name"

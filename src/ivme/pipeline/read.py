@@ -179,8 +179,8 @@ def create_table(database: Database, table: Table) -> None:
 
 def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
     """Tries tables, views and sinks on an empty database in memory: what it refuses points at its line."""
-    views = {name: node for name, node in fields["views"].entries()}
-    tables = {name: node for name, node in fields["tables"].entries()}
+    views = dict(fields["views"].entries())
+    tables = dict(fields["tables"].entries())
     with Database() as database:
         for source in pipeline.tables:
             tables[source.table.name].within(lambda source=source: create_table(database, source.table))  # type: ignore[misc]

@@ -1,16 +1,16 @@
 """A directory of change files: each is applied once, in the order of names, or put into quarantine with the reason.
 
-A file is judged before it is planned by what needs no reading of its rows: its name (one that sorts before what has been
-applied is late), its content (one that has been applied under another name is a duplicate) and its columns. Rows are
-read by Spark, all files of a batch in one job; only if that fails is each file read on its own, to find the ones
-to blame.
+A file is judged before it is planned by what needs no reading of its rows: its name (one that sorts before what has
+been applied is late), its content (one that has been applied under another name is a duplicate) and its columns.
+Rows are read by Spark, all files of a batch in one job; only if that fails is each file read on its own, to find the
+ones to blame.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ Refuse = Callable[[ChangeFile, Path, str], None]
 """Puts a file into quarantine, or raises if the pipeline stops at bad files."""
 
 
-class BadFiles(IvmeError):
+class BadFilesError(IvmeError):
     """Files of a batch that cannot be read, with the reasons."""
 
     def __init__(self, reasons: dict[str, str]) -> None:
@@ -57,7 +57,9 @@ class Directory:
         from pyspark.sql.types import LongType, StringType, StructType
 
         if self._changes.rows.schema is not None:
-            return StructType.fromDDL(self._changes.rows.schema)
+            layout = StructType.fromDDL(self._changes.rows.schema)
+            assert isinstance(layout, StructType)
+            return layout
         extra = [(self._changes.operation, StringType()), (self._changes.weight, LongType())]
         return file_schema(self.table, [(name, kind) for name, kind in extra if name is not None])
 
@@ -83,10 +85,8 @@ class Directory:
     def lag(self) -> int:
         return sum(1 for _ in self._waiting())
 
-    def forget(self, names: Iterable[str]) -> None:
-        """These files wait again."""
-        for name in names:
-            self._seen.pop(name, None)
+    def first(self) -> int:
+        return 0
 
     def _waiting(self) -> list[Path]:
         """Files that have not been looked at as they are now. Hidden ones, and those being written, do not count."""
@@ -128,7 +128,7 @@ class Directory:
     # Its rows
 
     def read(self, plan: Plan) -> Delta:
-        """The changes of the planned files; `BadFiles` names those that cannot be read."""
+        """The changes of the planned files; `BadFilesError` names those that cannot be read."""
         paths = [self.folder / name for name in plan["files"]]
         for path in paths:
             if not path.exists():
@@ -169,9 +169,9 @@ class Directory:
         return [(StructType([fields[name.lower()] for name in header]), group) for header, group in groups.items()]
 
     def _blame(self, paths: list[Path], error: Exception) -> None:
-        """Reads each file on its own; raises `BadFiles` if some of them are to blame."""
+        """Reads each file on its own; raises `BadFilesError` if some of them are to blame."""
         if len(paths) == 1:
-            raise BadFiles({paths[0].name: f"malformed: {reason_of(error)}"}) from error
+            raise BadFilesError({paths[0].name: f"malformed: {reason_of(error)}"}) from error
         reasons = {}
         for path in paths:
             try:
@@ -181,7 +181,7 @@ class Directory:
                     raise
                 reasons[path.name] = f"malformed: {reason_of(found)}"
         if reasons:
-            raise BadFiles(reasons) from error
+            raise BadFilesError(reasons) from error
 
 
 def _digest(path: Path) -> str:

@@ -50,6 +50,9 @@ def reason_of(error: BaseException) -> str:
     if raised:
         return raised.group(1)[:_LONGEST]
     told = causes[-1] if causes else first.group(0) if first else text.split("\n")[0]
+    record = re.search(r"Malformed records are detected in record parsing: (.+?)\.\n", text)
+    if record:
+        told = f"the record {record.group(1)} does not fit: {told}"
     return re.sub(r"\s+", " ", told)[:_LONGEST]
 
 

@@ -17,18 +17,18 @@ from ivme.query.model import Table
 from ivme.spark.schema import check_columns, column_type, file_schema, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
 SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
 """Formats that know their own columns; others are read by the layout that the pipeline states."""
 
 
-def load_frame(spark: SparkSession, rows: Rows, table: Table) -> DataFrame:
+def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
     """The rows that a table is loaded with; the source may have further columns, which nobody reads."""
     what = f"the source of table {table.name}"
     if rows.format == "delta" and not has_delta(spark):
-        frame = delta_frame(spark, rows.path or "")
+        frame = delta_frame(spark, rows.path or "", version)
     else:
         frame = _reader(spark, rows, file_schema(table)).load(*([rows.path] if rows.path else []))
     if not rows.select:
@@ -41,13 +41,13 @@ def has_delta(spark: SparkSession) -> bool:
     return "delta" in (spark.conf.get("spark.sql.extensions", "") or "").lower()
 
 
-def delta_frame(spark: SparkSession, path: str) -> DataFrame:
+def delta_frame(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
     """The rows of a Delta table, read by Spark from the files that deltalake names where that is exact."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        table = DeltaTable(path)
+        table = DeltaTable(path, version=version)
         return spark.createDataFrame(plain_arrow(table.to_pyarrow_table()))
     except DeltaError as error:
         raise SparkError(f"the Delta table {path} cannot be read: {error}") from error
@@ -60,7 +60,7 @@ def plain_arrow(table: pa.Table) -> pa.Table:
     return table.cast(schema)
 
 
-def _reader(spark: SparkSession, rows: Rows, layout: StructType) -> object:
+def _reader(spark: SparkSession, rows: Rows, layout: StructType) -> DataFrameReader:
     from pyspark.sql.types import StructType as Struct
 
     reader = spark.read.format(rows.format)

@@ -37,6 +37,8 @@ ON_ONE_MACHINE: Mapping[str, str] = {
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For sessions that live for minutes: code is compiled once and quickly. Long runs are better without."""
 
+ARCHIVES = "IVME_SPARK_ARCHIVES"
+
 
 def open_session(
     name: str = "ivme",
@@ -50,9 +52,11 @@ def open_session(
     """The session of this process, or a new one: local unless `master` or `remote` (Spark Connect) says otherwise.
 
     `conf` comes last and overrides. With `log`, what a new JVM writes to its standard error goes to that file.
-    `archives` is a folder where an archive of classes may be (`ivme.spark.java`); a session that uses one is taken
-    to be short-lived.
+    `archives`, or the environment's IVME_SPARK_ARCHIVES, is a folder where an archive of classes may be
+    (`ivme.spark.java`); a session that uses one is taken to be short-lived.
     """
+    if archives is None and ARCHIVES in os.environ:
+        archives = Path(os.environ[ARCHIVES])
     sessions = _sessions()
     if remote is not None:
         if master is not None:

@@ -57,6 +57,9 @@ class Source(Protocol):
     def lag(self) -> int:
         """How much is waiting: files, versions or batches."""
 
+    def first(self) -> int:
+        """The first version or batch that was ever applied, where they have numbers."""
+
 
 class DeltaFeed:
     """The change feed of a Delta table, read by deltalake: a batch is a range of versions."""
@@ -80,8 +83,8 @@ class DeltaFeed:
             found = plain_arrow(pa.table(feed.read_all()))
         except (DeltaError, OSError) as error:
             raise SparkError(
-                f"the change feed of {self._path} cannot be read from version {plan['first']} on: {error}; it needs the "
-                "table property delta.enableChangeDataFeed = true from there on"
+                f"the change feed of {self._path} cannot be read from version {plan['first']} on: {error}; it needs "
+                "the table property delta.enableChangeDataFeed = true from there on"
             ) from error
         types = found.column("_change_type").to_pylist()
         weights = np.array([-1 if kind in DELETES else 1 for kind in types], dtype=np.int64)
@@ -96,12 +99,11 @@ class DeltaFeed:
     def _reached(self) -> int:
         """The last version that a batch took; before the first one, that of the load."""
         last = self._journal.last_of(self.table.name)
-        if last is not None:
-            return int(last.plan["last"])
+        return self.first() - 1 if last is None else int(last.plan["last"])
+
+    def first(self) -> int:
         loaded = self._journal.fact(f"version of {self.table.name}")
-        if loaded is not None:
-            return int(loaded)
-        return -1 if self._start is None else self._start - 1
+        return int(loaded) + 1 if loaded is not None else self._start or 0
 
     def _latest(self) -> int:
         return delta_version(self._path)
@@ -139,6 +141,9 @@ class ViewChanges:
 
     def lag(self) -> int:
         return len(self._waiting())
+
+    def first(self) -> int:
+        return 0
 
     def _waiting(self) -> list[int]:
         last = self._journal.last_of(self.table.name)
