@@ -81,7 +81,7 @@ def verify(
 def told(compared: Compared) -> str:
     """The outcome for one view, and the rows that only one side has."""
     verdict = "DIFFERS" if compared.differences else "equal"
-    first = f"{compared.view}: {verdict}, {compared.rows:,} rows, computed by Spark in {compared.seconds:.1f} s"
+    first = f"{compared.name}: {verdict}, {compared.rows:,} rows, computed by Spark in {compared.seconds:.1f} s"
     return "\n".join([first, *(f"  {difference}" for difference in compared.differences)])
 
 

@@ -1,9 +1,9 @@
 """What a pipeline has planned, and what became of it: the side of exactly-once that is not in the database.
 
 A batch is planned here, under its number, before it is read; the database then takes its changes and its number in one
-transaction. So the last planned batch either has been applied, if the database has its number, or is read again,
-from the same plan. Sinks note the last batch that they wrote. A file of changes has one line, under its name, with
-the digest of its content: it is applied once, and what was refused says why.
+transaction. So the last planned batch has been applied if the database has its number, and otherwise not at all; if a
+sink lacks it, it can be read again. Sinks note the last batch that they wrote. A file of changes has one line, under
+its name, with the digest of its content: it is applied once, and what was refused says why.
 
 The journal is SQLite, whose transactions survive crashes; it holds names and numbers, never rows.
 """
@@ -121,15 +121,10 @@ class Journal:
         found = self._connection.execute(statement, (source,)).fetchone()[0]
         return None if found is None else str(found)
 
-    def applied(self, source: str, up_to: int) -> list[str]:
+    def applied(self, source: str, up_to: int) -> list[ChangeFile]:
         """The files whose batches are not above a number, in the order of names."""
-        statement = "SELECT name FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
-        return [str(name) for (name,) in self._connection.execute(statement, (source, up_to))]
-
-    def files_of(self, batch: int) -> list[ChangeFile]:
-        """The files that a batch consists of, in the order of names."""
-        statement = "SELECT name, digest FROM files WHERE batch = ? AND reason IS NULL ORDER BY name"
-        return [ChangeFile(*found) for found in self._connection.execute(statement, (batch,))]
+        statement = "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
+        return [ChangeFile(*found) for found in self._connection.execute(statement, (source, up_to))]
 
     def refused(self) -> list[tuple[str, str, str]]:
         """All refused files: source, name, reason."""

@@ -11,10 +11,10 @@ from ivme.query.model import Table
 Settings = tuple[tuple[str, str], ...]
 """Options of a Spark format, or of a session: names and values."""
 
-WEIGHT = "_weight"
+WEIGHT = "ivme_weight"
 """The column of changes that says how often a row came (positive) or went (negative)."""
 
-BATCH = "_batch"
+BATCH = "ivme_batch"
 """The column, or the partition, of a sink of changes that says in which batch of the pipeline they were made."""
 
 INSERTS = ("insert", "i", "c", "r", "+", "update_postimage")

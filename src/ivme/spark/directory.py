@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ class Directory:
                 chosen.append(file)
             else:
                 self._refuse(file, path, reason)
-        return ({"files": [file.name for file in chosen]}, chosen) if chosen else None
+        return (files_plan(chosen), chosen) if chosen else None
 
     def lag(self) -> int:
         return sum(1 for _ in self._waiting())
@@ -129,10 +129,7 @@ class Directory:
 
     def read(self, plan: Plan) -> Delta:
         """The changes of the planned files; `BadFilesError` names those that cannot be read."""
-        paths = [self.folder / name for name in plan["files"]]
-        for path in paths:
-            if not path.exists():
-                raise SparkError(f"{path} was planned, and is gone; put it back so that the batch can be read again")
+        paths = self.unchanged(ChangeFile(*file) for file in plan["files"])
         try:
             return delta_of(*to_rows(self.frame(paths), self.table))
         except Exception as error:
@@ -140,6 +137,17 @@ class Directory:
                 raise
             self._blame(paths, error)
             raise
+
+    def unchanged(self, files: Iterable[ChangeFile]) -> list[Path]:
+        """The paths of files, which must be as they were when they were planned."""
+        paths = []
+        for file in files:
+            path = self.folder / file.name
+            if not path.exists() or _digest(path) != file.digest:
+                what = "was changed" if path.exists() else "is gone"
+                raise SparkError(f"{path} {what} after it was applied, or while it was; bring it back as it was")
+            paths.append(path)
+        return paths
 
     def frame(self, paths: list[Path]) -> DataFrame:
         """The changes of files as a frame with weights."""
@@ -182,6 +190,11 @@ class Directory:
                 reasons[path.name] = f"malformed: {reason_of(found)}"
         if reasons:
             raise BadFilesError(reasons) from error
+
+
+def files_plan(files: Iterable[ChangeFile]) -> Plan:
+    """The plan of a batch that consists of files."""
+    return {"files": [[file.name, file.digest] for file in files]}
 
 
 def _digest(path: Path) -> str:

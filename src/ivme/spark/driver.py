@@ -8,8 +8,8 @@ The life of a batch:
 4. The sinks write what changed in the views, each idempotent by the number.
 5. The journal notes that the sinks have it.
 
-After a crash before 3, the batch is read again from its plan. After a crash between 3 and 5, the changes that a sink
-lacks are made again by `replay`.
+After a crash before 3 nothing of the batch is there, and it is planned anew. After a crash between 3 and 5 the batch is
+read again from its plan, and `replay` makes the changes that a sink lacks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ivme.pipeline.model import Pipeline
 from ivme.pipeline.quarantine import Quarantine
 from ivme.pipeline.read import create_table
 from ivme.query.model import Table
-from ivme.spark.directory import BadFilesError, Directory
+from ivme.spark.directory import BadFilesError, Directory, files_plan
 from ivme.spark.load import conformed, load_frame
 from ivme.spark.outlets import Outlets
 from ivme.spark.source import Delta, DeltaFeed, Source, ViewChanges, delta_version
@@ -228,6 +228,8 @@ class Driver:
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]
         assert isinstance(source, Directory)
+        if self.pipeline.stop_at_bad:
+            self.journal.drop(planned)
         for file in files:
             if file.name in reasons:
                 self._refuse(planned.source, file, source.folder / file.name, reasons[file.name])
@@ -235,7 +237,7 @@ class Driver:
         if not rest:
             self.journal.drop(planned)
             return
-        self._take(Planned(planned.number, planned.source, {"files": [file.name for file in rest]}), rest)
+        self._take(Planned(planned.number, planned.source, files_plan(rest)), rest)
 
     def _separate(self, planned: Planned, files: list[ChangeFile], error: DataError) -> None:
         """The database refused a batch: of several files each gets a batch of its own, and a single one is refused."""
@@ -246,7 +248,7 @@ class Driver:
             return
         for file in files:
             number = planned.number if file is files[0] else self._next_number()
-            self._take(Planned(number, planned.source, {"files": [file.name]}), [file])
+            self._take(Planned(number, planned.source, files_plan([file])), [file])
 
     def _refuse(self, table: str, file: ChangeFile, path: Path, reason: str) -> None:
         if self.pipeline.stop_at_bad:
@@ -258,12 +260,13 @@ class Driver:
     # After a crash
 
     def _recover(self) -> None:
-        """Finishes what the last run began: a batch that was planned, and sinks that lack the last one."""
+        """Takes up what the last run left: a batch of which nothing was applied is planned anew, and sinks that lack
+        the last one get it."""
         last = self.journal.last()
         if last is not None and last.source not in self.sources:
             self._recover_stream(last)
         elif last is not None and last.number > self.reached:
-            self._take(last, self.journal.files_of(last.number))
+            self.journal.drop(last)
         elif last is not None and last.number == self.reached:
             self.outlets.write_missing(last.number, last.source, lambda: self.sources[last.source].read(last.plan))
         self.outlets.write_first(self.reached)

@@ -1,6 +1,6 @@
 """Bulk rows from anything that Spark reads: cleaning, casting, pruning and predicates happen there (SPARK.md, 1).
 
-A frame that leaves this module has exactly a table's columns, in their types, and for changes the column `_weight`.
+A frame that leaves this module has exactly a table's columns, in their types, and for changes the column `ivme_weight`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str)
 
 
 class ParquetChanges:
-    """A folder for each batch, which readers see as the partition column `_batch`."""
+    """A folder for each batch, which readers see as the partition column `ivme_batch`."""
 
     def __init__(self, path: Path, owner: str) -> None:
         self._path, self._owner = path, owner
@@ -98,7 +98,7 @@ class ParquetRows:
 
 
 class DeltaWriter:
-    """A Delta table through deltalake: changes are appended with their `_batch`, rows replace those that were there."""
+    """A Delta table through deltalake: changes are appended with their `ivme_batch`, rows replace all others."""
 
     def __init__(self, path: str, application: str, options: dict[str, str], what: str) -> None:
         self._path, self._application, self._options, self._what = path, application, options, what

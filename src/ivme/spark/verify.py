@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.compile import parse
-from ivme.pipeline.model import TableSource
+from ivme.pipeline.model import WEIGHT, TableSource
 from ivme.query.model import Query, Table
 from ivme.spark.directory import Directory
 from ivme.spark.driver import Driver
@@ -24,24 +27,28 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SHOWN = 5
+_GUESSES = 10_000
 _COUNT = "ivme count"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A view and what Spark says: how many rows both have, and those that only one of them has."""
+    """A table or view and what Spark says: how many rows both have, and those that only one of them has."""
 
-    view: str
+    name: str
     rows: int
     seconds: float
     differences: tuple[str, ...] = ()
 
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:
-    """Compares the views one after the other."""
+    """Compares the tables, then the views, one after the other."""
     frames = {source.table.name: table_frame(driver, source).cache() for source in driver.pipeline.tables}
     known: list[Table] = [source.table for source in driver.pipeline.tables]
     try:
+        for source in driver.pipeline.tables:
+            if source.changes is None or source.changes.kind != "stream":
+                yield _compare_table(driver, source.table, frames[source.table.name])
         for text in driver.pipeline.views:
             start = time.perf_counter()
             query = replace(parse(text.query, tuple(known)), name=text.name)
@@ -87,9 +94,8 @@ def _changes(driver: Driver, table: Table) -> list[DataFrame]:
     if source is None:
         return []
     if isinstance(source, Directory):
-        names = driver.journal.applied(table.name, driver.reached)
-        paths = [source.folder / name for name in names]
-        return [source.frame(paths).withColumnRenamed("_weight", _COUNT)] if paths else []
+        paths = source.unchanged(driver.journal.applied(table.name, driver.reached))
+        return [source.frame(paths).withColumnRenamed(WEIGHT, _COUNT)] if paths else []
     last = driver.journal.last_of(table.name)
     if last is None:
         return []
@@ -105,22 +111,46 @@ def _expanded(counted: DataFrame) -> DataFrame:
     return counted.where(sf.col(f"`{_COUNT}`") > 0).select("*", times.alias("ivme copy")).drop(_COUNT, "ivme copy")
 
 
+def _compare_table(driver: Driver, table: Table, frame: DataFrame) -> Compared:
+    start = time.perf_counter()
+    rows, counts = driver.database.contents(table.name)
+    expected = frame.toArrow().cast(rows.schema)
+    whole = rows.take(pa.array(np.repeat(np.arange(rows.num_rows), counts.to_numpy())))
+    return Compared(table.name, whole.num_rows, time.perf_counter() - start, differences(expected, whole))
+
+
 def _compare(view: View, query: Query, frame: DataFrame, start: float) -> Compared:
     schema = view.change_schema
-    expected = frame.toDF(*_numbered(schema)).toArrow()
+    names = _numbered(schema)
+    types = pa.schema(zip(names, schema.types, strict=True))
+    expected = frame.toDF(*names).toArrow().cast(types)
     seconds = time.perf_counter() - start
     if query.input:
-        requests = expected.select(_numbered(schema)[: len(query.input)])
-        requests = requests.group_by(requests.column_names).aggregate([])
-        columns = {name: requests.column(i).combine_chunks() for i, name in enumerate(query.parameters)}
-        columns = {name: c.cast(schema.field(i).type) for i, (name, c) in enumerate(columns.items())}
-        actual = view.request_many(**columns)
+        requests = _requests(expected.select(names[: len(query.input)]), query)
+        columns = (requests.column(i).combine_chunks() for i in range(len(query.input)))
+        actual = view.request_many(**dict(zip(query.parameters, columns, strict=True)))
     else:
         actual = view.to_arrow()
-    actual = actual.rename_columns(_numbered(schema))
-    types = pa.schema(zip(_numbered(schema), schema.types, strict=True))
-    found = differences(expected.cast(types), actual.cast(types))
+    found = differences(expected, actual.rename_columns(names).cast(types))
     return Compared(view.name, actual.num_rows, seconds, found)
+
+
+def _requests(inputs: pa.Table, query: Query) -> pa.Table:
+    """Every access request that has an answer, and many that have none: other combinations of the same values.
+
+    Requests of an aggregate over everything have an answer even where there are no rows, so that they are left out.
+    """
+    answered = inputs.group_by(inputs.column_names).aggregate([])
+    if query.aggregates and not query.output:
+        return answered
+    values = [pc.unique(column).to_pylist() for column in inputs.columns]
+    chosen = random.Random(answered.num_rows)
+    others = (tuple(chosen.choice(column) for column in values) for _ in range(_GUESSES) if all(values))
+    if 0 < math.prod(map(len, values)) <= _GUESSES:
+        others = itertools.product(*values)
+    known = set(zip(*(column.to_pylist() for column in answered.columns), strict=True))
+    new = [dict(zip(inputs.column_names, other, strict=True)) for other in {*others} - known]
+    return pa.concat_tables([answered, pa.Table.from_pylist(new, schema=answered.schema)])
 
 
 def _numbered(schema: pa.Schema) -> list[str]:
