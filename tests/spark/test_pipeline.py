@@ -79,15 +79,15 @@ def test_verify_sees_a_view_that_is_wrong(spark: SparkSession, tmp_path: Path) -
     Ran(spark, flights.file)
     driver = Driver(spark, read_pipeline(flights.file))
     try:
-        driver.database.insert("routes", [("X", 1, 1)])
+        driver.database.insert("routes", [("X", 2, 2)])
         found = {compared.name: compared.differences for compared in verify_pipeline(driver)}
     finally:
         driver.close()
     assert ["airports"] == [name for name, differences in found.items() if not differences]
-    assert "('London', 3, 'A') is there 1 times too often" in found["per_city"]
-    assert "('London', 'London') is there 1 times too often" in found["pairs"]
-    assert "('London', 'London', 'X') is there 1 times too often" in found["search"]
-    assert "('X', 1, 1) is there 1 times too often" in found["routes"]
+    assert "('Zurich', 3, 'C') is there 1 times too often" in found["per_city"]
+    assert "('Zurich', 'Zurich') is there 1 times too often" in found["pairs"]
+    assert "('Zurich', 'Zurich', 'X') is there 1 times too often" in found["search"]
+    assert "('X', 2, 2) is there 1 times too often" in found["routes"]
 
 
 BAD: dict[str, tuple[Callable[[Flights], Any], str]] = {

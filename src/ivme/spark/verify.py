@@ -145,11 +145,12 @@ def _requests(inputs: pa.Table, query: Query) -> pa.Table:
         return answered
     values = [pc.unique(column).to_pylist() for column in inputs.columns]
     chosen = random.Random(answered.num_rows)
-    others = (tuple(chosen.choice(column) for column in values) for _ in range(_GUESSES) if all(values))
-    if 0 < math.prod(map(len, values)) <= _GUESSES:
-        others = itertools.product(*values)
+    if math.prod(map(len, values)) <= _GUESSES:
+        others = set(itertools.product(*values))
+    else:
+        others = {tuple(chosen.choice(column) for column in values) for _ in range(_GUESSES)}
     known = set(zip(*(column.to_pylist() for column in answered.columns), strict=True))
-    new = [dict(zip(inputs.column_names, other, strict=True)) for other in {*others} - known]
+    new = [dict(zip(inputs.column_names, other, strict=True)) for other in others - known]
     return pa.concat_tables([answered, pa.Table.from_pylist(new, schema=answered.schema)])
 
 
