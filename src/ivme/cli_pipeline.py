@@ -50,7 +50,7 @@ def run(
 
         console = Console()
         progress = Progress(console)
-        with stopped_by_signals() as stop, _opened(found, master, remote, progress) as driver:
+        with _opened(found, master, remote, progress) as driver, stopped_by_signals() as stop:
             console.print(f"{found.name} is at batch {driver.reached}; its state is in {found.state}", markup=False)
             with progress.shown():
                 run_driver(driver, once=once, stop=stop)

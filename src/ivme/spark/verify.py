@@ -86,7 +86,8 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     for part in parts[1:]:
         together = together.unionByName(part)
     counted = together.groupBy(*(f"`{name}`" for name in table.column_names)).agg(sf.sum(f"`{_COUNT}`").alias(_COUNT))
-    return _expanded(counted) if len(parts) > 1 else together.drop(_COUNT)
+    only_loaded = len(parts) == 1 and source.load is not None
+    return together.drop(_COUNT) if only_loaded else _expanded(counted)
 
 
 def _changes(driver: Driver, table: Table) -> list[DataFrame]:
