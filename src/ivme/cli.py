@@ -18,6 +18,7 @@ from ivme.cli_pipeline import add_pipeline_commands, explain_pipeline, is_pipeli
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.store.commands import explain_directory, is_directory, show_directory
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -58,7 +59,10 @@ def main(
 def explain(
     query: Annotated[
         str,
-        typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, a pipeline file, or - for stdin."),
+        typer.Argument(
+            metavar="QUERY|FILE|DIR",
+            help="SQL, a rule, a file with either, - for stdin, a pipeline file, or the directory of a database.",
+        ),
     ],
     tables: Annotated[
         Path | None,
@@ -94,6 +98,9 @@ def explain(
         if is_pipeline(query):
             explain_pipeline(Path(query), as_json=as_json)
             return
+        if is_directory(query):
+            print(explain_directory(Path(query), as_json=as_json))
+            return
         found = ivme.explain(
             _text(query),
             None if tables is None else load_tables(tables),
@@ -105,6 +112,16 @@ def explain(
         if svg is not None:
             _write(svg, found.svg())
         print(_chosen(found, as_json=as_json, as_mermaid=as_mermaid, as_program=as_program))
+
+
+@app.command()
+def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
+    """Show what a database holds: its tables, views, and how far its sources have been applied."""
+    from rich.console import Console
+
+    with errors_shown():
+        for part in show_directory(directory):
+            Console().print(part)
 
 
 @app.command()

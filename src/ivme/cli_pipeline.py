@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ivme.cli_errors import errors_shown
+from ivme.store.commands import is_directory, verify_directory
 
 if TYPE_CHECKING:
     from ivme.pipeline import Pipeline
@@ -58,15 +59,23 @@ def run(
 
 
 def verify(
-    pipeline: Annotated[Path, _FILE],
+    target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
     master: Annotated[str | None, _MASTER] = None,
     remote: Annotated[str | None, _REMOTE] = None,
 ) -> None:
-    """Compute every view anew with plain Spark SQL from the sources, and compare with what is kept."""
+    """Compute every view anew, and compare with what is kept.
+
+    For a pipeline plain Spark SQL does it, from the sources. For the directory of a database every checksum is tested,
+    and another engine of ivme's own computes the views from the tables.
+    """
     with errors_shown():
+        if is_directory(str(target)):
+            for line in verify_directory(target):
+                print(line)
+            return
         from ivme.pipeline import read_pipeline
 
-        found = read_pipeline(pipeline)
+        found = read_pipeline(target)
         from ivme.spark.verify import verify_pipeline
 
         wrong = False

@@ -43,13 +43,15 @@ SOURCE = "pipeline"
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of a batch. `lag` is what waits at its source."""
+    """What became of a batch. `seconds` is all of it, `engine_seconds` the database's durable commit within; `lag` is
+    what waits at its source."""
 
     number: int
     source: str
     rows_in: int
     changes_out: int
     seconds: float
+    engine_seconds: float
     lag: int
 
 
@@ -217,13 +219,15 @@ class Driver:
             self._separate(planned, files, error)
 
     def _apply(self, planned: Planned, delta: Delta, start: float) -> None:
+        applying = time.perf_counter()
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             if delta.size:
                 batch.apply(planned.source, delta.rows, delta.weights)
+        engine = time.perf_counter() - applying
         changes_out = self.outlets.write(planned.number)
         waiting = self.sources[planned.source].lag() if planned.source in self.sources else 0
         seconds = time.perf_counter() - start
-        self.report(Applied(planned.number, planned.source, delta.size, changes_out, seconds, waiting))
+        self.report(Applied(planned.number, planned.source, delta.size, changes_out, seconds, engine, waiting))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]

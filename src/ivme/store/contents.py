@@ -27,6 +27,8 @@ from ivme.store.record import Record
 _FEW = 16
 """Up to this many rows of a table stand in the text of a record."""
 
+_MANY = 65_536
+
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -100,15 +102,26 @@ class StoredTable:
     rows: list[list[Any]] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
 
+    def add(self, rows: list[list[Any]], weights: list[int]) -> None:
+        """Takes a few rows in; now and then they become a piece, which takes less memory."""
+        self.rows += rows
+        self.weights += weights
+        if len(self.rows) >= _MANY:
+            self._gather()
+
     def changes(self) -> tuple[pa.Table, Codes]:
         """All changes in one."""
+        self._gather()
+        pieces, self.pieces = self.pieces, []
+        return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
+
+    def _gather(self) -> None:
         columns = list(zip(*convert(self.rows, readers(self.table)), strict=True)) or [()] * len(self.table.columns)
         types = [arrow_type(declared_type(self.table, column)) for column in self.table.columns]
         arrays = [pa.array(values, type=type_) for values, type_ in zip(columns, types, strict=True)]
         few = pa.Table.from_arrays(arrays, schema=arrow_schema(self.table))
-        pieces = [*self.pieces, (few, np.array(self.weights, dtype=np.int64))]
-        self.pieces, self.rows, self.weights = [], [], []
-        return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
+        self.pieces.append((few, np.array(self.weights, dtype=np.int64)))
+        self.rows, self.weights = [], []
 
 
 @dataclass(slots=True)
@@ -137,8 +150,7 @@ class Contents:
             stored = self.tables[part["table"]]
             self.changed.add(part["table"])
             if "rows" in part:
-                stored.rows += part["rows"]
-                stored.weights += part["weights"]
+                stored.add(part["rows"], part["weights"])
             else:
                 stored.pieces.append(read_arrow(body[place : place + part["bytes"]], stored.table, path))
                 place += part["bytes"]

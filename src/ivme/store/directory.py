@@ -8,7 +8,6 @@ log-F.ivme              the records from F on
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import uuid
@@ -43,8 +42,12 @@ class DirectoryLock:
             raise StorageError(
                 f"{directory} is open in another place (process {owner or 'unknown'}); one at a time may have it open"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            self.release()
+            raise StorageError(f"{path} cannot be written: {error}") from error
 
 
 def make_directory(directory: Path) -> None:
@@ -119,5 +122,7 @@ def remove_unneeded(directory: Path, manifest: Manifest) -> None:
     for path in directory.iterdir():
         unfinished = path.name.endswith(UNFINISHED)
         if unfinished or (TABLE_FILE.fullmatch(path.name) and path.name not in needed) or path in old:
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StorageError(f"{path} is not needed any more and cannot be removed: {error}") from error

@@ -28,7 +28,7 @@ from ivme.store.log import Log
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
 from ivme.store.snapshot import Manifest, TableFile, write_manifest, write_table
 
-LEAST_LOG = 64 * 2**20
+LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
 
 _logger = logging.getLogger("ivme.store")
@@ -129,10 +129,10 @@ class Store:
                 remove_unneeded(self.path, self._manifest)
                 raise
             self._manifest = manifest
-            remove_unneeded(self.path, manifest)
             with self._runtime.lock:
                 self.log.forget_older()
                 self._limit = max(LEAST_LOG, manifest.size)
+            remove_unneeded(self.path, manifest)
 
     def _write_tables(
         self, last: int, tables: Mapping[str, Table], rows: Mapping[str, Changed]
@@ -145,9 +145,10 @@ class Store:
 
     def close(self) -> None:
         """Ends the log and lets go of the directory."""
+        with self._one_at_a_time, self._runtime.lock:
+            try:
+                self.log.close()
+            finally:
+                self._lock.release()
         if self._snapshot is not None:
             self._snapshot.join()
-        try:
-            self.log.close()
-        finally:
-            self._lock.release()
