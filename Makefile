@@ -28,8 +28,9 @@ test-long: $(STAMP) ## run the long tests
 sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
 	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
 
-demo: $(STAMP) ## explain a gallery of views
-	$(BIN)/ivme demo
+demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark recomputing it; leaves its files in demo/
+	@bash scripts/find-java --needed
+	$(BIN)/ivme demo flights --folder demo
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check

@@ -125,8 +125,25 @@ def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The dire
 
 
 @app.command()
-def demo() -> None:
-    """Explain a gallery of views, in short."""
+def demo(
+    what: Annotated[str, typer.Argument(metavar="[gallery|flights]", help="What to show.")] = "gallery",
+    folder: Annotated[Path, typer.Option(help="Where the flights leave their files.")] = Path("demo"),
+) -> None:
+    """Explain a gallery of views, in short; or run a pipeline of flights on local Spark."""
+    with errors_shown():
+        if what == "flights":
+            from rich.console import Console
+
+            from ivme.demo.flights import show_flights
+
+            show_flights(folder, Console())
+        elif what == "gallery":
+            _show_gallery()
+        else:
+            raise IvmeError(f"there is no demo {what}; there are gallery and flights")
+
+
+def _show_gallery() -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -135,14 +152,13 @@ def demo() -> None:
     summary = Table(title="what the gallery shows", title_justify="left")
     for column in ("view", "class", "update", "delay", "lower bound"):
         summary.add_column(column, no_wrap=column != "view")
-    with errors_shown():
-        for exhibit in GALLERY:
-            found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
-            _show(exhibit.title, exhibit.query, found)
-            least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
-            title = exhibit.title.split(" (")[0]
-            cells = (found.query_class, found.update, found.delay)
-            summary.add_row(title, *(str(cell) for cell in cells), least)
+    for exhibit in GALLERY:
+        found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
+        _show(exhibit.title, exhibit.query, found)
+        least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
+        title = exhibit.title.split(" (")[0]
+        cells = (found.query_class, found.update, found.delay)
+        summary.add_row(title, *(str(cell) for cell in cells), least)
     Console().print(summary)
     print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
 

@@ -22,50 +22,14 @@ FILES = 20
 CHANGES = 1_000
 SEED = 2026
 
-_PLACES = tuple(
-    [
-        "London",
-        "Zurich",
-        "Oslo",
-        "Lima",
-        "Nairobi",
-        "Osaka",
-        "Quito",
-        "Lagos",
-        "Perth",
-        "Hanoi",
-        "Cork",
-        "Porto",
-        "Lyon",
-        "Turin",
-        "Split",
-        "Riga",
-        "Gdansk",
-        "Izmir",
-        "Tunis",
-        "Accra",
-        "Dakar",
-        "Cairo",
-        "Amman",
-        "Muscat",
-        "Delhi",
-        "Dhaka",
-        "Hue",
-        "Cebu",
-        "Busan",
-        "Kobe",
-        "Suva",
-        "Hobart",
-        "Denver",
-        "Austin",
-        "Tulsa",
-        "Boise",
-        "Halifax",
-        "Recife",
-        "Cusco",
-        "Salta",
-    ]
+# fmt: off
+_PLACES = (
+    "London", "Zurich", "Oslo", "Lima", "Nairobi", "Osaka", "Quito", "Lagos", "Perth", "Hanoi", "Cork", "Porto",
+    "Lyon", "Turin", "Split", "Riga", "Gdansk", "Izmir", "Tunis", "Accra", "Dakar", "Cairo", "Amman", "Muscat",
+    "Delhi", "Dhaka", "Hue", "Cebu", "Busan", "Kobe", "Suva", "Hobart", "Denver", "Austin", "Tulsa", "Boise",
+    "Halifax", "Recife", "Cusco", "Salta",
 )
+# fmt: on
 _QUALIFIERS = ("", "New ", "Port ", "Fort ", "Lake ", "Upper ", "Lower ", "East ", "West ", "North ", "South ", "Old ")
 CITIES = tuple(f"{qualifier}{place}" for qualifier, place in product(_QUALIFIERS, _PLACES))
 _AIRLINES = ("LX", "BA", "SK", "LA", "KQ", "JL", "QF", "VN", "TP", "TK")
