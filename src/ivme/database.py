@@ -18,8 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import pyarrow as pa
-
 from ivme.compile import compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
@@ -33,6 +31,10 @@ from ivme.query.model import table as declare
 from ivme.view import View
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
     from ivme.algebra.ring import Ring
     from ivme.query.types import Type
     from ivme.store.store import Store
@@ -133,14 +135,13 @@ class Database:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.tables)
 
-    def contents(self, name: str) -> tuple[pa.Table, pa.Array]:
+    def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
         if self._closed:
             raise PlanError("the database is closed")
         with self._runtime.lock:
             found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
-            rows, weights = self._runtime.contents(found)
-        return rows, pa.array(weights)
+            return self._runtime.contents(found)
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""

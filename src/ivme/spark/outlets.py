@@ -95,7 +95,7 @@ class Outlets:
     def _everything(self, view: View) -> pa.Table:
         if not view.parameters:
             rows, weights = self._database.contents(view.name)
-            return rows.append_column(WEIGHT, weights)
+            return rows.append_column(WEIGHT, pa.array(weights))
         everything = replay(self._pipeline, self._database, None, None, {view.name})
         return change_table(view, everything[view.name])
 

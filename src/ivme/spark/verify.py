@@ -73,15 +73,14 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     table = source.table
     if source.changes is not None and source.changes.kind == "stream":
         rows, weights = driver.database.contents(table.name)
-        return _expanded(driver.spark.createDataFrame(rows.append_column(_COUNT, weights)))
+        return _expanded(driver.spark.createDataFrame(rows.append_column(_COUNT, pa.array(weights))))
     parts = []
     if source.load is not None:
         parts.append(load_frame(driver.spark, source.load, table, driver.loaded_version(table.name)))
         parts[0] = parts[0].withColumn(_COUNT, sf.lit(1).cast("bigint"))
     parts += _changes(driver, table)
     if not parts:
-        rows, weights = driver.database.contents(table.name)
-        return driver.spark.createDataFrame(rows.slice(0, 0))
+        return driver.spark.createDataFrame(driver.database.contents(table.name)[0].slice(0, 0))
     together = parts[0]
     for part in parts[1:]:
         together = together.unionByName(part)
@@ -116,7 +115,7 @@ def _compare_table(driver: Driver, table: Table, frame: DataFrame) -> Compared:
     start = time.perf_counter()
     rows, counts = driver.database.contents(table.name)
     expected = frame.toArrow().cast(rows.schema)
-    whole = rows.take(pa.array(np.repeat(np.arange(rows.num_rows), counts.to_numpy())))
+    whole = rows.take(pa.array(np.repeat(np.arange(rows.num_rows), counts)))
     return Compared(table.name, whole.num_rows, time.perf_counter() - start, differences(expected, whole))
 
 
