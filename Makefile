@@ -48,6 +48,7 @@ bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
 		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.kernel
+	for name in spark_refresh spark_stream; do echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

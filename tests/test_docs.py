@@ -82,7 +82,9 @@ def run_ivme(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     )
 
 
-SPARK_PAGES = [path for path in PAGES if any("pyspark" in b.text or "ivme.spark" in b.text for b in python_blocks(path))]
+SPARK_PAGES = [
+    path for path in PAGES if any("pyspark" in b.text or "ivme.spark" in b.text for b in python_blocks(path))
+]
 """Pages whose examples need Spark run on the tests' own session, in tests/spark/test_pages.py."""
 
 PYTHON_PAGES = [path for path in PAGES if python_blocks(path) and path not in SPARK_PAGES]

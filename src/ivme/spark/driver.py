@@ -182,7 +182,7 @@ class Driver:
             self._take(Planned(self._next_number(), table, plan), files)
             return True
 
-    def take_stream(self, table: str, batch_id: int, delta: Delta) -> None:
+    def take_stream(self, table: str, batch_id: int, delta: Delta, lag: int, start: float) -> None:
         """Takes a batch that Spark's streaming hands over, which it does again after a failure."""
         with self.lock:
             last = self.journal.last_of(table)
@@ -198,7 +198,7 @@ class Driver:
                 self._owing = None
                 return
             self.journal.plan(planned)
-            self._apply(planned, delta, time.perf_counter())
+            self._apply(planned, delta, start, lag)
 
     def _next_number(self) -> int:
         last = self.journal.last()
@@ -208,26 +208,26 @@ class Driver:
         """Plans, reads and applies a batch; files that turn out bad are refused, and the rest goes on."""
         start = time.perf_counter()
         self.journal.plan(planned, files)
+        source = self.sources[planned.source]
         try:
-            delta = self.sources[planned.source].read(planned.plan)
+            delta = source.read(planned.plan)
         except BadFilesError as bad:
             self._without(planned, files, bad.reasons)
             return
         try:
-            self._apply(planned, delta, start)
+            self._apply(planned, delta, start, source.lag())
         except DataError as error:
             self._separate(planned, files, error)
 
-    def _apply(self, planned: Planned, delta: Delta, start: float) -> None:
+    def _apply(self, planned: Planned, delta: Delta, start: float, lag: int) -> None:
         applying = time.perf_counter()
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             if delta.size:
                 batch.apply(planned.source, delta.rows, delta.weights)
         engine = time.perf_counter() - applying
         changes_out = self.outlets.write(planned.number)
-        waiting = self.sources[planned.source].lag() if planned.source in self.sources else 0
         seconds = time.perf_counter() - start
-        self.report(Applied(planned.number, planned.source, delta.size, changes_out, seconds, engine, waiting))
+        self.report(Applied(planned.number, planned.source, delta.size, changes_out, seconds, engine, lag))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]

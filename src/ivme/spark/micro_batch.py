@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,8 +44,9 @@ class MicroBatches:
                 "or another view's changes there, or run with --master"
             )
         frame = shaped(self._frame(), self._changes.rows, self._source.table, weight_of(self._changes, strict=False))
-        writer = frame.writeStream.foreachBatch(self._take).queryName(f"ivme-{self._source.table.name}")
+        writer = frame.writeStream.foreachBatch(_handed_to(self)).queryName(f"ivme-{self._source.table.name}")
         checkpoint = self._driver.pipeline.state / "streams" / self._source.table.name
+        self._driver.spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", LOCAL_CHECKPOINTS)
         writer = writer.option("checkpointLocation", str(checkpoint))
         trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="200 milliseconds")
         self.query = trigger.start()
@@ -66,7 +70,8 @@ class MicroBatches:
         named = [(self._changes.operation, StringType()), (self._changes.weight, LongType())]
         return [(name, kind) for name, kind in named if name is not None]
 
-    def _take(self, frame: DataFrame, batch_id: int) -> None:
+    def take(self, frame: DataFrame, batch_id: int) -> None:
+        """Takes a micro-batch; an error is kept for the runner, since Spark passes on only its text."""
         try:
             self._apply(frame, batch_id)
         except BaseException as error:
@@ -74,18 +79,24 @@ class MicroBatches:
             raise
 
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
-        table = self._source.table
+        start, table = time.perf_counter(), self._source.table
         rows, weights = to_rows(frame, table)
         if weights.null_count:
             bad = pc.is_null(weights)
             self._refuse(batch_id, rows.filter(bad), "malformed: the operation or weight is none")
             rows, weights = rows.filter(pc.invert(bad)), weights.filter(pc.invert(bad))
         try:
-            self._driver.take_stream(table.name, batch_id, delta_of(rows, weights))
+            self._driver.take_stream(table.name, batch_id, delta_of(rows, weights), self._behind(), start)
         except DataError as error:
             self._refuse(batch_id, rows, f"not applicable: {error}", whole=True)
             nothing = delta_of(rows.slice(0, 0), pa.array([], pa.int64()))
-            self._driver.take_stream(table.name, batch_id, nothing)
+            self._driver.take_stream(table.name, batch_id, nothing, self._behind(), start)
+
+    def _behind(self) -> int:
+        """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
+        progress = self.query.lastProgress if self.query is not None else None
+        told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
+        return int(max(map(float, told), default=0))
 
     def _refuse(self, batch_id: int, rows: pa.Table, reason: str, *, whole: bool = False) -> None:
         name = f"batch-{batch_id:012d}{'' if whole else '-rows'}"
@@ -93,3 +104,16 @@ class MicroBatches:
             raise DataError(f"{name} of table {self._source.table.name}: {reason}; the pipeline stops at bad changes")
         self._driver.quarantine.keep_rows(self._source.table.name, name, rows, reason)
         self._driver.report(Refused(self._source.table.name, name, reason))
+
+
+def _handed_to(stream: MicroBatches) -> Callable[[DataFrame, int], None]:
+    """A function that hands batches to a stream without keeping it: Spark never lets go of what it calls back."""
+    reference = weakref.ref(stream)
+
+    def hand_over(frame: DataFrame, batch_id: int) -> None:
+        found = reference()
+        if found is None:
+            raise SparkError("the pipeline of this stream is closed")
+        found.take(frame, batch_id)
+
+    return hand_over
