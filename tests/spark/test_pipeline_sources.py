@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -175,3 +176,50 @@ def test_the_changes_of_one_pipelines_view_feed_another(spark: SparkSession, tmp
     assert [(run_first(),)] == ran(spark, file)
     flights.change("2", ("insert", "E", 3, 2), ("delete", "C", 2, 3))
     assert [(run_first(),)] == ran(spark, file)
+
+
+def test_a_stream_stops_between_batches_and_leaves_none_half_done(spark: SparkSession, tmp_path: Path) -> None:
+    file = stream(tmp_path)
+    stop = threading.Event()
+    driver = Driver(spark, read_pipeline(file), lambda _: stop.set())
+    worker = threading.Thread(target=run, args=(driver,), kwargs={"once": False, "stop": stop})
+    worker.start()
+    try:
+        for number in range(5):
+            send(tmp_path, str(number), ("insert", 1, number))
+        worker.join(60)
+        assert not worker.is_alive()
+    finally:
+        stop.set()
+        worker.join()
+        driver.close()
+    assert [(1, 10)] == ran(spark, file)
+    assert [(1, 10)] == summed(tmp_path, ("k", "s"))
+
+
+def test_a_directory_goes_on_after_a_stream_that_owed_its_last_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = stream(tmp_path)
+    (tmp_path / "more").mkdir()
+    other = "  more:\n    columns: {k: int, v: int}\n    changes: {directory: more, format: csv}\nviews:"
+    text = file.read_text().replace("views:", other)
+    file.write_text(
+        text.replace("sinks:", "  both:\n    sql: SELECT e.k, m.v FROM events e JOIN more m ON e.k = m.k\nsinks:")
+    )
+    ran(spark, file)
+    send(tmp_path, "a", ("insert", 1, 10))
+
+    def crash(*_: object) -> int:
+        raise RuntimeError("crash")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Outlets, "write", crash)
+        with pytest.raises(SparkError, match="crash"):
+            ran(spark, file)
+    (tmp_path / "more" / "1.csv").write_text("k,v\n1,7\n")
+    assert [(1, 10)] == ran(spark, file)
+    assert [(1, 10)] == summed(tmp_path, ("k", "s"))
+    driver = Driver(spark, read_pipeline(file))
+    assert [(1, 7)] == list(driver.database.view("both"))
+    driver.close()

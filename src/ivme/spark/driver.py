@@ -75,6 +75,7 @@ class Driver:
         self.spark, self.pipeline, self.report = spark, pipeline, report
         self.lock = threading.RLock()
         self._owing: str | None = None
+        self._halted = False
         self.quarantine = Quarantine(pipeline.state / "quarantine")
         pipeline.state.mkdir(parents=True, exist_ok=True)
         self.database = Database(pipeline.state / "database", durability="sync")
@@ -84,6 +85,11 @@ class Driver:
         except BaseException:
             self.close()
             raise
+
+    def halt(self) -> None:
+        """Takes no more batches of streams; waits for the one under way."""
+        with self.lock:
+            self._halted = True
 
     def close(self) -> None:
         with self.lock:
@@ -185,6 +191,8 @@ class Driver:
     def take_stream(self, table: str, batch_id: int, delta: Delta, lag: int, start: float) -> None:
         """Takes a batch that Spark's streaming hands over, which it does again after a failure."""
         with self.lock:
+            if self._halted:
+                raise SparkError("the pipeline is stopping; Spark hands this batch over again when it runs again")
             last = self.journal.last_of(table)
             if last is not None and batch_id < last.plan["batch"]:
                 raise SparkError(
@@ -279,8 +287,10 @@ class Driver:
         """The last batch came from a stream: Spark hands it over again, for the database or for the sinks alone."""
         if last.number > self.reached:
             self.journal.drop(last)
-        elif any((self.journal.written(sink.name) or 0) < last.number for sink in self.pipeline.sinks):
+        elif last.number == self.reached and self.outlets.lacks_changes(last.number):
             self._owing = last.source
+        elif last.number == self.reached:
+            self.outlets.write_missing(last.number, last.source, None)
 
 
 def _declaration(table: Table) -> str:

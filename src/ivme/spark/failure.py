@@ -6,8 +6,12 @@ Spark wraps the first cause in many layers; the innermost message is the one tha
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ivme.errors import DataError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _LONGEST = 600
 
@@ -56,10 +60,15 @@ def reason_of(error: BaseException) -> str:
     return re.sub(r"\s+", " ", told)[:_LONGEST]
 
 
-def lost_spark(error: BaseException) -> bool:
-    """Whether the JVM is gone."""
+def is_gone(spark: SparkSession, error: BaseException) -> bool:
+    """Whether the JVM behind a session is gone, which an error shows in many ways: it is asked."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return True
-    return isinstance(error, Py4JError) and ("Answer from Java side is empty" in str(error) or "network" in str(error))
+    if not hasattr(spark, "_jvm"):
+        return False
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True

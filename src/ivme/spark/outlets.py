@@ -71,12 +71,26 @@ class Outlets:
                 self._writers[sink.name].write(batch, self._everything(self._database.view(sink.view)))
             self._journal.wrote([sink.name], batch)
 
-    def write_missing(self, batch: int, table: str, delta: Callable[[], Delta]) -> None:
-        """Gives sinks the last batch of the database if they lack it, as after a crash between the two."""
-        lacking = [sink for sink in self._pipeline.sinks if (self._journal.written(sink.name) or 0) < batch]
-        lacking = [sink for sink in lacking if self._journal.written(sink.name) is not None]
-        unsure = [sink for sink in lacking if sink.what == "changes" and self._writers[sink.name].last() != batch]
-        if unsure:
+    def lacks_changes(self, batch: int) -> bool:
+        """Whether a sink of changes may lack a batch."""
+        return bool(self._unsure(self._lacking(batch), batch))
+
+    def _lacking(self, batch: int) -> list[Sink]:
+        """The sinks that have earlier batches, and do not have this one by what the journal knows."""
+        written = [(sink, self._journal.written(sink.name)) for sink in self._pipeline.sinks]
+        return [sink for sink, last in written if last is not None and last < batch]
+
+    def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
+        return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
+
+    def write_missing(self, batch: int, table: str, delta: Callable[[], Delta] | None) -> None:
+        """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
+
+        `delta` reads the batch again; it is not needed where no sink lacks changes.
+        """
+        lacking = self._lacking(batch)
+        unsure = self._unsure(lacking, batch)
+        if unsure and delta is not None:
             changes = replay(self._pipeline, self._database, table, delta(), {sink.view for sink in unsure})
             for sink in unsure:
                 self._write_changes(sink, batch, changes[sink.view])

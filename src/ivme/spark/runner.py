@@ -10,7 +10,7 @@ from types import FrameType
 
 from ivme.errors import IvmeError, SparkError
 from ivme.spark.driver import Driver
-from ivme.spark.failure import lost_spark, reason_of
+from ivme.spark.failure import is_gone, reason_of
 from ivme.spark.micro_batch import MicroBatches
 
 POLL_SECONDS = 0.2
@@ -33,7 +33,7 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> N
     except IvmeError:
         raise
     except Exception as error:
-        if lost_spark(error):
+        if is_gone(driver.spark, error):
             raise SparkError(
                 f"Spark's JVM is gone ({type(error).__name__}); what was committed is kept: run the pipeline again and "
                 f"it goes on after batch {driver.reached}"
@@ -45,10 +45,10 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> N
 
 def _work(driver: Driver, streams: list[MicroBatches], stop: threading.Event, *, once: bool) -> None:
     while not stop.is_set():
+        running = [stream for stream in streams if _is_running(stream)]
         worked = False
         for table in driver.sources:
             worked |= not stop.is_set() and driver.step(table)
-        running = [stream for stream in streams if _is_running(stream)]
         if not worked:
             if once and not running:
                 return
@@ -70,15 +70,15 @@ def _is_running(stream: MicroBatches) -> bool:
 
 
 def _stop(driver: Driver, streams: list[MicroBatches]) -> None:
-    """Stops streams while no batch is under way. A JVM that is gone has none."""
-    with driver.lock:
-        for stream in streams:
-            try:
-                if stream.query is not None and stream.query.isActive:
-                    stream.query.stop()
-            except Exception as error:
-                if not lost_spark(error):
-                    raise
+    """Stops streams after the batch under way: the driver takes no more, so that nobody waits for anybody."""
+    driver.halt()
+    for stream in streams:
+        try:
+            if stream.query is not None and stream.query.isActive:
+                stream.query.stop()
+        except Exception as error:
+            if not is_gone(driver.spark, error):
+                raise
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def open_session(
     if remote is not None:
         if master is not None:
             raise SparkError("a session has a master or a remote address, not both")
-        return _configured(sessions.builder.remote(remote), {**EVERYWHERE, **(conf or {})}).getOrCreate()
+        return _connected(_configured(sessions.builder.remote(remote), {**EVERYWHERE, **(conf or {})}), remote)
     running = sessions.getActiveSession()
     if running is not None:
         return running
@@ -81,6 +81,17 @@ def open_session(
         session = _configured(builder, settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
     return session
+
+
+def _connected(builder: SparkSession.Builder, remote: str) -> SparkSession:
+    from pyspark.errors import PySparkException
+
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise SparkError(f"Spark Connect needs more packages ({error}); install pyspark[connect]") from error
+    except PySparkException as error:
+        raise SparkError(f"no session can be had from {remote}: {error}") from error
 
 
 def _sessions() -> type[SparkSession]:
