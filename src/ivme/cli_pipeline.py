@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,12 +101,15 @@ def _opened(pipeline: Pipeline, master: str | None, remote: str | None, report: 
     from ivme.spark.driver import Driver
     from ivme.spark.session import open_session
 
+    log = pipeline.state / "spark.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=log)
     session = open_session(
         f"ivme {pipeline.name}",
         master=master,
         remote=remote,
         conf=dict(pipeline.spark),
-        log=pipeline.state / "spark.log",
+        log=log,
     )
     driver = Driver(session, pipeline, report)
     try:
