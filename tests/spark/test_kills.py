@@ -105,6 +105,22 @@ def test_twenty_kills_at_random_points(
     check_after_kill(spark, archives, tmp_path, whom, 100 + seed)
 
 
+@pytest.mark.long
+def test_a_pipeline_runs_under_spark_submit(archives: Path, tmp_path: Path) -> None:
+    import ivme.cli
+
+    assert archives.is_dir()
+    flights = Flights(tmp_path)
+    flights.change("1", ("insert", "D", 1, 2))
+    folder = Path(sys.executable).parent
+    command = [str(folder / "spark-submit"), "--master", "local[2]", str(ivme.cli.__file__), "run", str(flights.file)]
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    ran = subprocess.run([*command, "--once"], env=environment, capture_output=True, encoding="utf-8", timeout=300)
+    assert 0 == ran.returncode, ran.stderr
+    assert "1 batches, 1 rows in" in ran.stdout
+    flights.check_sinks()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_continuous_run_follows_new_files_and_stops_cleanly_at_a_signal(
     archives: Path, tmp_path: Path, number: signal.Signals
