@@ -11,24 +11,26 @@ help: ## list the targets
 
 venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again when pyproject.toml or the kernel changes
 
-$(STAMP): pyproject.toml CMakeLists.txt scripts/find-python $(wildcard src/ivme/kernel/*)
+$(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(wildcard src/ivme/kernel/*)
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 		echo "ivme's kernel is built from source: install a C++20 compiler, for example with 'apt-get install g++'"; exit 1; }
 	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark,plot]'
+	@bash scripts/find-java
 	@touch $@
 
 test: $(STAMP) ## run the tests, except the long ones
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long"
 
 test-long: $(STAMP) ## run the long tests
-	$(BIN)/python -m pytest -n $(JOBS) -m long
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long
 
 sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
 	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
 
-demo: $(STAMP) ## explain a gallery of views
-	$(BIN)/ivme demo
+demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark recomputing it; leaves its files in demo/
+	@bash scripts/find-java --needed
+	$(BIN)/ivme demo flights --folder demo
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check
@@ -46,6 +48,7 @@ bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
 		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.kernel
+	for name in spark_refresh spark_stream; do echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -40,6 +40,10 @@ from ivme.query.model import table as declare
 from ivme.view import View
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
     from ivme.algebra.ring import Ring
     from ivme.query.types import Type
     from ivme.store.store import Store
@@ -183,6 +187,19 @@ class Database:
     def tables(self) -> tuple[str, ...]:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.tables)
+
+    def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        if self._closed:
+            raise PlanError("the database is closed")
+        with self._runtime.lock:
+            found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
+            return self._runtime.contents(found)
+
+    def relation(self, name: str) -> Table:
+        """What is declared of a table, or known of a view as if it were one."""
+        found = {table.name.lower(): table for table in self._relations()}
+        return found[self._known(name, (table.name for table in found.values()), "table or view").lower()]
 
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""

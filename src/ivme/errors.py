@@ -81,6 +81,14 @@ class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
 
 
+class SparkError(IvmeError):
+    """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
+
+
+class PipelineError(IvmeError):
+    """A pipeline file that says what cannot be: the message starts with the file, line and column."""
+
+
 class StorageError(IvmeError):
     """A directory of a durable database that cannot be opened, read or written; the message names the file."""
 

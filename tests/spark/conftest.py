@@ -1,29 +1,44 @@
-"""One small Spark session for all tests here; they are skipped where pyspark or Java is missing."""
+"""One Spark session for all tests that need one; with pytest-xdist they run in one worker (`--dist loadgroup`)."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from ivme.errors import SparkError
+from ivme.spark.java import find_java, make_class_archive
+from ivme.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARCHIVES = Path(__file__).parents[2] / "build" / "spark"
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'ivme[spark]'")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17, which is not installed")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    session = sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+def archives() -> Path:
+    """The folder with the archive of classes, for this process's session and for those of subprocesses."""
+    try:
+        find_java()
+    except SparkError as error:
+        pytest.skip(f"no Java to run Spark on: {error}")
+    make_class_archive(ARCHIVES)
+    return ARCHIVES
+
+
+@pytest.fixture(scope="session")
+def spark(archives: Path) -> Iterator[SparkSession]:
+    """A local session on two cores, without the user interface."""
+    session = open_session("ivme-tests", master="local[2]", archives=archives)
     yield session
     session.stop()
