@@ -27,6 +27,10 @@ from ivme.query.model import table as declare
 from ivme.view import View
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
     from ivme.algebra.ring import Ring
     from ivme.query.types import Type
 
@@ -125,6 +129,16 @@ class Database:
             name = self._known(name, self._runtime.tables, "table")
             self._refuse_while_needed("table", name)
             self._runtime.drop_table(name)
+
+    def contents(self, table: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table as they are now, in Arrow, and their multiplicities."""
+        with self._runtime.lock:
+            return self._runtime.contents(self._known(table, self._runtime.tables, "table"))
+
+    def entries(self) -> int:
+        """How many entries the maps of all tables and views have: the size of the state."""
+        with self._runtime.lock:
+            return self._runtime.backend.entries()
 
     # Changes
 

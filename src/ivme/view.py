@@ -146,20 +146,24 @@ class View:
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+        batches = []
+        for batch, counts in self.weighted(**parameters):
+            whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+            batches.append(batch if (counts == 1).all() else batch.take(pa.array(whole)))
+        return pa.Table.from_batches(batches, schema=self._state.finisher.schema)
+
+    def weighted(self, **parameters: Any) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
+        """The distinct rows of an access request as Arrow batches, each with its rows' multiplicities."""
         self._check_alive()
         codes, inputs = self._request(parameters)
         state = self._state
-        batches = []
         with self._runtime.lock:
             blocks = () if codes is None else self._runtime.blocks(state, codes, first=65_536)
-            for block in blocks:
-                batch, counts = state.finisher.batch(block, inputs)
-                whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-                batches.append(batch if (counts == 1).all() else batch.take(pa.array(whole)))
+            batches = [state.finisher.batch(block, inputs) for block in blocks]
         if not batches and is_global(state.typed.query.head, state.typed.query.output):
             row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
-            return pa.Table.from_pylist([row], schema=state.finisher.schema)
-        return pa.Table.from_batches(batches, schema=state.finisher.schema)
+            return [(pa.RecordBatch.from_pylist([row], schema=state.finisher.schema), np.ones(1, np.int64))]
+        return batches
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""
