@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import IvmeError, SparkError
-from ivme.query.model import Table
-from ivme.spark.catalog import Catalog
 from ivme.spark.client import ask, ask_running
 from ivme.spark.cluster import Question
 from ivme.spark.journal import Journal
@@ -36,9 +34,10 @@ class LocalCluster:
         if found is not None:
             return found
         before = bases(self.journal.outcome(number - 1), self.journal.shards)
-        taken = []
-        for shard in range(self.journal.shards):
-            taken.append(take_steps(self.journal, shard, before[shard], [number], self._asking(shard)))
+        taken = [
+            take_steps(self.journal, shard, before[shard], [number], self._asking(shard))
+            for shard in range(self.journal.shards)
+        ]
         return record_outcome(self.journal, number, taken)
 
     def _asking(self, shard: int) -> Callable[[Mapping[str, Any]], Message]:
@@ -60,12 +59,10 @@ class LocalCluster:
     def ask(self, questions: Sequence[Question]) -> list[Message]:
         return [self._one(question) for question in questions]
 
-    def place_frame(
-        self, catalog: Catalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
-    ) -> list[PartFile]:
+    def place_frame(self, *_: Any) -> list[PartFile]:
         raise SparkError("there are no DataFrames here")
 
-    def is_frame(self, rows: Any) -> bool:
+    def is_frame(self, _rows: Any) -> bool:
         return False
 
     def close(self) -> None:

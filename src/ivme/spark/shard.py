@@ -172,6 +172,8 @@ class Shard:
 
     def _take_back(self, number: int) -> None:
         """Undoes the last step: by the opposite changes where that is possible, and else by rebuilding."""
+        for path in (self.journal.root / "changes").glob(f"*/{number}-{self.number}-*"):
+            path.unlink()
         step = self.journal.read_step(number)
         engines = [self.engines[key] for key in self._applied]
         if step.catalog is not None or step.clipped or not all(engine.takes_back for engine in engines):

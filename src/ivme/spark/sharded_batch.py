@@ -97,7 +97,7 @@ class ShardedBatch:
     def _check_static(self) -> None:
         from ivme.spark.sharded import table_size
 
-        for table in [table for table, *_ in (*self._rows, *self._frames)]:
+        for table in [*(table for table, _ in self._rows), *(table for table, _, _ in self._frames)]:
             if table.static and table_size(self._database._outcome, table):
                 raise DataError(f"table {table.name} is static: it is loaded once and then does not change")
 

@@ -6,20 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from ivme.database import Database
-from ivme.engine.ingest import to_arrow
-from ivme.engine.reading import is_global
+from ivme.engine.arrow_expression import evaluate_columns
 from ivme.errors import DataError, PlanError, UnknownNameError, VerificationError
-from ivme.query.model import Aggregate, Column, Table
+from ivme.spark.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
 from ivme.spark.cluster import Question
-from ivme.spark.hashing import Hashes, hash_column
-from ivme.spark.merge import WEIGHT, expanded, merge
+from ivme.spark.merge import WEIGHT, expanded
 from ivme.spark.planning import explain_view
-from ivme.spark.routing import asked_places, places
-from ivme.spark.shard import REQUEST
 from ivme.spark.sharded_changes import ShardedChanges
 from ivme.spark.sharding import Sharding, sharding
 
@@ -75,43 +70,9 @@ class ShardedView:
         """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
         with self._database._lock:
             made = self._sharding
-            requests = self._requests({name: [value] for name, value in parameters.items()})
-            hashes = self._input_hashes(made, requests)
-            wanted: dict[int, list[int]] = {}
-            for pattern, shard in sorted(asked_places(made.routing, hashes)):
-                wanted.setdefault(shard, []).append(pattern)
-            sent = (requests,) if made.query.input else ()
-            questions = [
-                Question(shard, {"op": "rows", "view": self.name, "patterns": patterns}, sent)
-                for shard, patterns in wanted.items()
-            ]
-            parts = [answer.tables[0] for answer in self._database._ask(questions)]
-        return _or_nothing(made, merge(made, parts))
-
-    def _input_hashes(self, made: Sharding, requests: pa.Table) -> dict[str, Hashes]:
-        inputs = made.query.input
-        return {variable: hash_column(requests.column(i)) for i, variable in enumerate(inputs)}
-
-    def _requests(self, columns: Mapping[str, Any]) -> pa.Table:
-        """Parameters, checked, a row for each request."""
-        query, types = self._sharding.query, self._sharding.typed.types
-        for name in columns:
-            if name not in query.parameters:
-                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self._signature()}")
-        missing = [name for name in query.parameters if name not in columns]
-        if missing:
-            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self._signature()}")
-        if not query.parameters:
-            return pa.table({})
-        described = (Column(n, types[v]) for n, v in zip(query.parameters, query.input, strict=True))
-        listed = [list(_values(columns[name])) for name in query.parameters]
-        if len({len(values) for values in listed}) > 1:
-            raise DataError("the columns of the requests differ in length")
-        return to_arrow(list(zip(*listed, strict=True)), Table(f"requests of {self.name}", tuple(described)))
-
-    def _signature(self) -> str:
-        named = ", ".join(self._sharding.query.parameters)
-        return f"its parameters are {named}" if named else "it has no parameters"
+            requests = read_requests(made, {name: [value] for name, value in parameters.items()})
+            answers = self._database._ask(questions_for(made, requests))
+        return put_together(made, [answer.tables[0] for answer in answers])
 
     def request_many(self, **columns: Any) -> pa.Table:
         """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
@@ -122,29 +83,9 @@ class ShardedView:
             made = self._sharding
             if not made.query.input:
                 raise UnknownNameError(f"view {self.name} has no parameters to ask for")
-            requests = self._requests(columns)
-            parts = self._answers_to_many(made, requests)
-        order = np.array(parts.column(REQUEST).to_numpy())
-        found = {n: parts.filter(pa.array(order == n)).drop_columns([REQUEST]) for n in np.unique(order).tolist()}
-        empty = parts.slice(0, 0).drop_columns([REQUEST])
-        answers = [expanded(_or_nothing(made, merge(made, [found.get(n, empty)]))) for n in range(requests.num_rows)]
-        rows = pa.concat_tables(answers) if answers else expanded(merge(made, [empty]))
-        whose = np.repeat(np.arange(requests.num_rows), [answer.num_rows for answer in answers])
-        names = [f":{name}" if name in rows.column_names else name for name in requests.column_names]
-        asked = requests.take(pa.array(whose, pa.int64()))
-        return pa.table([*asked.columns, *rows.columns], names=[*names, *rows.column_names])
-
-    def _answers_to_many(self, made: Sharding, requests: pa.Table) -> pa.Table:
-        numbers: dict[int, set[int]] = {shard: set() for shard in range(made.routing.shards)}
-        hashes = {v: h for v, h in self._input_hashes(made, requests).items() if v in made.routing.variables}
-        for _, shard, found in places(made.routing, hashes, requests.num_rows):
-            numbers[shard].update(found.tolist())
-        questions = []
-        for shard, wanted in numbers.items():
-            chosen = pa.array(sorted(wanted), pa.int64())
-            sent = requests.take(chosen).add_column(0, REQUEST, chosen)
-            questions.append(Question(shard, {"op": "many", "view": self.name}, (sent,)))
-        return pa.concat_tables(answer.tables[0] for answer in self._database._ask(questions))
+            requests = read_requests(made, columns)
+            answers = self._database._ask(questions_for_many(made, requests))
+        return put_many_together(made, requests, [answer.tables[0] for answer in answers])
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
@@ -221,14 +162,12 @@ class ShardedView:
 
 
 def _some_requests(database: ShardedDatabase, made: Sharding) -> list[dict[str, Any]]:
-    """Values of the parameters to verify: of the first rows of each atom that has all of them, and otherwise of each."""
+    """Values of the parameters to verify: those of the first rows of atoms that have them."""
     values: dict[str, list[Any]] = {}
     for name, variable in zip(made.query.parameters, made.query.input, strict=True):
         atom = next(atom for atom in made.query.atoms if variable in atom.variables)
         column = atom.columns[atom.terms.index(variable)]
         (answer,) = database._ask([Question(0, {"op": "table", "table": atom.relation})])
-        from ivme.engine.arrow_expression import evaluate_columns
-
         found = evaluate_columns(column, answer.tables[0].drop_columns([WEIGHT]).slice(0, 64)).to_pylist()
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
@@ -256,17 +195,3 @@ def _compare(view: str, request: Mapping[str, Any], expected: Counter[Row], item
                 f"view {view}{given} has the row {row!r} {actual.get(row, 0)} times; computed from its tables it is "
                 f"there {expected[row]} times"
             )
-
-
-def _or_nothing(made: Sharding, rows: pa.Table) -> pa.Table:
-    """Aggregates over everything are one row also over nothing: COUNT 0, everything else NULL."""
-    query = made.query
-    if rows.num_rows or not is_global(query.head, query.output):
-        return rows
-    counts = ("count", "count_distinct")
-    values = [0 if isinstance(c.source, Aggregate) and c.source.function in counts else None for c in query.head]
-    return pa.table([pa.array([v], f.type) for v, f in zip([*values, 1], rows.schema, strict=True)], rows.schema.names)
-
-
-def _values(column: Any) -> Any:
-    return column.to_pylist() if hasattr(column, "to_pylist") else column
