@@ -23,6 +23,9 @@ _MOST_LISTED = 512
 
 _MOST_HEAVY = 256
 
+_TELLING = 1000
+"""From so many rows on, the number of a variable's values says something about those to come."""
+
 
 def local_degrees(atom: Atom, rows: pa.Table) -> dict[str, Any]:
     """The statistics of one atom in one shard; sorting its rows is what it costs."""
@@ -63,7 +66,7 @@ def choose_routing(
     for atom, found in zip(atoms, degrees, strict=True):
         for variable in atom.variables:
             stats = found["variables"].get(variable, {"distinct": 0, "counts": {}})
-            if stats["distinct"]:
+            if found["rows"] >= _TELLING:
                 most[variable] = max(most.get(variable, 0), stats["distinct"])
             limit = max(found["rows"] / (2 * shards), 1)
             listed = sorted(stats["counts"].items(), key=lambda item: -item[1])
@@ -71,8 +74,7 @@ def choose_routing(
             if chosen and variable in allowed:
                 heavy.setdefault(variable, {}).update(dict.fromkeys(chosen))
     occurrences = _occurrences(atoms, degrees, heavy)
-    most.update((row_identity(i), found["rows"]) for i, found in enumerate(degrees))
-    patterns = choose_patterns(occurrences, allowed, shards, most if any(d["rows"] for d in degrees) else {})
+    patterns = choose_patterns(occurrences, allowed, shards, most)
     used = {variable for pattern in patterns for variable in pattern.heavy}
     return Routing(shards, tuple((v, tuple(h)) for v, h in heavy.items() if v in used), patterns)
 

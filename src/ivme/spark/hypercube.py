@@ -64,7 +64,7 @@ def choose_shares(
     (('A', 2), ('B', 2), ('C', 2))
     """
     variables = _representatives(atoms, allowed, most)
-    limits = [min(cells, most.get(variable, cells)) for variable in variables]
+    limits = [max(1, min(cells, most.get(variable, cells))) for variable in variables]
     best: tuple[float, float, int, tuple[int, ...]] | None = None
     for shares in _grids(limits, cells):
         by_variable = dict(zip(variables, shares, strict=True))

@@ -120,7 +120,7 @@ class Shard:
     _failed_in_table = False
 
     def _apply(self, step: Step) -> IvmeError | None:
-        """Applies a step; the error that stopped it, after which it must be taken back."""
+        """Applies a step; the error of the data that stopped it, after which it must be taken back."""
         self._applied = []
         self._failed_in_table = False
         try:
@@ -136,6 +136,8 @@ class Shard:
                     engine = self.engines[EngineKey(view.name, view.generation, pattern)]
                     engine.complete(followed=view.followed)
             self._write_changes(step)
+        except SparkError:
+            raise
         except IvmeError as error:
             return error
         return None
@@ -195,8 +197,9 @@ class Shard:
         steps = [self.journal.read_step(*position) for position in base.log]
         undone = {step.undo for step in steps}
         for step in steps:
-            if step.number not in undone:
-                self._apply(step)
+            error = None if step.number in undone else self._apply(step)
+            if error is not None and step is not steps[-1]:
+                raise SparkError(f"step {step.number} of {self.journal.root} cannot be repeated: {error}")
         self.position = base.position
 
     def snapshot(self) -> PartFile:
