@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import unquote, urlsplit
 
 from ivme.errors import PlanError, SparkError
@@ -96,6 +96,18 @@ class SparkDatabase(ShardedDatabase):
         """Ends the streaming query and the shards' processes; the checkpoint can be opened again."""
         super().close()
         self._held.close()
+
+
+def _locked(root: Path) -> TextIO:
+    """Holds a checkpoint against others who would write to it."""
+    root.mkdir(parents=True, exist_ok=True)
+    held = (root / "lock").open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.close()
+        raise SparkError(f"the database at {root} is open already, in this process or another; close it") from None
+    return held
 
 
 def checkpoint_folder(checkpoint: str | Path) -> Path:

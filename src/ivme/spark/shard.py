@@ -244,7 +244,8 @@ class Shard:
         `requests` has that number as its first column, and then the parameters.
         """
         entry = self.catalog.view(view)
-        found = []
+        schema = Engine.partial_schema(sharding(entry, self.catalog.tables))
+        found = [pa.schema([(REQUEST, pa.int64()), *schema]).empty_table()]
         for request in requests.to_pylist():
             number = request.pop(REQUEST)
             for pattern in range(len(entry.routing.patterns)):
