@@ -32,16 +32,13 @@ class SparkDatabase(ShardedDatabase):
         root = checkpoint_folder(checkpoint)
         if shards is not None and (not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 1024):
             raise SparkError(f"shards must be a number from 1 to 1024; it is {shards!r}")
-        root.mkdir(parents=True, exist_ok=True)
-        self._held = (root / "lock").open("w")
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SparkError(
-                f"the database at {root} is open already, here or in another process; close it first"
-            ) from None
+        self._held = _locked(root)
         self.spark = spark
-        super().__init__(SparkCluster(spark, Journal.open(root, shards), lease=lease))
+        try:
+            super().__init__(SparkCluster(spark, Journal.open(root, shards), lease=lease))
+        except BaseException:
+            self._held.close()
+            raise
 
     # Streams
 
