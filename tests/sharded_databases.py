@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import IvmeError, SparkError
-from ivme.spark.client import ask, ask_running
+from ivme.spark.client import ask, stop_running
 from ivme.spark.cluster import Question
 from ivme.spark.journal import Journal
 from ivme.spark.outcome import bases, record_outcome
@@ -67,8 +67,7 @@ class LocalCluster:
 
     def close(self) -> None:
         if self._daemons:
-            for shard in range(self.journal.shards):
-                ask_running(self.journal, shard, {"op": "stop"})
+            stop_running(self.journal)
 
 
 def local_database(root: Path, shards: int | None = 2, *, daemons: bool = False) -> ShardedDatabase:

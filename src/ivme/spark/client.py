@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -63,6 +64,13 @@ def ask_running(journal: Journal, shard: int, head: Mapping[str, Any]) -> Messag
     if found is not None:
         raise_error(found.head)
     return found
+
+
+def stop_running(journal: Journal) -> None:
+    """Ends the daemons of a database on this host, and forgets where they listened."""
+    for shard in range(journal.shards):
+        ask_running(journal, shard, {"op": "stop"})
+    shutil.rmtree(socket_path(journal, 0).parent, ignore_errors=True)
 
 
 def socket_path(journal: Journal, shard: int) -> Path:

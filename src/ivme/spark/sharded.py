@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ivme.database import Database
-from ivme.errors import PlanError, SchemaError
+from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Query, Table
 from ivme.query.types import Type
 from ivme.spark.catalog import Catalog, ViewEntry, read_view_options
@@ -217,9 +217,18 @@ class ShardedDatabase:
         found = decided(self._outcome)["sources"].get(source)
         return None if found is None else int(found)
 
+    def _next_step(self) -> int:
+        """The number of the next step; refused while the fate of another is not known."""
+        if self._closed:
+            raise PlanError("the database is closed")
+        number = self._step + 1
+        if self._journal.last_step() >= number:
+            raise SparkError(f"step {number} was begun and not finished; close the database and open it again")
+        return number
+
     def _new_folder(self) -> str:
         """The folder for the files of the next step, without what a step that never was has left there."""
-        folder = f"log/{self._step + 1}"
+        folder = f"log/{self._next_step()}"
         shutil.rmtree(self._journal.root / folder, ignore_errors=True)
         return folder
 
@@ -232,9 +241,7 @@ class ShardedDatabase:
         source: tuple[str, int] | None = None,
     ) -> None:
         """Takes all shards through a new step, or none."""
-        if self._closed:
-            raise PlanError("the database is closed")
-        number = self._step + 1
+        number = self._next_step()
         written = None if catalog is None else catalog.to_json()
         self._journal.write_step(Step(number, written, tuple(files), tuple(clipped), None, source))
         self._outcome = self._cluster.take_step(number)

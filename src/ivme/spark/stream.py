@@ -17,6 +17,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from ivme.errors import SparkError
 from ivme.spark.asking import ask_by_job
 from ivme.spark.catalog import Catalog
-from ivme.spark.client import LEASE, ask, ask_running
+from ivme.spark.client import LEASE, ask, ask_running, stop_running
 from ivme.spark.cluster import Question
 from ivme.spark.frames import place_frame
 from ivme.spark.journal import Journal
@@ -139,8 +140,17 @@ class SparkCluster:
 
     def ask(self, questions: Sequence[Question]) -> list[Message]:
         if self._local:
-            return [ask(self.journal, q.shard, q.head, q.tables, self._lease) for q in questions]
+            return self._ask_at_once(questions)
         return ask_by_job(self._spark, self.journal, questions, self._lease)
+
+    def _ask_at_once(self, questions: Sequence[Question]) -> list[Message]:
+        def one(question: Question) -> Message:
+            return ask(self.journal, question.shard, question.head, question.tables, self._lease)
+
+        if len(questions) == 1:
+            return [one(questions[0])]
+        with ThreadPoolExecutor(max(len(questions), 1)) as pool:
+            return list(pool.map(one, questions))
 
     def place_frame(
         self, catalog: Catalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
@@ -160,8 +170,7 @@ class SparkCluster:
         """Ends the query, and the daemons on this host; those on others end when their lease is over."""
         self._stopped.set()
         self._query.stop()
-        for shard in range(self.journal.shards):
-            ask_running(self.journal, shard, {"op": "stop"})
+        stop_running(self.journal)
 
 
 def _is_connect(spark: SparkSession) -> bool:

@@ -169,6 +169,8 @@ def test_a_step_that_was_written_but_not_taken_is_taken_when_the_database_opens(
     monkeypatch.setattr(db._cluster, "take_step", crash)
     with pytest.raises(CrashError):
         db.insert("r", [(500, 1)])
+    with pytest.raises(SparkError, match="close the database and open it again"):
+        db.insert("r", [(501, 1)])
     reopened = ShardedDatabase(LocalCluster(db._journal.root, None))
     assert 2 * (8 + 1) == {b: n for b, n, _ in reopened.view("v")}[1]
     reopened.view("v").verify()
