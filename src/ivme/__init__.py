@@ -18,12 +18,13 @@ from ivme.tables import Tables as _Tables
 
 if TYPE_CHECKING:
     from ivme.database import Database
+    from ivme.spark.database import SparkDatabase
     from ivme.view import View
 
-__all__ = ["Database", "Explanation", "IvmeError", "View", "__version__", "explain"]
+__all__ = ["Database", "Explanation", "IvmeError", "SparkDatabase", "View", "__version__", "explain"]
 __version__ = "0.1.0"
 
-_LAZY = {"Database": "ivme.database", "View": "ivme.view"}
+_LAZY = {"Database": "ivme.database", "SparkDatabase": "ivme.spark.database", "View": "ivme.view"}
 """Names that need Arrow: they are imported when they are first used, so that `ivme explain` starts quickly."""
 
 

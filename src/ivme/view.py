@@ -170,25 +170,36 @@ class View:
 
     def _table(self, parameters: Mapping[str, Any], most: int | None = None) -> pa.Table:
         """The rows in Arrow; a DataError if there are more than `most`."""
+        batches = []
+        for batch, counts in self._weighted(parameters, most):
+            plain = batch.num_columns > 0 and bool((counts == 1).all())
+            whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+            batches.append(batch if plain else batch.take(pa.array(whole)))
+        return pa.Table.from_batches(batches, schema=self._state.finisher.schema)
+
+    def weighted(self, **parameters: Any) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
+        """The distinct rows of an access request as Arrow batches, each with its rows' multiplicities."""
+        return self._weighted(parameters)
+
+    def _weighted(
+        self, parameters: Mapping[str, Any], most: int | None = None
+    ) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
         self._check_alive()
         codes, inputs = self._request(parameters)
         state = self._state
-        batches: list[pa.RecordBatch] = []
-        left = most
+        batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
+        rows = 0
         with self._runtime.lock:
             blocks = () if codes is None else self._runtime.blocks(state, codes, first=65_536)
             for block in blocks:
-                batch, counts = state.finisher.batch(block, inputs)
-                whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-                plain = batch.num_columns > 0 and bool((counts == 1).all())
-                batches.append(batch if plain else batch.take(pa.array(whole)))
-                left = None if left is None else left - len(whole)
-                if left is not None and left < 0:
+                batches.append(state.finisher.batch(block, inputs))
+                rows += int(np.maximum(batches[-1][1], 0).sum())
+                if most is not None and rows > most:
                     raise DataError(f"view {self.name} has more than {most} rows here")
         if not batches and is_global(state.typed.query.head, state.typed.query.output):
             row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
-            return pa.Table.from_pylist([row], schema=state.finisher.schema)
-        return pa.Table.from_batches(batches, schema=state.finisher.schema)
+            return [(pa.RecordBatch.from_pylist([row], schema=state.finisher.schema), np.ones(1, np.int64))]
+        return batches
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""

@@ -120,6 +120,9 @@ class Backend(Protocol):
         """All entries of a map with their counts."""
 
     def size(self, name: str) -> int: ...
+    def entries(self) -> int:
+        """The sizes of all maps together."""
+
     def memory_bytes(self) -> int: ...
     @property
     def operations(self) -> int: ...
@@ -261,6 +264,9 @@ class NativeBackend:
 
     def size(self, name: str) -> int:
         return self.kernel.size(self._maps[name])
+
+    def entries(self) -> int:
+        return sum(map(self.kernel.size, self._maps.values()))
 
     def memory_bytes(self) -> int:
         return self.kernel.memory_bytes()

@@ -184,9 +184,12 @@ class PureBackend:
     def size(self, name: str) -> int:
         return len(self.kernel.maps[name])
 
+    def entries(self) -> int:
+        return sum(len(stored) for stored in self.kernel.maps.values())
+
     def memory_bytes(self) -> int:
         """A rough estimate: Python's dictionaries take about 250 bytes an entry."""
-        return 250 * sum(len(stored) for stored in self.kernel.maps.values())
+        return 250 * self.entries()
 
     @property
     def operations(self) -> int:

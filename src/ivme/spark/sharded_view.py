@@ -1,0 +1,197 @@
+"""A view over shards, with the methods of `ivme.View`: its parts are asked for and merged where it is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ivme.database import Database
+from ivme.engine.arrow_expression import evaluate_columns
+from ivme.errors import DataError, PlanError, UnknownNameError, VerificationError
+from ivme.spark.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
+from ivme.spark.cluster import Question
+from ivme.spark.merge import WEIGHT, expanded
+from ivme.spark.planning import explain_view
+from ivme.spark.sharded_changes import ShardedChanges
+from ivme.spark.sharding import Sharding, sharding
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ivme.plan.explain import Explanation
+    from ivme.spark.sharded import ShardedDatabase
+
+Row = tuple[Any, ...]
+
+
+class ShardedView:
+    """The rows of a query, kept fresh in shards."""
+
+    def __init__(self, database: ShardedDatabase, name: str) -> None:
+        self._database = database
+        self.name = name
+
+    @property
+    def _sharding(self) -> Sharding:
+        catalog = self._database._catalog
+        if self.name not in self._database.views:
+            raise PlanError(f"view {self.name} was dropped")
+        return sharding(catalog.view(self.name), catalog.tables)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self._sharding.query.head)
+
+    def __repr__(self) -> str:
+        return f"<ShardedView {self.name}: {self._sharding.query}>"
+
+    # Reading
+
+    def __iter__(self) -> Iterator[Row]:
+        return self()
+
+    def __call__(self, **parameters: Any) -> Iterator[Row]:
+        """The rows of an access request; a row of multiplicity m comes m times."""
+        return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
+
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
+        """The distinct rows of an access request with their multiplicities."""
+        found = self.weighted(**parameters)
+        weights = found.column(WEIGHT).to_pylist()
+        columns = [column.to_pylist() for column in found.columns[:-1]]
+        rows = zip(*columns, strict=True) if columns else iter([()] * len(weights))
+        return zip(rows, weights, strict=True)
+
+    def weighted(self, **parameters: Any) -> pa.Table:
+        """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
+        with self._database._lock:
+            made = self._sharding
+            requests = read_requests(made, {name: [value] for name, value in parameters.items()})
+            answers = self._database._ask(questions_for(made, requests))
+        return put_together(made, [answer.tables[0] for answer in answers])
+
+    def request_many(self, **columns: Any) -> pa.Table:
+        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
+
+        The table has the parameters in front of the view's columns, and the rows in the order of the requests.
+        """
+        with self._database._lock:
+            made = self._sharding
+            if not made.query.input:
+                raise UnknownNameError(f"view {self.name} has no parameters to ask for")
+            requests = read_requests(made, columns)
+            answers = self._database._ask(questions_for_many(made, requests))
+        return put_many_together(made, requests, [answer.tables[0] for answer in answers])
+
+    def scalar(self, **parameters: Any) -> Any:
+        """The only value of the only row."""
+        rows = [row for row, multiplicity in self.items(**parameters) for _ in range(min(multiplicity, 2))]
+        if len(rows) != 1 or len(rows[0]) != 1:
+            shape = f"{len(rows)} rows of {len(self.columns)} columns" if len(rows) < 2 else "several rows"
+            raise DataError(f"view {self.name} has {shape}, so that it is no single value")
+        return rows[0][0]
+
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return int(self.weighted(**parameters).column(WEIGHT).to_numpy().sum())
+
+    def to_arrow(self, **parameters: Any) -> pa.Table:
+        """The rows of an access request as an Arrow table, in the columns' types, all of one step."""
+        return expanded(self.weighted(**parameters))
+
+    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
+        """The rows of an access request as a pandas DataFrame."""
+        return self.to_arrow(**parameters).to_pandas()
+
+    def snapshot(self, **parameters: Any) -> pa.Table:
+        """The rows as they are now."""
+        return self.to_arrow(**parameters)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self.multiplicity(row) != 0
+
+    def multiplicity(self, row: Row, **parameters: Any) -> int:
+        """How often the row is in the view (0 if not)."""
+        if len(row) != len(self.columns):
+            raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
+        return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
+
+    # Changes
+
+    def changes(self) -> ShardedChanges:
+        """A feed of the view's own changes: one for each batch from now on that changes it."""
+        self._database._follow(self.name)
+        return ShardedChanges(self._database, self.name)
+
+    # About the view
+
+    def explain(self) -> Explanation:
+        """What each shard does, what that costs, and how rows are spread over the shards."""
+        catalog = self._database._catalog
+        return explain_view(catalog.view(self.name), catalog.tables)
+
+    def stats(self) -> dict[str, Any]:
+        """The strategy, the shares of each pattern, and the entries of each shard."""
+        from ivme.spark.sharded import view_loads
+
+        entry = self._database._catalog.view(self.name)
+        assert self._database._outcome is not None
+        patterns = [{"heavy": sorted(p.heavy), "shares": dict(p.shares)} for p in entry.routing.patterns]
+        loads = view_loads(self._database._outcome, entry)
+        return {"strategy": self.explain().strategy, "patterns": patterns, "entries": loads}
+
+    def verify(self) -> None:
+        """Recomputes the view from the shards' tables, in this process; VerificationError names a difference."""
+        made = self._sharding
+        with self._database._lock, Database() as fresh:
+            entry, catalog = self._database._catalog.view(self.name), self._database._catalog
+            for relation in dict.fromkeys(atom.relation for atom in made.query.atoms):
+                declared = catalog.table(relation)
+                fresh.create_table(relation, {c.name: c.type for c in declared.columns if c.type is not None})
+                for answer in self._database._ask_all({"op": "table", "table": relation}):
+                    rows = answer.tables[0]
+                    fresh.apply(relation, rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy())
+            view = fresh.create_view(self.name, entry.text, strategy="recompute")
+            asked = [{}] if not made.query.input else _some_requests(self._database, made)
+            for request in asked:
+                _compare(self.name, request, Counter(dict(_counted(view.items(**request)))), self.items(**request))
+
+
+def _some_requests(database: ShardedDatabase, made: Sharding) -> list[dict[str, Any]]:
+    """Values of the parameters to verify: those of the first rows of atoms that have them."""
+    values: dict[str, list[Any]] = {}
+    for name, variable in zip(made.query.parameters, made.query.input, strict=True):
+        atom = next(atom for atom in made.query.atoms if variable in atom.variables)
+        column = atom.columns[atom.terms.index(variable)]
+        (answer,) = database._ask([Question(0, {"op": "table", "table": atom.relation})])
+        found = evaluate_columns(column, answer.tables[0].drop_columns([WEIGHT]).slice(0, 64)).to_pylist()
+        values[name] = [value for value in found if value is not None]
+    size = min(map(len, values.values()))
+    return [{name: listed[i] for name, listed in values.items()} for i in range(size)]
+
+
+def _counted(items: Iterator[tuple[Row, int]]) -> dict[Row, int]:
+    total: Counter[Row] = Counter()
+    for row, multiplicity in items:
+        total[_rounded(row)] += multiplicity
+    return total
+
+
+def _rounded(row: Row) -> Row:
+    """Float sums depend on the order of additions: they are compared to nine digits."""
+    return tuple(float(f"{value:.9e}") if isinstance(value, float) else value for value in row)
+
+
+def _compare(view: str, request: Mapping[str, Any], expected: Counter[Row], items: Iterator[tuple[Row, int]]) -> None:
+    actual = _counted(items)
+    for row in [*expected, *actual]:
+        if expected[row] != actual.get(row, 0):
+            given = f" for {dict(request)!r}" if request else ""
+            raise VerificationError(
+                f"view {view}{given} has the row {row!r} {actual.get(row, 0)} times; computed from its tables it is "
+                f"there {expected[row]} times"
+            )

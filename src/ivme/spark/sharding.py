@@ -1,0 +1,190 @@
+"""A view as its shards run it: which rows of which tables reach an engine, and the query that the engine maintains.
+
+Occurrences of a table in a self-join may be routed differently, so that each becomes a table of its own in the shards;
+those that are routed alike share one. With aggregates the engines keep partial rows: each group's key, its count, and
+what its aggregates add up from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.compile import parse
+from ivme.engine.arrow_expression import evaluate_columns
+from ivme.engine.typed import TypedQuery, typed
+from ivme.errors import PlanError
+from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
+from ivme.spark.catalog import ViewEntry
+from ivme.spark.hashing import hash_rows
+from ivme.spark.routing import Numbers, Routing, places, variable_hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Rows of a relation as one or more atoms want them; `table` is the name that engines know them by."""
+
+    table: str
+    relation: str
+    atom: Atom
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """A view over typed tables, its routing, its occurrences, and the query of its engines.
+
+    `atoms` are the names of the engines' tables, atom by atom.
+    """
+
+    name: str
+    typed: TypedQuery
+    routing: Routing
+    occurrences: tuple[Occurrence, ...]
+    atoms: tuple[str, ...]
+    partial: tuple[HeadColumn, ...]
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def query(self) -> Query:
+        return self.typed.query
+
+    def _columns(self, relation: str) -> list[str]:
+        return list(self.query.table(relation).column_names)
+
+    def engine_tables(self) -> tuple[Table, ...]:
+        """The tables that an engine has."""
+        return tuple(replace(self.query.table(o.relation), name=o.table) for o in self.occurrences)
+
+    def engine_query(self) -> Query:
+        """The view over the engine's tables, with partial rows if it has aggregates."""
+        atoms = tuple(replace(atom, relation=name) for atom, name in zip(self.query.atoms, self.atoms, strict=True))
+        made = replace(self.query, atoms=atoms, tables=self.engine_tables(), head=self.partial)
+        return replace(made, text=str(made))
+
+    def engine_options(self) -> dict[str, Any]:
+        """The options of the view, with the engine's names of tables."""
+        return {name: self._renamed(name, value) for name, value in self.options}
+
+    def _renamed(self, option: str, value: Any) -> Any:
+        if option in ("append_only", "static"):
+            wanted = {name.lower() for name in value}
+            return tuple(o.table for o in self.occurrences if o.relation.lower() in wanted)
+        if option == "epsilon" and isinstance(value, tuple):
+            by_name = {name.lower(): number for name, number in value}
+            found = {o.table: by_name.get(o.relation.lower()) for o in self.occurrences}
+            return {name: number for name, number in found.items() if number is not None}
+        return value
+
+    def route(self, relation: str, data: pa.Table) -> Iterator[tuple[int, int, str, Numbers]]:
+        """Pattern, shard, the engine's table and the numbers of the rows for it; linear in rows and copies."""
+        for occurrence in self.occurrences:
+            if occurrence.relation != relation:
+                continue
+            kept, rows = _where(occurrence.atom, data)
+            hashes = variable_hashes(occurrence.atom, rows, self.routing.variables)
+            if occurrence.identity in self.routing.variables:
+                hashes[occurrence.identity] = hash_rows(rows.select(self._columns(relation)).columns, rows.num_rows)
+            for pattern, shard, numbers in places(self.routing, hashes, rows.num_rows):
+                yield pattern, shard, occurrence.table, numbers if kept is None else kept[numbers]
+
+
+def row_identity(number: int) -> str:
+    """The name of the variable whose value is an atom's whole row: every atom has one of its own.
+
+    It splits an atom that no other variable splits, because it has none or because their values are few.
+    """
+    return f"#{number}"
+
+
+def _where(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
+    """The rows that an atom's predicate keeps, and their numbers; None stands for all of them."""
+    if atom.where is None:
+        return None, data
+    mask = evaluate_columns(atom.where, data)
+    if pa.types.is_null(mask.type):
+        return np.zeros(0, np.int64), data.slice(0, 0)
+    kept = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+    return kept, data.take(pa.array(kept))
+
+
+@lru_cache(maxsize=64)
+def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
+    """The view that a catalog's entry describes."""
+    query = typed(parse_view(entry.name, entry.text, tables))
+    groups: dict[tuple[Any, ...], str] = {}
+    names: dict[str, int] = {}
+    occurrences, atoms = [], []
+    for position, atom in enumerate(query.query.atoms):
+        identity = row_identity(position)
+        key = (_route_key(atom, entry.routing.variables), identity in entry.routing.variables and identity)
+        if key not in groups:
+            names[atom.relation] = names.get(atom.relation, 0) + 1
+            number = names[atom.relation]
+            groups[key] = atom.relation if number == 1 else f"{atom.relation}#{number}"
+            occurrences.append(Occurrence(groups[key], atom.relation, atom, identity))
+        atoms.append(groups[key])
+    return Sharding(
+        entry.name, query, entry.routing, tuple(occurrences), tuple(atoms), partial_head(query.query), entry.options
+    )
+
+
+def parse_view(name: str, text: str, tables: tuple[Table, ...]) -> Query:
+    """A view's query; refuses what shards cannot maintain."""
+    query = replace(parse(text, tables), name=name)
+    if any(atom.closure for atom in query.atoms):
+        raise PlanError(
+            f"view {name} is a closure: paths go through all shards, so that it cannot be sharded; keep it in an "
+            "embedded ivme.Database"
+        )
+    return query
+
+
+def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
+    """What the place of an atom's rows depends on."""
+    found: dict[str, Any] = {}
+    for term, column in zip(atom.terms, atom.columns, strict=True):
+        if isinstance(term, str) and term in variables:
+            found.setdefault(term, column)
+    return atom.relation, tuple(sorted(found.items(), key=lambda item: item[0])), atom.where
+
+
+_PARTS: Mapping[str, tuple[str, ...]] = {"avg": ("sum", "count")}
+"""What an aggregate adds up from, where that is not itself."""
+
+
+def partial_head(query: Query) -> tuple[HeadColumn, ...]:
+    """The columns of partial rows: inputs, outputs, the count, and the parts of the aggregates.
+
+    Without aggregates the rows of shards are rows of the view.
+    """
+    if not query.aggregates:
+        return query.head
+    parts = [Aggregate("count")]
+    for aggregate in query.aggregates:
+        parts += [Aggregate(part, aggregate.variable) for part in _PARTS.get(aggregate.function, (aggregate.function,))]
+    keys = [HeadColumn(f"k{i}", variable) for i, variable in enumerate(query.input + query.output)]
+    return (*keys, *(HeadColumn(f"a{i}", part) for i, part in enumerate(dict.fromkeys(parts))))
+
+
+def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:
+    """The variables that may have shares, the free ones first; with `whole` those that keep each row in one shard.
+
+    COUNT DISTINCT adds up over shards if no value of its variable is in two of them.
+    """
+    counted = [{str(a.variable)} for a in query.aggregates if a.function == "count_distinct"]
+    if whole:
+        return tuple(query.free)
+    if counted:
+        return tuple(dict.fromkeys((*query.free, *set.intersection(*counted))))
+    return (*dict.fromkeys((*query.free, *query.variables)), *map(row_identity, range(len(query.atoms))))
+
+
+def is_whole(sharding: Sharding) -> bool:
+    """Whether no two shards have parts of the same row or group."""
+    return sharding.routing.variables <= set(sharding.query.free)

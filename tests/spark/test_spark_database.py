@@ -1,0 +1,271 @@
+"""`SparkDatabase` on a local session: the same answers as the embedded database, on 2 and on 8 shards."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ivme
+from ivme.errors import DataError, PlanError, SparkError
+from ivme.spark.client import ask_running
+from ivme.spark.keys import shard_keys, spark_hash
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = {
+    "R": {"a": "int", "b": "int"},
+    "S": {"b": "int", "c": "int"},
+    "T": {"c": "int", "a": "int"},
+    "U": {"a": "int", "name": "string"},
+    "W": {"c": "int", "price": "decimal(10, 2)"},
+}
+VIEWS = {
+    "triangles": "SELECT COUNT(*) AS n FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c AND T.a = R.a",
+    "c3": "Q(A, B, C | .) = R(A, B), S(B, C), T(C, A)",
+    "cqap0": "Q(B, C | A) = R(A, B), T(C, A)",
+    "revenue": """SELECT U.name, SUM(W.price) AS total, COUNT(*) AS n, MIN(W.price) AS least
+        FROM U JOIN R ON U.a = R.a JOIN S ON R.b = S.b JOIN T ON S.c = T.c JOIN W ON T.c = W.c GROUP BY U.name""",
+}
+
+
+def filled(db: Any) -> None:
+    chance = random.Random(1)
+    with db.batch() as batch:
+        for table in "RST":
+            batch.insert(table, [(chance.randrange(12), chance.randrange(12)) for _ in range(120)])
+        batch.insert("U", [(i, f"name {i % 5}") for i in range(12)])
+        batch.insert("W", [(i % 12, Decimal(i) / 4) for i in range(40)])
+
+
+def declared(db: Any) -> Any:
+    for name, schema in TABLES.items():
+        db.create_table(name, schema)
+    for name, text in VIEWS.items():
+        db.create_view(name, text)
+    return db
+
+
+@pytest.fixture(scope="module")
+def embedded() -> ivme.Database:
+    made: ivme.Database = declared(ivme.Database())
+    filled(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def two(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ivme.SparkDatabase]:
+    db = ivme.SparkDatabase(spark, shards=2, checkpoint=tmp_path_factory.mktemp("two"))
+    declared(db)
+    filled(db)
+    yield db
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def eight(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ivme.SparkDatabase]:
+    """Filled before its views are made, where the other is filled after."""
+    db = ivme.SparkDatabase(spark, shards=8, checkpoint=tmp_path_factory.mktemp("eight"))
+    for name, schema in TABLES.items():
+        db.create_table(name, schema)
+    filled(db)
+    for name, text in VIEWS.items():
+        db.create_view(name, text)
+    yield db
+    db.close()
+
+
+def check_same(db: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+    for name in ("triangles", "c3", "revenue"):
+        expected = sorted(embedded.view(name))
+        assert expected
+        assert expected == sorted(db.view(name)), name
+        assert expected == sorted(map(tuple, db.table(name).collect())), name
+    for a in range(13):
+        assert sorted(embedded.view("cqap0")(A=a)) == sorted(db.view("cqap0")(A=a))
+
+
+def test_two_shards_answer_as_the_embedded_database(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+    check_same(two, embedded)
+
+
+def test_eight_shards_answer_as_the_embedded_database(eight: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+    check_same(eight, embedded)
+    assert 8 == len({status["pid"] for status in eight.status()})
+
+
+def test_no_process_holds_more_than_seven_tenths_of_the_state(two: ivme.SparkDatabase) -> None:
+    entries = {status["pid"]: sum(status["entries"].values()) for status in two.status()}
+    assert 2 == len(entries)
+    assert os.getpid() not in entries, "the driver holds none"
+    assert max(entries.values()) <= 0.7 * sum(entries.values())
+
+
+def test_a_batch_is_all_or_nothing(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+    with pytest.raises(DataError, match=r"cannot delete \(99, 99\)"):
+        two.apply("R", [(1, 1), (2, 2), (99, 99)], [1, 1, -1])
+    check_same(two, embedded)
+
+
+def test_the_state_store_holds_each_shards_version(two: ivme.SparkDatabase, spark: SparkSession) -> None:
+    two.insert("R", [(50, 50)])
+    two.delete("R", [(50, 50)])
+    query: Any = two._cluster
+    query._query.processAllAvailable()
+    state = spark.read.format("statestore").option("stateVarName", "place").load(f"{two._journal.root}/stream")
+    versions = [row.value.version for row in state.collect()]
+    assert [two._step] * 2 == versions
+
+
+def test_a_dataframe_is_placed_by_sparks_tasks(two: ivme.SparkDatabase, spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(i, 100 + i % 3, 1 if i % 2 else 2) for i in range(50)], "a long, b long, w int")
+    before = two.view("c3").count()
+    two.apply("R", frame, "w")
+    two.insert("S", spark.createDataFrame([(100, 200)], "b long, c long"))
+    two.insert("T", spark.createDataFrame([(200, i) for i in range(50)], "c long, a long"))
+    assert before + sum(1 if i % 2 else 2 for i in range(0, 50, 3)) == two.view("c3").count()
+    two.view("triangles").verify()
+    two.apply("R", frame.selectExpr("a", "b", "-w as w"), "w")
+    two.delete("S", [(100, 200)])
+    two.delete("T", [(200, i) for i in range(50)])
+    assert before == two.view("c3").count()
+    with pytest.raises(DataError, match="column b"):
+        two.insert("R", spark.createDataFrame([(1, "x")], "a long, b string"))
+
+
+def test_views_are_read_from_sql(two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database) -> None:
+    two.register("cqap0", "partners")
+    expected = sorted(embedded.view("cqap0")(A=3))
+    assert expected == sorted(map(tuple, spark.sql("SELECT * FROM partners(3)").collect()))
+    assert expected == sorted(map(tuple, spark.sql("SELECT * FROM partners(A => 3)").collect()))
+    lateral = spark.sql("SELECT x.id, p.* FROM range(13) x, LATERAL partners(x.id) p")
+    assert sum(embedded.view("cqap0").count(A=a) for a in range(13)) == lateral.count()
+    with pytest.raises(PlanError, match="has no parameters"):
+        two.register("c3")
+
+
+def test_views_are_read_as_a_format(two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database) -> None:
+    two.table("c3")
+    reader = spark.read.format("ivme").option("checkpoint", str(two._journal.root))
+    assert sorted(embedded.view("revenue")) == sorted(map(tuple, reader.option("view", "revenue").load().collect()))
+    asked = reader.option("view", "cqap0").option("parameter.A", "3").load()
+    assert sorted(embedded.view("cqap0")(A=3)) == sorted(map(tuple, asked.collect()))
+    assert sorted(embedded.view("cqap0")(A=3)) == sorted(map(tuple, two.table("cqap0", A=3).collect()))
+
+
+def test_changes_are_a_stream_and_a_stream_changes_tables_once(
+    two: ivme.SparkDatabase, spark: SparkSession, tmp_path: Path
+) -> None:
+    followed = two.changes("c3").writeStream.format("memory").queryName("c3_changes").start()
+    before = two.view("c3").count()
+    source = str(tmp_path / "in")
+    frame = spark.createDataFrame([(300, 300, 1), (301, 301, 1)], "a long, b long, w long")
+    frame.write.parquet(source)
+    two.insert("S", [(300, 300)])
+    two.insert("T", [(300, 300)])
+    stream = spark.readStream.schema(frame.schema).parquet(source)
+    query = two.stream("R", stream, name="r", weight="w")
+    query.processAllAvailable()
+    frame.selectExpr("a", "b", "-w as w").filter("a = 301").write.mode("append").parquet(source)
+    query.processAllAvailable()
+    assert 1 == two.position("r")
+    query.stop()
+    again = two.stream("R", stream, name="r", weight="w")
+    again.processAllAvailable()
+    again.stop()
+    assert before + 1 == two.view("c3").count()
+    followed.processAllAvailable()
+    followed.stop()
+    assert [(300, 300, 300, 1)] == [tuple(row) for row in spark.sql("SELECT * FROM c3_changes").collect()]
+    two.delete("R", [(300, 300)])
+    two.delete("S", [(300, 300)])
+    two.delete("T", [(300, 300)])
+    with pytest.raises(PlanError, match="no stream"):
+        two.stream("R", frame)
+    with pytest.raises(DataError, match="is a stream"):
+        two.insert("R", stream)
+
+
+def test_a_checkpoint_that_is_open_or_elsewhere_is_refused(two: ivme.SparkDatabase, spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="open already"):
+        ivme.SparkDatabase(spark, 2, two._journal.root)
+    with pytest.raises(SparkError, match="is on s3"):
+        ivme.SparkDatabase(spark, 2, "s3://bucket/key")
+    with pytest.raises(SparkError, match="needs a checkpoint"):
+        ivme.SparkDatabase(spark, 2)
+
+
+def test_keys_fall_into_partitions_of_their_own(spark: SparkSession) -> None:
+    assert [spark_hash(k) for k in (0, 1, -7)] == list(spark.sql("SELECT hash(0), hash(1), hash(-7)").collect()[0])
+    for shards in (2, 8):
+        keys = ", ".join(f"({key})" for key in shard_keys(shards))
+        rows = spark.sql(f"SELECT pmod(hash(k), {shards}) FROM VALUES {keys} AS t(k)").collect()
+        assert list(range(shards)) == [row[0] for row in rows]
+
+
+def check_kills(db: ivme.SparkDatabase, embedded: ivme.Database, seed: int, batches: int) -> None:
+    """Daemons die at random moments, under Spark's tasks too, and each batch counts once."""
+    stop, chance = threading.Event(), random.Random(seed)
+
+    def kill() -> None:
+        mine = random.Random(seed)
+        while not stop.wait(0.3 + 2 * mine.random()):
+            status = ask_running(db._journal, mine.randrange(2), {"op": "status"})
+            if status is not None:
+                os.kill(status.head["pid"], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        for _ in range(batches):
+            rows = [(chance.randrange(12), chance.randrange(12)) for _ in range(20)]
+            for each in (db, embedded):
+                with each.batch() as batch:
+                    batch.insert("R", rows)
+                    batch.insert("S", rows)
+                    batch.delete("R", rows[:5])
+    finally:
+        stop.set()
+        killer.join()
+    check_same(db, embedded)
+
+
+def test_a_killed_daemon_loses_and_doubles_nothing(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+    check_kills(two, embedded, 1, 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_killed_daemons_lose_and_double_nothing(two: ivme.SparkDatabase, embedded: ivme.Database, seed: int) -> None:
+    check_kills(two, embedded, seed, 10)
+
+
+def test_daemons_end_with_their_database_and_everything_is_there_when_it_opens_again(
+    two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
+) -> None:
+    processes = [status["pid"] for status in two.status()]
+    two.close()
+    deadline = time.monotonic() + 60
+    while any(_is_alive(process) for process in processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    with ivme.SparkDatabase(spark, checkpoint=two._journal.root) as again:
+        assert sorted(embedded.view("revenue")) == sorted(again.view("revenue"))
+        again.insert("R", [(1, 1)])
+        again.view("triangles").verify()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split(")")[-1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

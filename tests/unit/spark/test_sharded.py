@@ -1,0 +1,296 @@
+"""The database over shards: the methods of `Database`, what is refused by name, and skewed keys."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ivme.database import Database
+from ivme.errors import DataError, IvmeError, PlanError, SchemaError, UnknownNameError, VerificationError
+from ivme.spark import sharded
+from ivme.spark.shard import Shard
+from ivme.spark.sharded import ShardedDatabase
+from tests.sharded_databases import local_database
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> ShardedDatabase:
+    made = local_database(tmp_path, 4)
+    made.create_table("r", {"a": "int", "b": "int"})
+    made.create_table("s", {"b": "int", "c": "int"})
+    return made
+
+
+# Skew
+
+
+def skewed(db: Any, rows: int) -> None:
+    """Nine tenths of r, and half of s, have the same key."""
+    db.insert("r", [(i, 7 if i % 10 else i) for i in range(rows)])
+    db.insert("s", [(7 if i % 2 else i, i) for i in range(rows // 10)])
+
+
+def largest_over_mean(view: Any) -> float:
+    entries = list(view.stats()["entries"].values())
+    return float(max(entries) * len(entries) / sum(entries))
+
+
+@pytest.mark.parametrize("shards", [2, 8])
+def test_a_view_over_skewed_rows_spreads_them(tmp_path: Path, shards: int) -> None:
+    db = local_database(tmp_path, shards)
+    db.create_table("r", {"a": "int", "b": "int"})
+    db.create_table("s", {"b": "int", "c": "int"})
+    skewed(db, 4000)
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b")
+    assert [[], ["b"]] == [pattern["heavy"] for pattern in view.stats()["patterns"]]
+    assert largest_over_mean(view) < 2
+    assert _joined(4000) == view.scalar()
+
+
+def _joined(rows: int) -> int:
+    r = [7 if i % 10 else i for i in range(rows)]
+    s = [7 if i % 2 else i for i in range(rows // 10)]
+    return sum(s.count(key) for key in set(s) & set(r) for _ in range(r.count(key)))
+
+
+def test_plain_hashing_would_overload_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above would find without grids for heavy values."""
+    monkeypatch.setattr(sharded, "_FIRST_LOOK", 10**9)
+    db = local_database(tmp_path, 8)
+    db.create_table("r", {"a": "int", "b": "int"})
+    db.create_table("s", {"b": "int", "c": "int"})
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b")
+    skewed(db, 4000)
+    assert largest_over_mean(view) > 2
+
+
+@pytest.mark.parametrize("shards", [2, 8])
+def test_a_view_whose_rows_become_skewed_is_spread_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    monkeypatch.setattr(sharded, "_FIRST_LOOK", 1000)
+    db = local_database(tmp_path, shards)
+    db.create_table("r", {"a": "int", "b": "int"})
+    db.create_table("s", {"b": "int", "c": "int"})
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b")
+    skewed(db, 4000)
+    assert largest_over_mean(view) < 2
+    assert _joined(4000) == view.scalar()
+    db.delete("r", [(1, 7)])
+    view.verify()
+
+
+# Views
+
+
+def test_occurrences_that_are_routed_alike_share_a_table(db: ShardedDatabase) -> None:
+    same = db.create_view("same", "Q(A, B, C) = r(A, B), r(A, C)")
+    other = db.create_view("other", "Q(A, B, C) = r(A, B), r(B, C)")
+    assert ["r"] == [o.table for o in same._sharding.occurrences]
+    assert ["r", "r#2"] == [o.table for o in other._sharding.occurrences]
+    db.insert("r", [(1, 2), (2, 3), (2, 2), (3, 1)])
+    same.verify()
+    other.verify()
+
+
+def test_aggregates_of_every_kind_and_type_add_up(tmp_path: Path) -> None:
+    schema = {
+        "k": "int",
+        "d": "decimal(10, 2)",
+        "f": "float",
+        "t": "string",
+        "day": "date",
+        "at": "timestamp",
+        "x": "bool",
+    }
+    rows: list[tuple[Any, ...]] = [
+        (
+            i % 3,
+            Decimal(i) / 4 if i % 5 else None,
+            i / 8,
+            f"t{i % 11}" if i % 7 else None,
+            datetime.date(2020, 1, 1 + i % 28),
+            datetime.datetime(2020, 1, 1, i % 24),
+            i % 2 == 0,
+        )
+        for i in range(200)
+    ]
+    text = (
+        "SELECT m.k, COUNT(*) AS n, SUM(m.d) AS sd, AVG(m.d) AS ad, SUM(m.f) AS sf, AVG(m.f) AS af, MIN(m.t) AS lt, "
+        "MAX(m.day) AS hd, MIN(m.at) AS la, COUNT(m.t) AS ct FROM m GROUP BY m.k"
+    )
+    db, expected = local_database(tmp_path, 4), Database()
+    for each in (db, expected):
+        each.create_table("m", schema)
+        each.insert("m", rows)
+        each.create_view("v", text)
+    assert expected.view("v").to_arrow().schema == db.view("v").to_arrow().schema
+    assert sorted(expected.view("v")) == sorted(db.view("v"))
+    for each in (db, expected):
+        each.delete("m", rows[::3])
+    assert sorted(expected.view("v")) == sorted(db.view("v"))
+
+
+def test_requests_one_at_a_time_and_many_at_once(db: ShardedDatabase) -> None:
+    db.insert("r", [(i % 10, i) for i in range(100)])
+    db.insert("s", [(i, i % 4) for i in range(100)])
+    rows = db.create_view("rows", "Q(B, C | A) = r(A, B), s(B, C)")
+    count = db.create_view("count", "SELECT COUNT(*) AS n FROM r WHERE a = :a")
+    assert sorted((b, b % 4) for b in range(3, 100, 10)) == sorted(rows(A=3))
+    assert [] == list(rows(A=99))
+    assert [(10,)] == list(count(a=3))
+    assert [(0,)] == list(count(a=99))
+    assert {"a": [3, 99, 3], "n": [10, 0, 10]} == count.request_many(a=[3, 99, 3]).to_pydict()
+    many = rows.request_many(A=pa.array([99, 1, 2])).to_pylist()
+    assert 20 == len(many)
+    assert [1] * 10 + [2] * 10 == [row["A"] for row in many]
+    with pytest.raises(UnknownNameError, match="needs a value for A"):
+        rows.items()
+    with pytest.raises(UnknownNameError, match="no parameter B"):
+        rows.items(A=1, B=2)
+    with pytest.raises(DataError, match="is a str"):
+        rows.items(A="x")
+
+
+def test_a_view_is_read_in_all_the_ways_of_the_embedded_one(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "Q(A, C) = r(A, B), s(B, C)")
+    db.insert("r", [(1, 1), (1, 2), (2, 2)])
+    db.insert("s", [(1, 5), (2, 5), (2, 6)])
+    expected = [(1, 5), (1, 5), (1, 6), (2, 5), (2, 6)]
+    assert expected == sorted(view)
+    assert {(1, 5): 2, (1, 6): 1, (2, 5): 1, (2, 6): 1} == dict(view.items())
+    assert 5 == view.count() == view.to_arrow().num_rows == len(view.to_pandas()) == view.snapshot().num_rows
+    assert (1, 5) in view
+    assert 2 == view.multiplicity((1, 5))
+    assert 0 == view.multiplicity((9, 9))
+    assert ("A", "C") == view.columns
+    assert "over 4 shards" in str(view.explain())
+    with pytest.raises(DataError, match="no single value"):
+        view.scalar()
+
+
+def test_lenient_deletes_take_only_what_is_there(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "SELECT r.a, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a")
+    db.insert("r", [(1, 1), (2, 1), (2, 1)])
+    db.insert("s", [(1, 1)])
+    db.delete("r", [(1, 1), (1, 1), (2, 1), (9, 9)], strict=False)
+    assert [(2, 1)] == list(view)
+    view.verify()
+
+
+def test_primary_keys_hold_over_shards(tmp_path: Path) -> None:
+    db = local_database(tmp_path, 4)
+    db.create_table("p", {"id": "int", "name": "string"}, primary_key="id")
+    db.insert("p", [(i, "x") for i in range(20)])
+    with pytest.raises(DataError, match=r"primary key \(3,\)"):
+        db.insert("p", [(3, "other")])
+    with db.batch() as batch:
+        batch.delete("p", [(3, "x")])
+        batch.insert("p", [(3, "other")])
+
+
+def test_static_tables_are_loaded_once(tmp_path: Path) -> None:
+    db = local_database(tmp_path, 4)
+    db.create_table("t", {"a": "int"}, static=True)
+    db.insert("t", [(1,)])
+    with pytest.raises(DataError, match="static"):
+        db.insert("t", [(2,)])
+
+
+def test_a_batch_of_a_source_counts_once(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+    with db.batch("feed", 3) as batch:
+        batch.insert("r", [(1, 1)])
+    with pytest.raises(DataError, match="has been applied before"), db.batch("feed", 3) as batch:
+        batch.insert("r", [(2, 2)])
+    assert 3 == db.position("feed")
+    assert 1 == view.scalar()
+    assert 3 == ShardedDatabase(type(db._cluster)(db._journal.root, None)).position("feed")  # type: ignore[call-arg, arg-type]
+
+
+def test_verify_finds_a_shard_that_lost_a_row(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+    db.insert("r", [(i, i) for i in range(20)])
+    cluster: Any = db._cluster
+    shard: Shard = cluster.shards[0]
+    key = next(key for key in shard.engines if not key.is_table)
+    shard.engines[key].apply([("r", next(rows for _, rows in shard.engines[key].contents()))], sign=-1)
+    with pytest.raises(VerificationError, match="computed from its tables"):
+        view.verify()
+
+
+# Changes
+
+
+def test_changes_of_whole_rows_are_followed_also_with_aggregates(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "SELECT r.a, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a", whole_rows=True)
+    db.insert("s", [(1, 1)])
+    with view.changes() as feed:
+        db.insert("r", [(1, 1), (2, 1), (3, 9)])
+        db.insert("r", [(1, 1)])
+        with pytest.raises(DataError):
+            db.apply("r", [(5, 1), (7, 7)], [1, -1])
+        assert [{(1, 1): 1, (2, 1): 1}, {(1, 1): -1, (1, 2): 1}] == list(feed)
+        assert [] == list(feed)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("Q(X, Y) = closure(r)", {}, "is a closure"),
+        ("SELECT a FROM made", {}, "views over sharded views"),
+        ("SELECT a FROM r", {"semantics": "ring"}, "semantics='ring'"),
+        ("SELECT COUNT(DISTINCT r.a) AS x, COUNT(DISTINCT s.c) AS y FROM r JOIN s ON r.b = s.b", {}, "do not add up"),
+        ("SELECT COUNT(*) FROM r", {"whole_rows": True}, "one row, which cannot be whole"),
+        ("SELECT a FROM r", {"strategy": "magic"}, "no strategy 'magic'"),
+    ],
+)
+def test_what_shards_cannot_do_is_refused_by_name(
+    db: ShardedDatabase, text: str, options: dict[str, Any], reason: str
+) -> None:
+    db.create_view("made", "SELECT a, b FROM r")
+    with pytest.raises(IvmeError, match=reason):
+        db.create_view("v", text, **options)
+    assert ("made",) == db.views
+
+
+def test_changes_that_are_in_several_shards_are_refused_by_name(db: ShardedDatabase) -> None:
+    view = db.create_view("v", "SELECT s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY s.c")
+    with pytest.raises(PlanError, match="whole_rows=True"):
+        view.changes()
+    with pytest.raises(PlanError, match="ring view w cannot be sharded"):
+        db.create_ring_view("w")
+
+
+def test_the_catalog_refuses_what_the_embedded_one_does(db: ShardedDatabase) -> None:
+    db.create_view("v", "SELECT a FROM r")
+    with pytest.raises(SchemaError, match="already a table named R"):
+        db.create_table("R", {"a": "int"})
+    with pytest.raises(PlanError, match="v needs it"):
+        db.drop_table("r")
+    with pytest.raises(UnknownNameError, match="is a view"):
+        db.insert("v", [(1,)])
+    db.drop_view("v")
+    db.drop_table("r")
+    assert (("s",), ()) == (db.tables, db.views)
+    db.close()
+    with pytest.raises(PlanError, match="closed"):
+        db.insert("s", [(1, 1)])
+
+
+@pytest.mark.parametrize("options", [{"epsilon": 0.5}, {"append_only": "r"}, {"strategy": "classical"}])
+def test_options_reach_the_shards_and_survive_the_checkpoint(db: ShardedDatabase, options: dict[str, Any]) -> None:
+    view = db.create_view("v", "Q(A, B, C) = r(A, B), r(B, C)", **options)
+    db.insert("r", [(1, 2), (2, 3)])
+    assert [(1, 2, 3)] == list(view)
+    reopened: Any = ShardedDatabase(type(db._cluster)(db._journal.root, None))  # type: ignore[call-arg, arg-type]
+    assert db._catalog == reopened._catalog
+    assert [(1, 2, 3)] == list(reopened.view("v"))
