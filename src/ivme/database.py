@@ -223,11 +223,6 @@ class Database:
                 self._runtime.drop_table(name)
         self._runtime.settle()
 
-    def contents(self, table: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """The distinct rows of a table as they are now, in Arrow, and their multiplicities."""
-        with self._runtime.lock:
-            return self._runtime.contents(self._known(table, self._runtime.tables, "table"))
-
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""
         with self._runtime.lock:
