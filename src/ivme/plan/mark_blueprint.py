@@ -75,14 +75,14 @@ class Marks:
         return View(f"good {node.name}", node.schema, "good", atoms, indicators, node.schema)
 
     def support(self, node: MarkNode, schema: tuple[str, ...]) -> Node:
-        """How many good tuples a node has for each value of the schema."""
+        """How many good tuples a node has for each value of the schema: what it shares with the node above, if any."""
         good = self.good(node)
         if set(schema) == set(good.schema):
             return good
         if isinstance(good, IndicatorLeaf):
             return IndicatorLeaf(good.label, schema)
         atoms, indicators = self._below(node)
-        return View(f"support {node.name}({','.join(schema)})", schema, "support", atoms, indicators, good.schema)
+        return View(f"support {node.name}", schema, "support", atoms, indicators, good.schema)
 
     def _below(self, node: MarkNode) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
         """The atoms below a node, and those that are only there as projections."""

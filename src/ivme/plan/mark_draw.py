@@ -38,7 +38,6 @@ def _box(node: Node, names: set[str], *below: Box) -> Box:
     """A view under its own name, a relation as its projection; leaves and their supports are always stored."""
     listed = ", ".join(node.schema)
     if isinstance(node, View):
-        title = node.name.removesuffix(f"({','.join(node.schema)})")
-        return Box(f"{title}({listed})", node.role, node.name in names, below)
+        return Box(f"{node.name}({listed})", node.role, node.name in names, below)
     label = getattr(node, "label", "")
     return Box(f"∃{label}({listed})", "indicator", True, below)
