@@ -57,12 +57,19 @@ def batch_record(
             rows = convert(changed.listed(), writers(tables[name]))
             parts.append({"table": name, "rows": rows, "weights": changed.weights.tolist()})
         else:
-            bodies.append(arrow_bytes(changed.data, changed.weights))
+            bodies.append(arrow_bytes(_in_declared_types(changed, tables[name]), changed.weights))
             parts.append({"table": name, "bytes": len(bodies[-1])})
     record: dict[str, Any] = {"batch": parts}
     if progress is not None:
         record |= {"source": progress.source, "position": progress.position}
     return record, bodies
+
+
+def _in_declared_types(changed: Changed, table: Table) -> pa.Table:
+    """The rows in the table's own Arrow types; what was given in others is decoded from its codes."""
+    if changed.data.schema.types == arrow_schema(table).types:
+        return changed.data
+    return changed.kept(np.arange(len(changed.weights)), changed.weights).data
 
 
 def weighted_schema(table: Table) -> pa.Schema:

@@ -120,7 +120,7 @@ class Store:
                     self._changed.clear()
                     tables = {name: state.table for name, state in self._runtime.tables.items()}
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
-                    views = tuple(self._views[name] for name in self._runtime.views)
+                    views = tuple(self._views[name] for name in self._runtime.views if name in self._views)
                     positions = tuple(self._runtime.positions.all().items())
                 files = self._write_tables(last, tables, rows)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
