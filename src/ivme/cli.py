@@ -30,6 +30,9 @@ app = typer.Typer(
 )
 
 
+bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure a view on your data or on made data.")
+app.add_typer(bench, name="bench")
+
 _LIKE_A_PATH = re.compile(r"[^\s()]*[/\\][^\s()]*|[^\s()]+\.(sql|txt|ya?ml|json)", re.IGNORECASE)
 """A word with a separator, or with the ending of a file: no query is one word."""
 
@@ -180,6 +183,35 @@ def _show_gallery() -> None:
     print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
 
 
+@bench.command()
+def tradeoff(
+    query: Annotated[str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, or a file with either.")],
+    epsilons: Annotated[str, typer.Option(metavar="E,E", help="The ε to measure.")] = "0,1/4,1/2,3/4,1",
+    n: Annotated[int, typer.Option(min=1, help="How many rows to make, over all tables.")] = 20_000,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Take rows from R.csv, S.parquet, ... here.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw tradeoff.png and tradeoff.svg there.")] = None,
+) -> None:
+    """Measure what updates and reads of a view cost for several ε, the border between light and heavy values.
+
+    \b
+      ivme bench tradeoff "Q(B, C) = R(A, B), S(A, C)"
+      ivme bench tradeoff view.sql --data tables --epsilons 0.3,0.5,0.7 --out pictures
+    """
+    from ivme.bench import picture
+    from ivme.bench.data import made_for, read_folder
+    from ivme.bench.tradeoff import tradeoff as measure
+
+    with _errors():
+        if out is not None:
+            picture.figure_module()
+        text = _text(query)
+        tables = made_for(text, n) if data is None else read_folder(data)
+        points = measure(text, tables, [_number(each, "--epsilons") for each in _listed(epsilons)])
+        picture.show(points, sum(rows.num_rows for rows in tables.values()))
+        for path in [] if out is None else picture.draw(points, " ".join(text.split()), out):
+            print(f"wrote {path}")
+
+
 def _show(title: str, text: str, found: ivme.Explanation) -> None:
     """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
     print(f"{title}\n{'─' * len(title)}")
@@ -238,11 +270,12 @@ def _epsilon(text: str) -> object:
     return {relation.strip(): _number(value) for relation, _, value in pairs}
 
 
-def _number(text: str) -> Fraction:
+def _number(text: str, option: str = "--epsilon") -> Fraction:
     try:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
-        raise PlanError(f"--epsilon takes a number such as 0.5 or 1/3, auto, or R=0.5,S=1; it is {text!r}") from None
+        forms = ", auto, or R=0.5,S=1" if option == "--epsilon" else ""
+        raise PlanError(f"{option} takes a number such as 0.5 or 1/3{forms}; it is {text!r}") from None
 
 
 add_pipeline_commands(app)

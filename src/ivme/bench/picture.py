@@ -1,0 +1,58 @@
+"""The measured curve as a table and as a picture: what an update costs against what a row costs, one dot for each ε."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ivme.bench.tradeoff import Point
+from ivme.errors import IvmeError
+
+FORMATS = ("png", "svg")
+
+
+def figure_module() -> Any:
+    """Matplotlib's figures; no display is needed for them."""
+    try:
+        from matplotlib import figure
+    except ImportError:
+        raise IvmeError("pictures need matplotlib: pip install 'ivme[plot]', or leave out --out") from None
+    return figure
+
+
+def show(points: Sequence[Point], rows: int) -> None:
+    """Prints a line for each ε."""
+    table = Table(title=f"{rows:,} rows", title_justify="left")
+    for column in ("ε", "operations an update", "µs", "operations a row read", "µs", "entries"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for point in points:
+        numbers = (point.update_operations, 1e6 * point.update_seconds, point.row_operations, 1e6 * point.row_seconds)
+        table.add_row(str(point.epsilon), *(f"{number:,.1f}" for number in numbers), f"{point.entries:,}")
+    Console().print(table)
+
+
+def draw(points: Sequence[Point], title: str, folder: Path) -> list[Path]:
+    """Writes tradeoff.png and tradeoff.svg."""
+    figure = figure_module().Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([p.update_operations for p in points], [p.row_operations for p in points], marker="o")
+    for point in points:
+        where = (point.update_operations, point.row_operations)
+        axes.annotate(f"ε = {point.epsilon}", where, xytext=(6, 6), textcoords="offset points")
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.margins(0.15)
+    axes.set(xlabel="operations an update", ylabel="operations a row read", title=title)
+    axes.grid(alpha=0.3)
+    paths = [folder / f"tradeoff.{form}" for form in FORMATS]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            figure.savefig(path)
+    except OSError as error:
+        raise IvmeError(f"{folder} cannot be written: {error}") from error
+    return paths
