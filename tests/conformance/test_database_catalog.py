@@ -9,8 +9,8 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError, PlanError, SchemaError
-from ivme.plan.strategies import STRATEGIES
 from tests.databases import failing, rows_of, state_of, table_rows
+from tests.single_programs import SINGLE
 
 # Promises of tables
 
@@ -195,7 +195,7 @@ def test_views_with_parameters_or_without_columns_carry_no_views(db: Database) -
 # Sharing, order of creation, failures
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 def test_every_strategy_can_be_forced(db: Database, strategy: str) -> None:
     db.create_table("R", {"a": "int", "b": "int"})
     db.create_table("S", {"b": "int", "c": "string"})

@@ -13,13 +13,14 @@ import pytest
 from benchmarks.exponents import QUERIES, measure
 from benchmarks.hard_instances import hard_cases, instance
 from ivme.engine.pure import Interpreter
-from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.single_programs import SINGLE
 
 TOLERANCE = 0.3
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: str) -> None:
     query = parse_rule(QUERIES[name])
@@ -30,7 +31,7 @@ def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: s
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_dearest_trigger_is_what_the_plan_promises(name: str) -> None:
     query = parse_rule(QUERIES[name])
-    for strategy in STRATEGIES:
+    for strategy in SINGLE:
         plan = plan_with(strategy, query)
         cases = hard_cases(plan.program)
         updates = [case.exponent for case in cases if case.relation is not None]

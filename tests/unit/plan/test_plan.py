@@ -9,8 +9,9 @@ import pytest
 
 from ivme.plan.plan import costs
 from ivme.plan.program import Add, Enumeration, Join, Map, Program, Scan, Step, Trigger
-from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.single_programs import SINGLE
 
 HALF = Fraction(1, 2)
 
@@ -63,7 +64,7 @@ def test_the_triangle_count_costs_what_source_000_says(strategy: str, expected: 
     assert expected == [str(bound) for bound in (plan.preprocessing, plan.update, plan.delay, plan.space)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 def test_a_plan_says_what_its_program_costs(strategy: str) -> None:
     plan = plan_with(strategy, parse_rule("Q(C, D | E) = R(A, B, C), S(A, B, D), T(A, E)"))
     assert costs(plan.program) == (plan.preprocessing, plan.update, plan.delay, plan.space)
