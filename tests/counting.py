@@ -1,5 +1,5 @@
 """The strategies that have a plan for a query whatever it asks for; `marks` keeps no multiplicities of its own."""
 
-from ivme.plan.strategies import STRATEGIES
+from tests.single_programs import SINGLE
 
-COUNTING = tuple(name for name in STRATEGIES if name != "marks")
+COUNTING = tuple(name for name in SINGLE if name != "marks")

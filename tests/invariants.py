@@ -32,10 +32,14 @@ def counts(stored: StoredMap) -> dict[Any, int]:
 
 
 def expected_counts(
-    declared: Map, sources: Mapping[str, Source], query: Query, database: Mapping[str, Counter[Any]]
+    declared: Map,
+    sources: Mapping[str, Source],
+    query: Query,
+    database: oracle.Database,
+    heavy: Mapping[str, set[Any]] | None = None,
 ) -> dict[Any, int]:
-    """The definition of a map, evaluated by nested loops over the leaves."""
-    leaves = {label: _leaf(sources[label], query, database) for label in declared.atoms}
+    """The definition of a map, evaluated by nested loops over the leaves; `heavy` are the heavy keys by partition."""
+    leaves = {label: leaf(sources[label], query, database, heavy or {}) for label in declared.atoms}
     if declared.counted is not None:
         return _distinct_counts(declared, sources, query, database)
     if declared.role == "support":
@@ -53,7 +57,7 @@ def expected_counts(
         ]
     for label, schema in declared.indicators:
         positions = [sources[label].schema.index(variable) for variable in schema]
-        present = {tuple(row[p] for p in positions) for row in _leaf(sources[label], query, database)}
+        present = {tuple(row[p] for p in positions) for row in leaf(sources[label], query, database, heavy or {})}
         partial = [(a, w) for a, w in partial if tuple(a[variable] for variable in schema) in present]
     summed: Counter[Any] = Counter()
     for assignment, weight in partial:
@@ -69,7 +73,7 @@ def _distinct_counts(
     partial: list[dict[str, Any]] = [{}]
     for label, schema in [*((label, sources[label].schema) for label in declared.atoms), *declared.indicators]:
         positions = [sources[label].schema.index(variable) for variable in schema]
-        present = {tuple(row[p] for p in positions) for row in _leaf(sources[label], query, database)}
+        present = {tuple(row[p] for p in positions) for row in leaf(sources[label], query, database)}
         partial = [
             {**assignment, **new}
             for assignment in partial
@@ -82,8 +86,10 @@ def _distinct_counts(
     return dict(Counter(tuple(row[place] for place in places) for row in counted))
 
 
-def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) -> Counter[Any]:
-    """The tuples of an atom, read off the oracle's assignments of a query that has this atom only."""
+def leaf(
+    source: Source, query: Query, database: oracle.Database, heavy: Mapping[str, set[Any]] | None = None
+) -> Counter[Any]:
+    """The tuples of an atom's part, read off the oracle's assignments of a query that has this atom only."""
     table = query.table(source.atom.relation)
     tuples: Counter[Any] = Counter()
     for row, weight in oracle._relation(source.atom, table, database).items():
@@ -91,8 +97,17 @@ def _leaf(source: Source, query: Query, database: Mapping[str, Counter[Any]]) ->
         repeated = [t for t in source.atom.terms if not isinstance(t, str) or source.atom.terms.count(t) > 1]
         nulls = [v for t, v in zip(source.atom.terms, row, strict=True) if t in repeated and v is None]
         if assignment is not None and not nulls:
-            tuples[tuple(assignment[variable] for variable in source.atom.variables)] += weight
+            values = tuple(assignment[variable] for variable in source.atom.variables)
+            if _is_in_part(source, values, heavy or {}):
+                tuples[values] += weight
     return tuples
+
+
+def _is_in_part(source: Source, values: tuple[Any, ...], heavy: Mapping[str, set[Any]]) -> bool:
+    named = dict(zip(source.schema, values, strict=True))
+    return all(
+        (tuple(named[variable] for variable in side.key) in heavy[side.partition]) == side.heavy for side in source.part
+    )
 
 
 def _sources(kernel: Kernel) -> dict[str, Source]:

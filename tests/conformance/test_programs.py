@@ -20,12 +20,13 @@ from ivme.engine.native import NativeKernel
 from ivme.engine.pure import Interpreter
 from ivme.engine.rows import rows
 from ivme.errors import PlanError
-from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from tests import oracle
 from tests.invariants import check_maps
 from tests.random_queries import Update, contents, queries, updates
+from tests.single_programs import SINGLE
 
 KERNELS = (Interpreter, NativeKernel)
 
@@ -112,7 +113,7 @@ def _sorted(answers: Any) -> list[Any]:
     return sorted(answers.items(), key=repr)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @pytest.mark.parametrize("text", WORKED)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
@@ -121,7 +122,7 @@ def test_every_strategy_answers_like_the_oracle_on_the_worked_examples(text: str
     run(query, strategy, data.draw(updates(query, domain=3, max_size=16)), data.draw(st.sampled_from([1, 1, 5])))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_strategy_answers_like_the_oracle_on_random_queries(strategy: str, data: Any) -> None:
@@ -131,7 +132,7 @@ def test_every_strategy_answers_like_the_oracle_on_random_queries(strategy: str,
     run(query, strategy, steps, data.draw(st.sampled_from([1, 4])))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_batch_that_fails_leaves_the_compiled_kernel_as_it_was(strategy: str, data: Any) -> None:

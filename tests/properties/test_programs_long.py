@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ivme.plan.strategies import STRATEGIES
 from ivme.query.rule import parse_rule
 from tests.conformance.test_programs import WORKED, run
 from tests.random_queries import queries, updates
+from tests.single_programs import SINGLE
 
 SELF_JOINS = [
     "Q(.|.) = E(A), E(B), E(C)",
@@ -32,7 +32,7 @@ SELF_JOINS = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_queries_are_answered_like_the_oracle(strategy: str, data: Any) -> None:
@@ -43,7 +43,7 @@ def test_random_queries_are_answered_like_the_oracle(strategy: str, data: Any) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SINGLE)
 @pytest.mark.parametrize("text", [*WORKED, *SELF_JOINS])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

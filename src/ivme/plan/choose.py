@@ -140,8 +140,8 @@ def _loses_cancelled_rows(program: Program) -> bool:
     reading = program.enumeration
     if reading.slots or reading.extremes:
         return True
-    factors = {factor.map for factor in reading.factors}
-    return any(loop.read.map not in factors for loop in reading.loops)
+    branches = reading.branches or (reading,)
+    return any(loop.read.map not in {f.map for f in branch.factors} for branch in branches for loop in branch.loops)
 
 
 def _epsilon(plan: Plan, options: Options) -> Fraction:

@@ -68,9 +68,10 @@ class Storage:
         return loaded_as(self.catalog.source(label))
 
     def source_key(self, label: str) -> MapKey:
-        """What two atoms must have in common to share a leaf: they are loaded together, and are the same part."""
+        """What two atoms must have in common to share a leaf: they are loaded together, and are the same part, in
+        whatever order its sides are named."""
         source = self.catalog.source(label)
-        sides = tuple((side.partition, self.positions(label, side.key), side.heavy) for side in source.part)
+        sides = tuple(sorted((side.partition, self.positions(label, side.key), side.heavy) for side in source.part))
         return (*self.whole_key(label), sides) if sides else self.whole_key(label)
 
     def positions(self, label: str, variables: Iterable[str]) -> tuple[int, ...]:

@@ -1,0 +1,11 @@
+"""The strategies whose programs run on their own, one map after the other, as `Interpreter` and `NativeKernel` do.
+
+Programs with partitions need rebalancing between changes, and read unions of branches: these are run through a
+`Database` on both backends (tests/skew_checks.py).
+"""
+
+from __future__ import annotations
+
+from ivme.plan.strategies import STRATEGIES
+
+SINGLE = tuple(name for name in STRATEGIES if name != "skew")
