@@ -201,7 +201,7 @@ def tradeoff(
     from ivme.bench.data import made_for, read_folder
     from ivme.bench.tradeoff import tradeoff as measure
 
-    with _errors():
+    with errors_shown():
         if out is not None:
             picture.figure_module()
         text = _text(query)
