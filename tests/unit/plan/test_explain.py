@@ -38,7 +38,7 @@ def test_a_bound_with_epsilon_is_printed_with_its_value_there() -> None:
 
 def test_options_without_effect_are_noted() -> None:
     notes = ivme.explain("Q(A) = R(A, B), S(A)", epsilon=0.5, space="source", rebalance="deamortised").notes
-    assert notes == (
+    assert notes[-1:] == (
         "ε, space='source', rebalance='deamortised' have no effect on this plan: it has no heavy and light parts",
     )
 
@@ -107,8 +107,8 @@ def test_a_dict_has_strings_for_exponents_and_no_floats() -> None:
     }
 
 
-def test_a_dict_leaves_the_value_open_while_epsilon_is() -> None:
-    assert ivme.explain(TRIANGLE).to_dict()["admits"]["update"]["value"] is None
+def test_a_plan_that_chooses_its_own_epsilon_has_values_there() -> None:
+    assert ivme.explain(TRIANGLE).to_dict()["update"]["value"] == "1/2"
 
 
 @settings(max_examples=60, deadline=None)
