@@ -27,7 +27,7 @@ def test_the_fields_of_an_explanation_are_those_of_the_design() -> None:
 
 def test_the_guarantee_comes_first_and_then_what_nobody_can_beat() -> None:
     text = str(ivme.explain(TRIANGLE))
-    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "nobody can beat", "\nfracture", "view tree (")]
+    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "nobody can beat", "\nfracture", "view trees (")]
     assert sorted(places) == places
 
 
@@ -118,7 +118,7 @@ def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str)
     assert json.dumps(found.to_dict())
     assert max(map(len, str(found).split("\n"))) <= 100
     assert found.program is not None
-    if found.view_trees:
+    if found.view_trees and found.strategy != "skew":  # listings and heavy keys are in no tree
         shown = {stored_map(found.program, node) for tree in found.view_trees for node in tree.walk()}
         assert {declared.name for declared in found.program.maps} <= shown
 
