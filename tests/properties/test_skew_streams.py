@@ -80,14 +80,14 @@ VARIED = [
 ]
 
 EPSILONS = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), Fraction(1)]
-FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def stream(data: Any, text: str, *, nulls: bool = False, options: dict[str, Any] | None = None) -> None:
     """A stream drawn for a query: single rows or batches, into empty or filled tables, followed or not."""
     query = parse_rule(text)
-    steps = data.draw(updates(query, domain=3, max_size=24, nulls=nulls))
+    steps = data.draw(updates(query, domain=3, max_size=18, nulls=nulls))
     epsilon = data.draw(st.sampled_from(EPSILONS) | st.fractions(0, 1, max_denominator=12))
     run_stream(
         text,
@@ -127,7 +127,7 @@ def test_each_relation_of_the_triangle_count_may_have_its_own_epsilon(data: Any)
     stream(data, TRIANGLES[0], options={"epsilon": epsilon})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_queries_that_have_a_plan_are_answered_like_the_oracle(data: Any) -> None:
     random_query(data)

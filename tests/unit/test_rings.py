@@ -86,3 +86,18 @@ def test_dropping_what_a_ring_view_needs_is_refused() -> None:
         db.drop_table("R")
     db.drop_view("sums")
     db.drop_table("R")
+
+
+def test_a_ring_over_triangles_is_kept_without_heavy_and_light_parts() -> None:
+    """The chooser would take `skew`, which needs rebalancing; 2·3·5 for one triangle."""
+    db = Database()
+    for name, columns in (("R", "ab"), ("S", "bc"), ("T", "ca")):
+        db.create_table(name, dict.fromkeys(columns, "float"))
+    view = db.create_ring_view("m", "Q(.|.) = R(A, B), S(B, C), T(C, A)", Covariance("A", "B"))
+    assert view.explain().strategy == "view-tree"
+    db.apply("R", [(1.0, 2.0)], [2])
+    db.apply("S", [(2.0, 3.0)], [3])
+    db.apply("T", [(3.0, 1.0)], [5])
+    element = view.value()
+    assert isinstance(element, CovarianceElement)
+    assert element.rows == 30

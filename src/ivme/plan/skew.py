@@ -150,7 +150,7 @@ def _own_epsilons(
     edges = zip(broken.whole.hypergraph.edges, query.atoms, strict=True)
     relations = {edge.label: atom.relation for edge, atom in edges}
     known = {relation.lower(): relation for relation in relations.values()}
-    if unknown := sorted(set(given) - set(known)):
+    if unknown := [name for name, _ in options.epsilon if name.lower() not in known]:
         names = ", ".join(sorted(known.values()))
         raise PlanError(f"epsilon names {unknown[0]!r}, which the query does not read; it reads {names}")
     found: dict[str, Fraction] = {}

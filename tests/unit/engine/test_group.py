@@ -22,7 +22,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.backend = PureBackend()
-        self.group = Group("g0", self.backend, Domains(), ())
+        self.group = Group("g0", (), self.backend, Domains(), ())
 
     def install(self, **texts: str) -> frozenset[str]:
         queries = {name: parse_sql(text, TABLES) for name, text in texts.items()}

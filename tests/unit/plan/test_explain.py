@@ -27,7 +27,7 @@ def test_the_fields_of_an_explanation_are_those_of_the_design() -> None:
 
 def test_the_guarantee_comes_first_and_then_what_nobody_can_beat() -> None:
     text = str(ivme.explain(TRIANGLE))
-    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "nobody can beat", "\nfracture", "view tree (")]
+    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "nobody can beat", "\nfracture", "view trees (")]
     assert sorted(places) == places
 
 
@@ -38,7 +38,7 @@ def test_a_bound_with_epsilon_is_printed_with_its_value_there() -> None:
 
 def test_options_without_effect_are_noted() -> None:
     notes = ivme.explain("Q(A) = R(A, B), S(A)", epsilon=0.5, space="source", rebalance="deamortised").notes
-    assert notes == (
+    assert notes[-1:] == (
         "ε, space='source', rebalance='deamortised' have no effect on this plan: it has no heavy and light parts",
     )
 
@@ -110,8 +110,8 @@ def test_a_dict_has_strings_for_exponents_and_no_floats() -> None:
     }
 
 
-def test_a_dict_leaves_the_value_open_while_epsilon_is() -> None:
-    assert ivme.explain(TRIANGLE).to_dict()["admits"]["update"]["value"] is None
+def test_a_plan_that_chooses_its_own_epsilon_has_values_there() -> None:
+    assert ivme.explain(TRIANGLE).to_dict()["update"]["value"] == "1/2"
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,7 +121,7 @@ def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str)
     assert json.dumps(found.to_dict())
     assert max(map(len, str(found).split("\n"))) <= 100
     assert found.program is not None
-    if found.view_trees:
+    if found.view_trees and found.strategy != "skew":  # listings and heavy keys are in no tree
         shown = {stored_map(found.program, node) for tree in found.view_trees for node in tree.walk()}
         assert {declared.name for declared in found.program.maps} <= shown
 
