@@ -5,8 +5,8 @@
 wiki-vote and college-msg are read from ../shared/data/graphs (or $IVME_GRAPHS) if they are there, else made up. A
 stream inserts all edges in random order, a tenth of the changes being deletes, in batches of 100. DuckDB's recursive
 CTE recomputes the closure at `--samples` points of the stream (0: not at all): there the answers are compared, all
-pairs, and the time of one recomputation is set against that of one batch. `--ies` is the number of edges of the
-random DAG on which the IES in DuckDB runs, `--spark` that on Spark SQL (0: not at all; 2000 takes some minutes).
+pairs, and the time of one recomputation is set against that of one batch. `--ies` is the number of edges of the random
+DAG on which the IES in DuckDB runs, `--spark` that on Spark SQL (0: not at all; 2000 takes some minutes).
 """
 
 from __future__ import annotations

@@ -53,6 +53,18 @@ def test_every_access_pattern_of_a_closure(db: Database) -> None:
         view.verify()
 
 
+def test_a_closure_of_which_one_end_is_shown(db: Database) -> None:
+    db.insert("edge", edges("ab bc"))
+    each = db.create_view("each", REACH + "SELECT x FROM r")
+    once = db.create_view("once", REACH + "SELECT DISTINCT y FROM r")
+    twice = db.create_view("twice", REACH + "SELECT y, x, x AS again FROM r")
+    with each.changes() as feed:
+        db.insert("edge", edges("cd"))
+        assert [{("a",): 1, ("b",): 1, ("c",): 1}] == list(feed)
+    assert ([("a",)] * 3 + [("b",)] * 2 + [("c",)], [("b",), ("c",), ("d",)]) == (rows_of(each), rows_of(once))
+    assert ("b", "a", "a") == rows_of(twice)[0]
+
+
 def test_only_a_first_insert_and_a_last_delete_of_an_edge_matter(db: Database) -> None:
     view = db.create_view("reach", "Q(X, Y) = closure(edge)")
     db.insert("edge", edges("ab ab"))

@@ -7,6 +7,7 @@ Both take columns of codes and know nothing about values. A transaction is at mo
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from typing import Protocol
 
 from ivme.engine.dictionary import Codes
@@ -75,6 +76,18 @@ def native_engine(graph: str) -> ClosureEngine:
     from ivme._kernel import Closure
 
     return Closure(graph, secrets.randbits(64))
+
+
+def cycle_of(error: Exception) -> list[int] | None:
+    """The codes of the cycle that an engine refuses; None if the error says something else."""
+    from ivme.closure.pure import PureCycle
+
+    cycles: tuple[type[Exception], ...] = (PureCycle,)
+    with suppress(ImportError):
+        from ivme._kernel import Cycle
+
+        cycles = (PureCycle, Cycle)
+    return list(error.args[0]) if isinstance(error, cycles) else None
 
 
 def pure_engine(graph: str) -> ClosureEngine:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ivme.closure.check import check_rows
-from ivme.closure.engine import ClosureEngine, PairCursor
+from ivme.closure.engine import ClosureEngine, PairCursor, cycle_of
 from ivme.engine.backend import Backend, Block, Cursor, Listed
 from ivme.engine.changed import Changed, Layout
 from ivme.engine.dictionary import NULL_CODE, Codes
@@ -78,9 +78,10 @@ class ClosureGroup(Maintained):
     def refusal(self, error: Exception) -> IvmeError | None:
         if isinstance(error, self._backend.overflow):
             return DataError(f"the multiplicity of an edge in {self._edges} does not fit 64 bits; nothing was changed")
-        if type(error).__name__ not in ("Cycle", "PureCycle"):
+        cycle = cycle_of(error)
+        if cycle is None:
             return None
-        nodes = [repr(self._domain.decode_value(code)) for code in error.args[0]]
+        nodes = [repr(self._domain.decode_value(code)) for code in cycle]
         return DataError(
             f"the edges of {self._edges} would have the cycle {' -> '.join(nodes[:: -1 if self.backward else 1])}, but "
             f"view {self.typed.query.name} has graph='acyclic'; nothing was changed. Make the view with "

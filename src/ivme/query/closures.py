@@ -14,7 +14,7 @@ from ivme.query.model import Atom, ClosureOf, Column, Query, Table, plain_head
 
 
 def is_closure(query: Query) -> bool:
-    """Whether a query is all pairs of one closure: both ends free, in any access pattern, and no condition.
+    """Whether a query is all pairs of one closure: both ends free and shown or given, and no condition.
 
     >>> from ivme.query.rule import parse_rule
     >>> is_closure(parse_rule("Q(Y | X) = closure(edge)(X, Y)")), is_closure(parse_rule("Q(X) = closure(edge)(X, X)"))
@@ -23,7 +23,8 @@ def is_closure(query: Query) -> bool:
     atom = query.atoms[0]
     if len(query.atoms) != 1 or not atom.closure or atom.where is not None or query.aggregates:
         return False
-    return len(atom.variables) == 2 and set(query.free) == set(atom.variables)
+    shown = {column.source for column in query.head}
+    return len(atom.variables) == 2 and set(query.free) == set(atom.variables) and shown.issuperset(query.output)
 
 
 def closures_as_relations(query: Query, graph: str) -> Query:
