@@ -10,13 +10,14 @@ import pytest
 from ivme.engine.pure import Interpreter, Overlay, PureKernel, accumulate, picker
 from ivme.errors import DataError
 from ivme.plan import program as ir
-from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
+from tests.counting import COUNTING
 from tests.invariants import check_indexes
 
-EVERY = pytest.mark.parametrize("strategy", STRATEGIES)
+EVERY = pytest.mark.parametrize("strategy", COUNTING)
 NOTHING = ir.Enumeration((), (), (), (), ())
 BY_A, BY_B = ir.Index((0,), (1,)), ir.Index((1,), (0,))
 

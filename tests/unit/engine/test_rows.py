@@ -9,12 +9,13 @@ import pytest
 
 from ivme.engine.pure import Interpreter
 from ivme.engine.rows import rows
-from ivme.plan.strategies import STRATEGIES, plan_with
+from ivme.plan.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
+from tests.counting import COUNTING
 
-EVERY = pytest.mark.parametrize("strategy", STRATEGIES)
+EVERY = pytest.mark.parametrize("strategy", COUNTING)
 
 
 def answer(query: Query | str, strategy: str, database: dict[str, dict[Any, int]], **parameters: Any) -> list[Any]:
