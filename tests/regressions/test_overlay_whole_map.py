@@ -7,10 +7,10 @@ import pytest
 from ivme.engine.pure import Interpreter
 from ivme.plan.strategies import plan_with
 from ivme.query.rule import parse_rule
-from tests.single_programs import SINGLE
+from tests.counting import COUNTING
 
 
-@pytest.mark.parametrize("strategy", SINGLE)
+@pytest.mark.parametrize("strategy", COUNTING)
 def test_three_occurrences_that_share_no_variable_count_the_cube(strategy: str) -> None:
     """δE joins (E + δE)(A) with no variable known: the KeyError comes from `Overlay.matches`."""
     kernel = Interpreter(plan_with(strategy, parse_rule("Q(.|.) = E(A), E(B), E(C)")).program)

@@ -14,10 +14,10 @@ from ivme.plan.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
+from tests.counting import COUNTING
 from tests.invariants import check_indexes
-from tests.single_programs import SINGLE
 
-EVERY = pytest.mark.parametrize("strategy", SINGLE)
+EVERY = pytest.mark.parametrize("strategy", COUNTING)
 NOTHING = ir.Enumeration((), (), (), (), ())
 BY_A, BY_B = ir.Index((0,), (1,)), ir.Index((1,), (0,))
 

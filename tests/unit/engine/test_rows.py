@@ -13,9 +13,9 @@ from ivme.plan.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
-from tests.single_programs import SINGLE
+from tests.counting import COUNTING
 
-EVERY = pytest.mark.parametrize("strategy", SINGLE)
+EVERY = pytest.mark.parametrize("strategy", COUNTING)
 
 
 def answer(query: Query | str, strategy: str, database: dict[str, dict[Any, int]], **parameters: Any) -> list[Any]:

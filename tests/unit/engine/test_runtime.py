@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ivme.errors import DataError
-from ivme.plan.strategies import STRATEGIES
+from tests.counting import COUNTING
 from tests.databases import BACKENDS, make_database
 
 
@@ -35,7 +35,7 @@ def test_views_with_equal_payloads_are_one_group_that_goes_with_the_last(db: Any
     assert list(db.view("v")) == [(1,)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", COUNTING)
 def test_following_and_no_longer_leaves_the_maps_as_they_were(db: Any, strategy: str) -> None:
     text = "SELECT x.a, COUNT(*) AS n FROM R x JOIN R y ON x.b = y.a GROUP BY x.a"
     view = db.create_view("v", text, strategy=strategy)
