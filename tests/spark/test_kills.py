@@ -121,6 +121,26 @@ def test_a_pipeline_runs_under_spark_submit(archives: Path, tmp_path: Path) -> N
     flights.check_sinks()
 
 
+@pytest.mark.long
+def test_a_pipeline_runs_over_spark_connect_and_a_stream_is_refused_by_name_there(
+    archives: Path, tmp_path: Path
+) -> None:
+    flights = Flights(tmp_path)
+    flights.change("1", ("insert", "D", 1, 2))
+    command = [sys.executable, "-m", "ivme.cli", "run", str(flights.file), "--once", "--remote", "local[2]"]
+    environment = {**os.environ, ARCHIVES: str(archives)}
+    ran = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=300)
+    assert 0 == ran.returncode, ran.stderr
+    flights.check_sinks()
+    text = flights.file.read_text().replace("directory: changes, format: csv", "stream: {format: csv, path: changes}")
+    flights.file.write_text(
+        text.replace("tables:", "state: other\ntables:", 1).replace("path: out/", "path: other-out/")
+    )
+    refused = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=300)
+    assert 2 == refused.returncode, refused.stdout
+    assert "table routes has a stream of changes, which needs Spark's driver in this process" in refused.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_continuous_run_follows_new_files_and_stops_cleanly_at_a_signal(
     archives: Path, tmp_path: Path, number: signal.Signals
