@@ -1,6 +1,7 @@
 """The number of triangles of a graph, kept fresh: with parts, without, in Pathway, and counted anew in DuckDB.
 
-    python -m benchmarks.triangles [--graphs DIR] [--runs 3] [--cpu] [--pathway-python PATH] [--edges 1000000] [--only pathway]
+    python -m benchmarks.triangles [--graphs DIR] [--runs 3] [--cpu] [--pathway-python PATH] [--edges 1000000]
+        [--only pathway]
 
 Edges of one table come and go in batches; the count of E(A,B), E(B,C), E(C,A) is read after each. All counts are
 compared first. Real graphs are taken from DIR (or IVME_GRAPHS) where they are; made ones stand in for them otherwise.
