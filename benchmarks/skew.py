@@ -4,8 +4,8 @@
 
 Rows are toggled (deleted and inserted again) in databases made to hurt (see `skew_instances`); what counts is the
 dearest pair of block and relation at each size. Classical maintenance toggles the same rows of the stars beside it.
-Answers are compared with DuckDB's and with another strategy's first. Times are the
-CPU's. Exits with 1 if a slope is out of its bounds.
+Answers are compared with DuckDB's and with another strategy's first. Times are the CPU's. Exits with 1 if a slope is
+out of its bounds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from time import process_time
 
@@ -79,10 +80,6 @@ def made(rule: str, blocks: Iterable[Block] = (), **options: object) -> tuple[Da
         for block in blocks:
             database.insert(name, block.rows[name])
     return database, database.create_view("q", rule, **options)
-
-
-def rows_of(database: Database) -> int:
-    return sum(state.rows for state in database._runtime.tables.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +210,8 @@ def oumv_slope(report: Report, largest: int) -> None:
         matrix = rng.random((n, n)) < 0.5
         database, view = made(COUNTS["triangle"].rule, strategy="skew", epsilon=HALF)
         database.insert("S", np.argwhere(matrix))
-        backend, began, before, updates = (
-            database._runtime.backend,
-            process_time(),
-            database._runtime.backend.operations,
-            0,
-        )
+        backend, began, updates = database._runtime.backend, process_time(), 0
+        before = backend.operations
         old = {"R": np.zeros(n, bool), "T": np.zeros(n, bool)}
         for _ in range(3):
             new = {name: rng.random(n) < 0.5 for name in old}
@@ -258,8 +251,9 @@ def space_slope(report: Report, largest: int) -> None:
 def insert_slope(report: Report, largest: int) -> None:
     """N single inserts into the empty triangle database: N^(3/2) operations in all, rebalancing included."""
     query = parse_rule(COUNTS["triangle"].rule)
-    sizes, totals = sizes_to(min(largest, 100_000), 2000), []
-    for size in sizes:
+    lengths: list[int] = []
+    totals: list[int] = []
+    for size in sizes_to(min(largest, 100_000), 2000):
         database, view = made(COUNTS["triangle"].rule, strategy="skew", epsilon=HALF)
         blocks = [*packings(query, size // 2, (2,)), *hubs(query, size // 2, HALF)]
         rows = [
@@ -269,6 +263,7 @@ def insert_slope(report: Report, largest: int) -> None:
         began, before = process_time(), database._runtime.backend.operations
         for i in order:
             database.insert(rows[i][0], [rows[i][1]])
+        lengths.append(len(rows))
         totals.append(database._runtime.backend.operations - before)
         report.line("N inserts, in all", len(rows), totals[-1], process_time() - began)
         other, expected = made(COUNTS["triangle"].rule, blocks, strategy="skew", epsilon=HALF)
@@ -276,7 +271,7 @@ def insert_slope(report: Report, largest: int) -> None:
             raise AssertionError(f"inserts make {view.scalar()} triangles, the bulk build {expected.scalar()}")
         database.close()
         other.close()
-    report.verdict("N inserts, in all", slope(sizes, totals), most=1.55)
+    report.verdict("N inserts, in all", slope(lengths, totals), most=1.55)
 
 
 def dense(query: Query, size: int, _: Fraction) -> dict[str, Rows]:
@@ -332,16 +327,12 @@ def main() -> int:
     options = parser.parse_args()
     report = Report()
     tasks: dict[str, Callable[[], None]] = {
-        name: lambda name=name, case=case: count_slopes(report, name, case, options.max)  # type: ignore[misc]
-        for name, case in COUNTS.items()
-    }
-    tasks |= {
+        **{name: partial(count_slopes, report, name, case, options.max) for name, case in COUNTS.items()},
         "OuMv": lambda: oumv_slope(report, options.max),
         "entries": lambda: space_slope(report, options.max),
         "inserts": lambda: insert_slope(report, options.max),
+        **{f"delay {name}": partial(delay_slopes, report, name, *read, options.max) for name, read in READ.items()},
     }
-    for name, (rule, epsilon) in READ.items():
-        tasks[f"delay {name}"] = lambda n=name, r=rule, e=epsilon: delay_slopes(report, n, r, e, options.max)  # type: ignore[misc]
     for name, task in tasks.items():
         if options.only in name:
             task()

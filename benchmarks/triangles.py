@@ -1,10 +1,11 @@
 """The number of triangles of a graph, kept fresh: with parts, without, in Pathway, and counted anew in DuckDB.
 
     python -m benchmarks.triangles [--graphs DIR] [--runs 3] [--cpu] [--pathway-python PATH] [--edges 1000000]
+        [--only pathway]
 
 Edges of one table come and go in batches; the count of E(A,B), E(B,C), E(C,A) is read after each. All counts are
 compared first. Real graphs are taken from DIR (or IVME_GRAPHS) where they are; made ones stand in for them otherwise.
-Pathway gets its rows with their times before its clock starts.
+Pathway gets its rows with their times before its clock starts. With --cpu the seconds of all threads of a peer count.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +24,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.graphs import Rows, Stream, graph, in_and_out, power_law, uniform, window
+from benchmarks.graphs import FILES, Rows, Stream, graph, in_and_out, power_law, uniform, window
 from benchmarks.join_count import has_pathway
 from benchmarks.measure import median, now, parse, seconds, show
 from ivme.database import Database
@@ -120,47 +122,62 @@ def single_update(edges: int, runs: int) -> None:
     show("  recount / update", whole / one, "times", "10,000")
 
 
-def main() -> int:
+def graphs(folder: Path, runs: int) -> None:
+    """Both strategies on each graph."""
+    streams = {
+        "wiki-vote": in_and_out(graph("wiki-vote", folder)[0]),
+        "college-msg": window(graph("college-msg", folder)[0], 20_000, 1000),
+        "ego-facebook": in_and_out(graph("ego-facebook", folder)[0]),
+        "random": in_and_out(uniform(100_000, 20_000)),
+    }
+    for name, stream in streams.items():
+        check(name, stream, BATCH)
+        ours, classical = (median(partial(rate, stream, BATCH, each), runs) for each in ("skew", "classical"))
+        kind = graph(name, folder)[1] if name in FILES else "made"
+        show(f"{name} ({kind}), batches of {BATCH:,}", ours, "updates/s")
+        show("  classical", classical, "updates/s")
+        show("  skew / classical", ours / classical, "times", "0.7")
+
+
+def fed(folder: Path, runs: int) -> None:
+    """An undirected graph as a stream of inserts."""
+    edges, kind = graph("ego-facebook", folder)
+    stream = Stream(edges, np.ones(len(edges), dtype=np.int64))
+    ours = median(lambda: rate(stream, 1000, "skew"), runs)
+    show(f"ego-facebook ({kind}), inserts in batches of 1,000", ours, "rows/s", "150,000")
+
+
+def beside_pathway(folder: Path, runs: int, python: str, clock: str) -> None:
+    """Pathway and ivme on the same stream."""
+    if not has_pathway(python):
+        print("Pathway is missing: pip install pathway somewhere and give --pathway-python")
+        return
+    stream = in_and_out(graph("wiki-vote", folder)[0])
+    theirs = pathway(python, stream, check("wiki-vote", stream, BATCH), clock)
+    ours = median(lambda: rate(stream, BATCH, "skew"), runs)
+    show(f"Pathway, wiki-vote, batches of {BATCH:,}", theirs, "updates/s")
+    show("  ivme, the same", ours, "updates/s")
+    show("  ivme / Pathway", ours / theirs, "times", "50")
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", type=Path, default=Path(os.environ.get("IVME_GRAPHS", "../shared/data/graphs")))
     parser.add_argument("--pathway-python", default=sys.executable)
     parser.add_argument("--edges", type=int, default=1_000_000)
+    parser.add_argument("--only", choices=("graphs", "inserts", "update", "pathway"))
     options = parse(parser)
-    edges = {name: graph(name, options.graphs) for name in ("wiki-vote", "college-msg", "ego-facebook")}
-    streams = {
-        "wiki-vote": in_and_out(edges["wiki-vote"][0]),
-        "college-msg": window(edges["college-msg"][0], 20_000, 1000),
-        "ego-facebook": in_and_out(edges["ego-facebook"][0]),
-        "random": in_and_out(uniform(100_000, 20_000)),
+    clock = "cpu" if options.cpu else "wall"
+    tasks: dict[str, Callable[[], None]] = {
+        "graphs": lambda: graphs(options.graphs, options.runs),
+        "inserts": lambda: fed(options.graphs, options.runs),
+        "update": lambda: single_update(options.edges, options.runs),
+        "pathway": lambda: beside_pathway(options.graphs, options.runs, options.pathway_python, clock),
     }
-    rates = {}
-    expected = {}
-    for name, stream in streams.items():
-        expected[name] = check(name, stream, BATCH)
-        ours, classical = (median(partial(rate, stream, BATCH, each), options.runs) for each in ("skew", "classical"))
-        rates[name] = ours
-        kind = edges[name][1] if name in edges else "made"
-        show(f"{name} ({kind}), batches of {BATCH:,}", ours, "updates/s")
-        show("  classical", classical, "updates/s")
-        show("  skew / classical", ours / classical, "times", "0.7")
-    fed = Stream(edges["ego-facebook"][0], np.ones(len(edges["ego-facebook"][0]), dtype=np.int64))
-    show(
-        "ego-facebook, inserts in batches of 1,000",
-        median(lambda: rate(fed, 1000, "skew"), options.runs),
-        "rows/s",
-        "150,000",
-    )
-    single_update(options.edges, options.runs)
-    if not has_pathway(options.pathway_python):
-        print("Pathway is missing: pip install pathway somewhere and give --pathway-python")
-        return 0
-    theirs = pathway(
-        options.pathway_python, streams["wiki-vote"], expected["wiki-vote"], "cpu" if options.cpu else "wall"
-    )
-    show(f"Pathway, wiki-vote, batches of {BATCH:,}", theirs, "updates/s")
-    show("  skew / Pathway", rates["wiki-vote"] / theirs, "times", "50")
-    return 0
+    for name, task in tasks.items():
+        if options.only in (None, name):
+            task()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

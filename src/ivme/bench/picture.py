@@ -40,11 +40,10 @@ def draw(points: Sequence[Point], title: str, folder: Path) -> list[Path]:
     figure = figure_module().Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.plot([p.update_operations for p in points], [p.row_operations for p in points], marker="o")
-    for point in points:
-        where = (point.update_operations, point.row_operations)
-        axes.annotate(f"ε = {point.epsilon}", where, xytext=(6, 6), textcoords="offset points")
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_yscale("symlog", linthresh=1)
+    for where, names in _labels(points).items():
+        axes.annotate(f"ε = {', '.join(names)}", where, xytext=(6, 6), textcoords="offset points")
+    axes.set_xscale(_scale([p.update_operations for p in points]))
+    axes.set_yscale(_scale([p.row_operations for p in points]))
     axes.margins(0.15)
     axes.set(xlabel="operations an update", ylabel="operations a row read", title=title)
     axes.grid(alpha=0.3)
@@ -56,3 +55,16 @@ def draw(points: Sequence[Point], title: str, folder: Path) -> list[Path]:
     except OSError as error:
         raise IvmeError(f"{folder} cannot be written: {error}") from error
     return paths
+
+
+def _labels(points: Sequence[Point]) -> dict[tuple[float, float], list[str]]:
+    """The ε at each dot: several where they cost the same."""
+    found: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        found.setdefault((point.update_operations, point.row_operations), []).append(str(point.epsilon))
+    return found
+
+
+def _scale(values: Sequence[float]) -> str:
+    """Logarithmic where the values differ tenfold; labels are scarce on such an axis otherwise."""
+    return "log" if 0 < 10 * min(values) < max(values) else "linear"
