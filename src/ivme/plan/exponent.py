@@ -139,9 +139,15 @@ def _without_excess(groups: list[tuple[Linear, ...]], points: list[tuple[Fractio
 
 
 def _shortest(found: MaxMin) -> Exponent:
-    if all(len(group) == 1 for group in found.groups):
-        return maximum(line for group in found.groups for line in group)
-    return minimum(found.groups[0]) if len(found.groups) == 1 else found
+    groups = tuple(tuple(sorted(group, key=_rank)) for group in found.groups)
+    if all(len(group) == 1 for group in groups):
+        return maximum(sorted((line for group in groups for line in group), key=_rank))
+    return minimum(groups[0]) if len(groups) == 1 else MaxMin(groups)
+
+
+def _rank(line: Linear) -> tuple[Fraction, Fraction]:
+    """Lines as the sources list them: ε before 1-ε."""
+    return line.constant, -line.slope
 
 
 @dataclass(frozen=True, slots=True)
