@@ -164,12 +164,9 @@ def test_what_a_class_admits_is_what_the_source_states(name: str) -> None:
 BETTER = {
     "003-loomis-whitney-4-count": "preprocessing",  # N^(3/2) is the answer's size for three variables, not for four
     "003-loomis-whitney-4-binary": "preprocessing and delay",  # chapter 9 gives an upper bound (erratum 14)
+    "001-four-cycle": "update",  # below ε = 1/2, where joining the parts costs no more than N
 }
 """Where a plan promises more than the source."""
-
-WORSE = {"003-3.2", "003-3.9-q1", "003-4.3"}
-"""Where a plan's delay is worse than Theorem 3.5: the fracture has several components, whose iterators are nested, so
-that rows of the first are tried in vain while another has none for the inputs."""
 
 
 @pytest.mark.parametrize("name", [path.stem for path in FILES])
@@ -180,20 +177,13 @@ def test_plans_over_heavy_and_light_parts_keep_what_the_sources_claim(name: str)
     plan = skew(query, Options())
     assert plan.update.amortised
     for epsilon in GRID:
-        assert claim.update.exponent.at(epsilon) == plan.update.exponent.at(epsilon)
+        updates = claim.update.exponent.at(epsilon), plan.update.exponent.at(epsilon)
+        assert updates[0] == updates[1] or (name in BETTER and updates[0] >= updates[1])
         delays = claim.delay.exponent.at(epsilon), plan.delay.exponent.at(epsilon)
-        assert (delays[0] >= delays[1]) or name in WORSE
-        assert (delays[0] == delays[1]) or name in WORSE or name in BETTER
+        assert delays[0] == delays[1] or (name in BETTER and delays[0] >= delays[1])
         if claim.preprocessing is not None:
             built = claim.preprocessing.exponent.at(epsilon), plan.preprocessing.exponent.at(epsilon)
             assert built[0] == built[1] or (name in BETTER and built[0] >= built[1])
-
-
-@pytest.mark.parametrize("name", sorted(WORSE))
-def test_where_a_delay_is_worse_than_claimed_the_plan_says_so(name: str) -> None:
-    query, claim = claimed(name)
-    assert claim is not None
-    assert claim.delay.exponent.at(HALF) < skew(query, Options()).delay.exponent.at(HALF)
 
 
 def test_every_stated_example_has_a_golden_file() -> None:

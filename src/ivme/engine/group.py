@@ -11,10 +11,13 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 
+import numpy as np
+
 from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
 from ivme.engine.domains import Domain, Domains
 from ivme.engine.feed import Feed
 from ivme.engine.gradual import GradualRebalancer
+from ivme.engine.guards import Guards, Nothing
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader
@@ -52,6 +55,7 @@ class Group:
         self.observed = Observed()
         self.tuning: Tuning | None = None
         self._unions: dict[str, UnionReader] = {}
+        self._guards: dict[str, Guards] = {}
         self._backend = backend
         self._domains = domains
         self._maps: Existing = {}
@@ -149,6 +153,14 @@ class Group:
         else:
             self._backend.set_reader(view, enumeration)
             self._backend.set_reader(point_reader(view), point(enumeration))
+            self._guard(view, enumeration)
+
+    def _guard(self, view: str, enumeration: Enumeration) -> None:
+        if view in self._guards:
+            self._guards.pop(view).drop()
+        if enumeration.guards:
+            given = tuple((variable, variable) for variable, _ in enumeration.inputs)
+            self._guards[view] = Guards(self._backend, view, given, enumeration.guards)
 
     def run(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[EmittedDelta]:
         """Takes the changed rows of a relation, in pieces if they may need rebalancing."""
@@ -180,10 +192,16 @@ class Group:
     def open(self, view: str, inputs: Sequence[int]) -> Cursor:
         """Begins to read an access request."""
         self.observed.requests += 1
-        return self._unions[view].open(inputs) if view in self._unions else self._backend.open(view, inputs)
+        if view in self._unions:
+            return self._unions[view].open(inputs)
+        if view in self._guards and not self._guards[view].pass_for(inputs):
+            return Nothing(self.enumerations[view], self.slots)
+        return self._backend.open(view, inputs)
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
+        if view in self._guards and not self._guards[view].pass_for(inputs):
+            return listed(Nothing(self.enumerations[view], self.slots).next_block())
         if view not in self._unions:
             return self._backend.request(view, inputs, limit)
         block = self._unions[view].open(inputs).next_block(limit + 1)
@@ -197,6 +215,10 @@ class Group:
         """The rows of many access requests, each with the number of its request."""
         if view in self._unions:
             return self._unions[view].request_many(columns)
+        if view in self._guards and columns:
+            passing = self._guards[view].passing(columns)
+            numbers, block = self._backend.request_many(view, [np.ascontiguousarray(c[passing]) for c in columns])
+            return passing[numbers], block
         return self._backend.request_many(view, columns)
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
@@ -228,6 +250,8 @@ class Group:
             else:
                 self._backend.drop_reader(view)
                 self._backend.drop_reader(point_reader(view))
+            if view in self._guards:
+                self._guards.pop(view).drop()
 
     def _orders(self, declared: Map, catalog: Catalog, types: Types) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs.

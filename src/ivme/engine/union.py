@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor
+from ivme.engine.guards import Guards
 from ivme.plan import program as ir
 
 Tuple = tuple[int, ...]
@@ -48,6 +49,11 @@ class UnionReader:
                 backend.set_reader(self.name(number, i), self._reader(known, segment, branch))
                 known = segment.keep
             backend.set_trigger(self.name(number, PROBE), branch.probe, slots)
+        given = tuple((variable, variable) for variable, _ in enumeration.inputs)
+        self.guards = [
+            Guards(backend, self.name(number, PROBE), given, branch.guards)
+            for number, branch in enumerate(enumeration.branches)
+        ]
 
     def name(self, branch: int, segment: int) -> str:
         """A name that no view has."""
@@ -64,6 +70,7 @@ class UnionReader:
             for i in range(len(branch.segments)):
                 self.backend.drop_reader(self.name(number, i))
             self.backend.drop_trigger(self.name(number, PROBE))
+            self.guards[number].drop()
 
     def open(self, inputs: Sequence[int]) -> UnionCursor:
         return UnionCursor(self, inputs)
@@ -148,6 +155,9 @@ class UnionCursor:
         """No row is in two branches: each gives its rows with their payloads."""
         reader = self._reader
         while self._branch < len(reader.enumeration.branches):
+            if self._cursor is None and not reader.guards[self._branch].pass_for(self._inputs):
+                self._branch += 1
+                continue
             if self._cursor is None:
                 self._cursor = reader.backend.open(reader.name(self._branch, 0), self._inputs)
             block = self._cursor.next_block(max_rows)
@@ -171,7 +181,8 @@ class UnionCursor:
             yield [()]
             return
         for number, branch in enumerate(self._reader.enumeration.branches):
-            yield from self._found(number, len(branch.segments), 0, ())
+            if self._reader.guards[number].pass_for(self._inputs):
+                yield from self._found(number, len(branch.segments), 0, ())
 
     def _found(self, branch: int, segments: int, segment: int, known: Tuple) -> Iterator[list[Tuple]]:
         """What a segment finds behind a tuple of the one before it."""

@@ -299,9 +299,13 @@ class Assembly:
         loops, factors = self._loops(leaves, reading)
         extremes = tuple(self.storage.extreme(*extreme) for extreme in reading.extremes)
         branches = tuple(self._branch(leaves, branch) for branch in blueprint.branches)
+        guards = self._guards(leaves, reading)
         return ir.Enumeration(
-            leaves.inputs, leaves.outputs, leaves.slots, loops, factors, extremes, branches, blueprint.disjoint
+            leaves.inputs, leaves.outputs, leaves.slots, loops, factors, extremes, branches, blueprint.disjoint, guards
         )
+
+    def _guards(self, leaves: Leaves, reading: Reading) -> tuple[tuple[ir.Loop, ...], ...]:
+        return tuple(self._loops(leaves, Reading(guard, ()))[0] for guard in reading.guards)
 
     def _loops(self, leaves: Leaves, reading: Reading) -> tuple[tuple[ir.Loop, ...], tuple[ir.Read, ...]]:
         known = [variable for variable, _ in leaves.inputs]
@@ -313,7 +317,8 @@ class Assembly:
 
     def _branch(self, leaves: Leaves, reading: Reading) -> ir.Branch:
         loops, factors = self._loops(leaves, reading)
-        return ir.Branch(segments(loops, leaves.outputs), factors, self._probe(leaves, reading))
+        probe, guards = self._probe(leaves, reading), self._guards(leaves, reading)
+        return ir.Branch(segments(loops, leaves.outputs), factors, probe, guards)
 
     def _probe(self, leaves: Leaves, reading: Reading) -> tuple[ir.Step, ...]:
         """The payload of given rows: the product of the factors, summed over the bound variables in them (COMPUTEM,

@@ -122,11 +122,16 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How rows are read off the nodes: iterators, factors of the payload, ordered groups."""
+    """How rows are read off the nodes: iterators, factors of the payload, ordered groups.
+
+    `guards` are the iterators of components that come behind others: unless each of them finds something, there are no
+    rows, and to find that out at the end would take as long as all of the others.
+    """
 
     iterations: tuple[Iteration, ...]
     factors: tuple[Node, ...]
     extremes: tuple[tuple[str, str, Node], ...] = ()
+    guards: tuple[tuple[Iteration, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from itertools import permutations
 from ivme.plan.blueprint import Iteration, Node, Reading
 from ivme.plan.degree import Limit, degree_bound
 from ivme.plan.program import Source
-from ivme.plan.tree_blueprint import Trees, factors, iterations
+from ivme.plan.tree_blueprint import Trees, factors, in_turn, iterations
 from ivme.plan.variable_order import VariableOrder
 from ivme.plan.view_tree import ViewNode
-from ivme.structure.hypergraph import Cqap
+from ivme.structure.hypergraph import Cqap, Hypergraph
 
 MOST_ORDERS = 6
 """Up to how many iterators all their orders are tried."""
@@ -67,15 +67,25 @@ def branch_reading(
     """The cheapest order of the iterators of some view trees; `bound` are their contexts, and `limits` those for
     several ε, by the first of which orders are compared before the others."""
     product: list[Node] = []
-    nested: list[Iteration] = []
+    components: list[tuple[Iteration, ...]] = []
+    found: list[Visits] = []
     for root in roots:
         trees = Trees((root,), opened(cqap, bound), sources, suffixes[root])
-        product += factors(trees, root)
-        nested += iterations(trees, root)
-    needed = [each for each in nested if each.new or each.node not in product or bound]
-    orders = [*_orders(needed, cqap)]
-    best = min(orders, key=lambda order: [_cost(visits(order, needed, cqap, bound), each) for each in limits])
-    return BranchReading(Reading(tuple(_opened(best, cqap)), tuple(product)), visits(best, needed, cqap, bound))
+        mine = [*factors(trees, root)]
+        nested = [each for each in iterations(trees, root) if each.new or each.node not in mine or bound]
+        part = _restricted(cqap, root)
+        orders = [*_orders(nested, part)]
+        best = min(orders, key=lambda order: [_cost(visits(order, nested, part, bound), each) for each in limits])
+        components.append(tuple(_opened(best, part)))
+        found += visits(best, nested, part, bound)
+        product += mine
+    needed, guards = in_turn(components, product, cqap)
+    return BranchReading(Reading(needed, tuple(product), (), guards), tuple(found))
+
+
+def _restricted(cqap: Cqap, root: ViewNode) -> Cqap:
+    """The part of the query that is in one tree."""
+    return cqap.restricted(Hypergraph(tuple(cqap.hypergraph.edge(label) for label in root.atoms)))
 
 
 def _orders(nested: list[Iteration], cqap: Cqap) -> Iterator[tuple[Iteration, ...]]:

@@ -142,6 +142,7 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
             tuple(Iteration(node(iteration.node), iteration.new) for iteration in old.iterations),
             tuple(map(node, old.factors)),
             tuple((function, variable, node(n)) for function, variable, n in old.extremes),
+            tuple(tuple(Iteration(node(each.node), each.new) for each in guard) for guard in old.guards),
         )
 
     def parted(old: Source) -> Source:

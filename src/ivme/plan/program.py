@@ -383,6 +383,7 @@ class Branch:
     segments: tuple[Segment, ...]
     factors: tuple[Read, ...]
     probe: tuple[Step, ...]
+    guards: tuple[tuple[Loop, ...], ...] = ()
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -395,7 +396,8 @@ class Enumeration:
 
     `inputs` pairs each variable that the fracture made with the input variable whose value it takes; `outputs` are
     the variables of a row; `slots` says what the payload's sums are, beside the count. With `branches`, which replace
-    loops and factors, the payload of a row is the sum over all of them; if `disjoint`, no row comes twice.
+    loops and factors, the payload of a row is the sum over all of them; if `disjoint`, no row comes twice. If one of
+    the `guards` finds nothing, there are no rows.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -406,6 +408,7 @@ class Enumeration:
     extremes: tuple[Extreme, ...] = ()
     branches: tuple[Branch, ...] = ()
     disjoint: bool = False
+    guards: tuple[tuple[Loop, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +454,8 @@ class Program:
             lines += ["fill", *_indented(self.fill)]
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]
         for branch in self.enumeration.branches or (self.enumeration,):
-            lines += ["read", *_indented(branch.loops)]
+            lines += ["read", *(f"  if there is {'; '.join(map(str, guard))}" for guard in branch.guards)]
+            lines += _indented(branch.loops)
             lines += [f"  payload {' · '.join(map(str, branch.factors)) or '1'}"]
         lines += _indented(self.enumeration.extremes)
         return "\n".join(lines)

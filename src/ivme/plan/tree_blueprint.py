@@ -8,7 +8,7 @@ the child's iterates over both variables at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ivme.plan.blueprint import (
@@ -111,11 +111,27 @@ def _definitions(trees: Trees, tree: ViewNode) -> Iterator[Definition]:
 
 def _reading(trees: Trees, extremes: tuple[str, ...]) -> Reading:
     product = tuple(factor for root in trees.roots for factor in factors(trees, root))
-    nested = [iteration for root in trees.roots for iteration in iterations(trees, root)]
-    needed = tuple(iteration for iteration in nested if iteration.new or iteration.node not in product)
+    components = [
+        tuple(each for each in iterations(trees, root) if each.new or each.node not in product) for root in trees.roots
+    ]
+    needed, guards = in_turn(components, product, trees.cqap)
     groups = [n for root in trees.roots for n in root.walk() if n.kind == "view" and n.variable in trees.cqap.ordered]
     ordered = tuple((f, n.variable, trees.node(n)) for f in extremes for n in groups if n.variable is not None)
-    return Reading(needed, product, ordered)
+    return Reading(needed, product, ordered, guards)
+
+
+def in_turn(
+    components: Sequence[tuple[Iteration, ...]], product: Sequence[Node], cqap: Cqap
+) -> tuple[tuple[Iteration, ...], tuple[tuple[Iteration, ...], ...]]:
+    """The iterators of several components, one after the other, so that none is tried in vain: what the inputs alone
+    decide comes first, and components that find something come with guards."""
+    nested = [each for component in components for each in component]
+    finding = [component for component in components if any(each.new for each in component)]
+    if len(components) < 2 or not finding:
+        return tuple(nested), ()
+    known = [node for node in product if cqap.input.issuperset(node.schema)]
+    checks = tuple(Iteration(node, ()) for node in known if Iteration(node, ()) not in nested)
+    return checks + tuple(nested), tuple(finding[1:])
 
 
 def iterations(trees: Trees, tree: ViewNode, carried: tuple[str, ...] = ()) -> Iterator[Iteration]:
