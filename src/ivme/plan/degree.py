@@ -25,17 +25,20 @@ class Limit:
     cost: Fraction
 
 
-def limits_of(schema: Iterable[str], sides: Iterable[Side], epsilons: Mapping[str, Fraction]) -> list[Limit]:
+def limits_of(schema: Iterable[str], sides: Iterable[Side], epsilons: Mapping[str, Fraction]) -> tuple[Limit, ...]:
     """The limits of a part of a relation with these variables."""
-    variables = frozenset(schema)
+    return _limits(frozenset(schema), tuple((side.key, side.heavy, epsilons[side.partition]) for side in sides))
+
+
+@lru_cache(maxsize=10_000)
+def _limits(variables: frozenset[str], sides: tuple[tuple[tuple[str, ...], bool, Fraction], ...]) -> tuple[Limit, ...]:
     limits = [Limit(frozenset(), variables, Fraction(1))]
-    for side in sides:
-        epsilon, key = epsilons[side.partition], frozenset(side.key)
-        if side.heavy:
-            limits.append(Limit(frozenset(), key, 1 - epsilon))
+    for key, heavy, epsilon in sides:
+        if heavy:
+            limits.append(Limit(frozenset(), frozenset(key), 1 - epsilon))
         else:
-            limits.append(Limit(key, variables, epsilon))
-    return limits
+            limits.append(Limit(frozenset(key), variables, epsilon))
+    return tuple(limits)
 
 
 def degree_bound(limits: Iterable[Limit], known: frozenset[str], wanted: frozenset[str]) -> Fraction:

@@ -50,6 +50,8 @@ class Storage:
         self._drafts: dict[MapKey, _Draft] = {}
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
         self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
+        self._whole_keys: dict[str, MapKey] = {}
+        self._source_keys: dict[str, MapKey] = {}
         self._epsilons = {split.name: split.epsilon for split in catalog.splits}
 
     def maps(self) -> tuple[ir.Map, ...]:
@@ -65,11 +67,18 @@ class Storage:
 
     def whole_key(self, label: str) -> MapKey:
         """What two atoms must have in common to be loaded together: everything but the names of their variables."""
-        return loaded_as(self.catalog.source(label))
+        if label not in self._whole_keys:
+            self._whole_keys[label] = loaded_as(self.catalog.source(label))
+        return self._whole_keys[label]
 
     def source_key(self, label: str) -> MapKey:
         """What two atoms must have in common to share a leaf: they are loaded together, and are the same part, in
         whatever order its sides are named."""
+        if label not in self._source_keys:
+            self._source_keys[label] = self._source_key(label)
+        return self._source_keys[label]
+
+    def _source_key(self, label: str) -> MapKey:
         source = self.catalog.source(label)
         sides = tuple(sorted((side.partition, self.positions(label, side.key), side.heavy) for side in source.part))
         return (*self.whole_key(label), sides) if sides else self.whole_key(label)
@@ -201,7 +210,7 @@ class Storage:
         limits = [limit for edge in edges for limit in self._limits(edge, epsilons or self._epsilons)]
         return min(cover, degree_bound(limits, frozenset(fixed), open_variables))
 
-    def _limits(self, edge: Edge, epsilons: Mapping[str, Fraction]) -> list[Limit]:
+    def _limits(self, edge: Edge, epsilons: Mapping[str, Fraction]) -> tuple[Limit, ...]:
         """An edge under other names for its variables keeps only the size of its relation."""
         source = self.catalog.sources.get(edge.label)
         named = source is not None and edge.variables == frozenset(source.schema)
