@@ -42,6 +42,7 @@ def make_server(database: Database, settings: Settings) -> Server:
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=5,
+        timeout_keep_alive=75,
         limit_concurrency=2000,
     )
     return Server(gate, config)
