@@ -133,7 +133,7 @@ class Directory:
         try:
             return delta_of(*to_rows(self.frame(paths), self.table))
         except Exception as error:
-            if not is_data_failure(error):
+            if not is_data_failure(self._spark, error):
                 raise
             self._blame(paths, error)
             raise
@@ -185,7 +185,7 @@ class Directory:
             try:
                 to_rows(self.frame([path]), self.table)
             except Exception as found:
-                if not is_data_failure(found):
+                if not is_data_failure(self._spark, found):
                     raise
                 reasons[path.name] = f"malformed: {reason_of(found)}"
         if reasons:

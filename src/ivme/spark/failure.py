@@ -21,7 +21,10 @@ _DATA = (
     "CAST_INVALID_INPUT",
     "CAST_OVERFLOW",
     "NUMERIC_VALUE_OUT_OF_RANGE",
-    "CANNOT_PARSE",
+    "CANNOT_PARSE_DECIMAL",
+    "CANNOT_PARSE_INTERVAL",
+    "CANNOT_PARSE_JSON_FIELD",
+    "CANNOT_PARSE_TIME",
     "FAILED_READ_FILE",
     "USER_RAISED_EXCEPTION",
     "CANNOT_READ_FILE",
@@ -38,11 +41,14 @@ _DATA = (
 """What the messages of failures that the data is to blame for contain."""
 
 
-def is_data_failure(error: BaseException) -> bool:
-    """Whether the data is to blame, and not Spark, the disk or the network."""
-    if isinstance(error, DataError | SchemaError):
-        return True
-    return any(sign in str(error) for sign in _DATA)
+def is_data_failure(spark: SparkSession, error: BaseException) -> bool:
+    """Whether the data is to blame, and not Spark, the disk or the network.
+
+    A JVM that dies while it is asked gives errors of every kind, so that it has to be alive to blame the data.
+    """
+    if not isinstance(error, DataError | SchemaError) and not any(sign in str(error) for sign in _DATA):
+        return False
+    return not is_gone(spark, error)
 
 
 def reason_of(error: BaseException) -> str:
