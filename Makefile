@@ -28,8 +28,9 @@ test-long: $(STAMP) ## run the long tests
 sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
 	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
 
-demo: $(STAMP) ## explain a gallery of views
-	$(BIN)/ivme demo
+demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark recomputing it; leaves its files in demo/
+	@bash scripts/find-java --needed
+	$(BIN)/ivme demo flights --folder demo
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check
@@ -43,10 +44,11 @@ typecheck: $(STAMP) ## check the types
 	$(BIN)/mypy
 
 bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
-	for name in exponents order_search join_count bulk_load access enumerate memory tpch; do \
+	for name in exponents order_search join_count bulk_load access enumerate memory recovery tpch; do \
 		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.kernel
+	for name in spark_refresh spark_stream; do echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -59,6 +59,10 @@ def commands_of(block: str) -> list[Command]:
     return commands
 
 
+def python_blocks(path: Path) -> list[Block]:
+    return blocks_of(path.read_text("utf-8"), "python")
+
+
 def run_python(block: Block, path: Path, namespace: dict[str, Any]) -> str:
     """What the block prints; errors are reported at their line of the page."""
     printed = io.StringIO()
@@ -78,7 +82,12 @@ def run_ivme(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     )
 
 
-PYTHON_PAGES = [path for path in PAGES if blocks_of(path.read_text("utf-8"), "python")]
+SPARK_PAGES = [
+    path for path in PAGES if any("pyspark" in b.text or "ivme.spark" in b.text for b in python_blocks(path))
+]
+"""Pages whose examples need Spark run on the tests' own session, in tests/spark/test_pages.py."""
+
+PYTHON_PAGES = [path for path in PAGES if python_blocks(path) and path not in SPARK_PAGES]
 COMMANDS = [
     pytest.param(command, id=f"{path.relative_to(ROOT)}: ivme {shlex.join(command.arguments)}")
     for path in PAGES
@@ -89,8 +98,13 @@ COMMANDS = [
 
 @pytest.mark.parametrize("path", PYTHON_PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_python_examples_of_a_page_run_and_print_what_they_claim(path: Path) -> None:
+    check_page(path)
+
+
+def check_page(path: Path) -> None:
+    """Runs the python blocks of a page, and compares what they print with what they claim."""
     namespace: dict[str, Any] = {"__name__": "__page__"}
-    for block in blocks_of(path.read_text("utf-8"), "python"):
+    for block in python_blocks(path):
         printed = run_python(block, path, namespace)
         claimed = re.findall(r"# prints (.*)$", block.text, flags=re.MULTILINE)
         if claimed:

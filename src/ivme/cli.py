@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +13,12 @@ from typing import Annotated
 import typer
 
 import ivme
+from ivme.cli_errors import errors_shown
+from ivme.cli_pipeline import add_pipeline_commands, explain_pipeline, is_pipeline
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.store.commands import explain_directory, is_directory, show_directory
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -56,7 +58,11 @@ def main(
 @app.command()
 def explain(
     query: Annotated[
-        str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, a file with either, or - for stdin.")
+        str,
+        typer.Argument(
+            metavar="QUERY|FILE|DIR",
+            help="SQL, a rule, a file with either, - for stdin, a pipeline file, or the directory of a database.",
+        ),
     ],
     tables: Annotated[
         Path | None,
@@ -85,8 +91,16 @@ def explain(
     Compare strategies, or look at the program:
       ivme explain "Q(.) = R(A, B), S(B, C), T(C, A)" --strategy recursive
       ivme explain "Q(A, C) = R(A, B), S(B, C)" --program
+    All views of a pipeline:
+      ivme explain pipeline.yml
     """
-    with _errors():
+    with errors_shown():
+        if is_pipeline(query):
+            explain_pipeline(Path(query), as_json=as_json)
+            return
+        if is_directory(query):
+            print(explain_directory(Path(query), as_json=as_json))
+            return
         found = ivme.explain(
             _text(query),
             None if tables is None else load_tables(tables),
@@ -101,8 +115,35 @@ def explain(
 
 
 @app.command()
-def demo() -> None:
-    """Explain a gallery of views, in short."""
+def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
+    """Show what a database holds: its tables, views, and how far its sources have been applied."""
+    from rich.console import Console
+
+    with errors_shown():
+        for part in show_directory(directory):
+            Console().print(part)
+
+
+@app.command()
+def demo(
+    what: Annotated[str, typer.Argument(metavar="[gallery|flights]", help="What to show.")] = "gallery",
+    folder: Annotated[Path, typer.Option(help="Where the flights leave their files.")] = Path("demo"),
+) -> None:
+    """Explain a gallery of views, in short; or run a pipeline of flights on local Spark."""
+    with errors_shown():
+        if what == "flights":
+            from rich.console import Console
+
+            from ivme.demo.flights import show_flights
+
+            show_flights(folder, Console())
+        elif what == "gallery":
+            _show_gallery()
+        else:
+            raise IvmeError(f"there is no demo {what}; there are gallery and flights")
+
+
+def _show_gallery() -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -111,14 +152,13 @@ def demo() -> None:
     summary = Table(title="what the gallery shows", title_justify="left")
     for column in ("view", "class", "update", "delay", "lower bound"):
         summary.add_column(column, no_wrap=column != "view")
-    with _errors():
-        for exhibit in GALLERY:
-            found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
-            _show(exhibit.title, exhibit.query, found)
-            least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
-            title = exhibit.title.split(" (")[0]
-            cells = (found.query_class, found.update, found.delay)
-            summary.add_row(title, *(str(cell) for cell in cells), least)
+    for exhibit in GALLERY:
+        found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
+        _show(exhibit.title, exhibit.query, found)
+        least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
+        title = exhibit.title.split(" (")[0]
+        cells = (found.query_class, found.update, found.delay)
+        summary.add_row(title, *(str(cell) for cell in cells), least)
     Console().print(summary)
     print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
 
@@ -142,16 +182,6 @@ def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_prog
         (as_program, lambda: str(found.program)),
     )
     return next((form() for wanted, form in forms if wanted), str(found))
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Errors that ivme raises on purpose go to stderr, without a traceback."""
-    try:
-        yield
-    except IvmeError as error:
-        print(f"ivme: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
 
 
 def _text(query: str) -> str:
@@ -196,6 +226,9 @@ def _number(text: str) -> Fraction:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         raise PlanError(f"--epsilon takes a number such as 0.5 or 1/3, auto, or R=0.5,S=1; it is {text!r}") from None
+
+
+add_pipeline_commands(app)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,19 @@ list(v)
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ivme.compile import compile_plan, parse
 from ivme.engine.batch import Batch
 from ivme.engine.domains import Domains
+from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
@@ -33,18 +37,28 @@ if TYPE_CHECKING:
 
     from ivme.algebra.ring import Ring
     from ivme.query.types import Type
+    from ivme.store.store import Store
 
 
 _MOST_COLUMNS = 64
 
 
 class Database:
-    """Tables and views in memory. One writer at a time; any number of readers."""
+    """Tables and views in memory. One writer at a time; any number of readers.
 
-    def __init__(self) -> None:
+    With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
+    durability="async" soon after. What the directory holds is there again when it is opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync") -> None:
         self._runtime = _new_runtime()
         self._views: dict[str, View] = {}
         self._closed = False
+        self._store: Store | None = None
+        if path is not None:
+            from ivme.store.opening import open_store
+
+            self._store = self._runtime.journal = open_store(Path(path), durability, self)
 
     # Catalog
 
@@ -66,9 +80,14 @@ class Database:
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
         with self._runtime.lock:
             self._runtime.add_table(made)
+            self._keep(lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
+        self._runtime.settle()
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
-        """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts."""
+        """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
+
+        A ring is code, which a directory does not keep: make the view again after opening.
+        """
         self._check_new(name)
         with self._runtime.lock:
             parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
@@ -84,6 +103,8 @@ class Database:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         self._check_new(name)
         with self._runtime.lock:
+            if self._store is not None and not isinstance(query, str):
+                raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
             parsed = replace(parse(query, self._relations()), name=name)
             self._check_sources(parsed.tables)
             ready = typed(parsed)
@@ -95,8 +116,10 @@ class Database:
                 raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
             state = self._runtime.add_view(name, ready, explanation, plan, Table(name, columns), ring=ring)
-            self._views[name] = View(self._runtime, state)
-        return self._views[name]
+            self._keep(lambda store: store.create_view(name, query, options), lambda: self._runtime.drop_view(name))
+            self._views[name] = made = View(self._runtime, state)
+        self._runtime.settle()
+        return made
 
     def view(self, name: str) -> View:
         """The view of that name."""
@@ -112,6 +135,19 @@ class Database:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.tables)
 
+    def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        if self._closed:
+            raise PlanError("the database is closed")
+        with self._runtime.lock:
+            found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
+            return self._runtime.contents(found)
+
+    def relation(self, name: str) -> Table:
+        """What is declared of a table, or known of a view as if it were one."""
+        found = {table.name.lower(): table for table in self._relations()}
+        return found[self._known(name, (table.name for table in found.values()), "table or view").lower()]
+
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""
         with self._runtime.lock:
@@ -120,20 +156,19 @@ class Database:
                 self._runtime.drop_ring_view(name)
                 return
             self._refuse_while_needed("view", name)
-            self._runtime.drop_view(name)
+            with self._dropped("view", name):
+                self._runtime.drop_view(name)
             self._views.pop(name)._drop()
+        self._runtime.settle()
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
         with self._runtime.lock:
             name = self._known(name, self._runtime.tables, "table")
             self._refuse_while_needed("table", name)
-            self._runtime.drop_table(name)
-
-    def contents(self, table: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """The distinct rows of a table as they are now, in Arrow, and their multiplicities."""
-        with self._runtime.lock:
-            return self._runtime.contents(self._known(table, self._runtime.tables, "table"))
+            with self._dropped("table", name):
+                self._runtime.drop_table(name)
+        self._runtime.settle()
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""
@@ -145,6 +180,7 @@ class Database:
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows: tuples or dicts, pandas, polars, pyarrow or numpy."""
         if type(rows) is list and len(rows) == 1 and self._runtime.put(table, rows[0], 1):
+            self._runtime.settle()
             return
         with self.batch() as batch:
             batch.insert(table, rows)
@@ -152,6 +188,7 @@ class Database:
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
         if strict and type(rows) is list and len(rows) == 1 and self._runtime.put(table, rows[0], -1):
+            self._runtime.settle()
             return
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
@@ -161,20 +198,77 @@ class Database:
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 
-    def batch(self) -> Batch:
-        """Several changes, all or nothing: they are made when the `with` block ends without an error."""
+    def batch(self, source: str | None = None, position: int | None = None) -> Batch:
+        """Several changes, all or nothing: they are made when the `with` block ends without an error.
+
+        With a source and a position, the batch also says that the source has been applied up to there, in the same
+        transaction; one at or below the position that the source has reached is refused, so that whoever sends a
+        batch again after a failure changes nothing twice. An empty batch moves the position alone.
+        """
         if self._closed:
             raise PlanError("the database is closed")
-        return Batch(self._runtime)
+        progress = read_progress(source, position)
+        with self._runtime.lock:
+            self._runtime.positions.check(progress)
+        return Batch(self._runtime, progress)
+
+    def position(self, source: str) -> int | None:
+        """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
+        with self._runtime.lock:
+            return self._runtime.positions.of(source)
+
+    def checkpoint(self) -> None:
+        """Writes the tables' rows anew, so that opening the directory has no log to go through.
+
+        That happens on its own when the log has grown; a database in memory has nothing to do.
+        """
+        if self._closed:
+            raise PlanError("the database is closed")
+        if self._store is not None:
+            self._store.snapshot()
 
     def close(self) -> None:
-        """Ends the database; its rows are gone, and its views answer no more."""
+        """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         with self._runtime.lock:
             for view in self._views.values():
                 view._drop("is gone: its database was closed")
-            if not self._closed:
+            closed, self._closed = self._closed, True
+        if closed:
+            return
+        try:
+            if self._store is not None:
+                self._store.close()
+        finally:
+            with self._runtime.lock:
                 self._runtime.close()
-            self._closed = True
+
+    # Keeping
+
+    def _keep(self, record: Callable[[Store], None], undo: Callable[[], None]) -> None:
+        """Logs a change of the catalog that has been made; if that fails, undoes it."""
+        if self._store is None:
+            return
+        mark = self._store.mark()
+        try:
+            record(self._store)
+        except BaseException:
+            undo()
+            self._store.take_back(mark)
+            raise
+
+    @contextmanager
+    def _dropped(self, kind: str, name: str) -> Iterator[None]:
+        """Logs that a table or view is dropped, and takes that back if the dropping fails."""
+        if self._store is None:
+            yield
+            return
+        mark = self._store.mark()
+        try:
+            self._store.drop(kind, name)
+            yield
+        except BaseException:
+            self._store.take_back(mark)
+            raise
 
     def __enter__(self) -> Self:
         return self

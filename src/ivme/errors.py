@@ -83,3 +83,15 @@ class DataError(IvmeError):
 
 class SparkError(IvmeError):
     """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
+
+
+class PipelineError(IvmeError):
+    """A pipeline file that says what cannot be: the message starts with the file, line and column."""
+
+
+class StorageError(IvmeError):
+    """A directory of a durable database that cannot be opened, read or written; the message names the file."""
+
+
+class DamagedError(StorageError):
+    """A file of a durable database that is not what was written into it. Nothing of it was used."""

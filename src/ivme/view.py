@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.engine.arrow_types import arrow_type
 from ivme.engine.reading import is_global
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import RowChange, ViewState
@@ -45,6 +46,24 @@ class View:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self._state.table.column_names
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, none if the view has rows without any."""
+        return self._state.typed.query.parameters
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow types of the columns of a row."""
+        return self._state.finisher.schema
+
+    @property
+    def change_schema(self) -> pa.Schema:
+        """The Arrow types of the columns of a change's row: the parameters in front, then those of a row."""
+        typed = self._state.typed
+        inputs = zip(typed.query.parameters, typed.query.input, strict=True)
+        fields = [pa.field(name, arrow_type(typed.types[variable])) for name, variable in inputs]
+        return pa.schema([*fields, *self.schema])
 
     def __repr__(self) -> str:
         return f"<View {self.name}: {self._state.typed.query}>"

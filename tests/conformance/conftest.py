@@ -1,16 +1,29 @@
-"""What holds for a database holds on both backends."""
+"""What holds for a database holds on both backends, and for one that is kept in a directory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ivme.database import Database
 from tests.databases import BACKENDS, make_database
+from tests.durability.directories import bag
 
 
-@pytest.fixture(params=BACKENDS)
-def db(request: Any) -> Database:
-    """An empty database."""
-    return make_database(request.param)
+@pytest.fixture(params=[*BACKENDS, "durable"])
+def db(request: Any, tmp_path: Path) -> Iterator[Database]:
+    """An empty database. What a durable one holds at the end of the test is there when it is opened again."""
+    if request.param != "durable":
+        yield make_database(request.param)
+        return
+    database = Database(tmp_path / "db", durability="async")
+    yield database
+    if database._closed:
+        return
+    expected = {table: bag(database, table) for table in database.tables}, database.views
+    database.close()
+    with Database(tmp_path / "db") as again:
+        assert expected == ({table: bag(again, table) for table in again.tables}, again.views)

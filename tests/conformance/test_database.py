@@ -195,6 +195,7 @@ def test_verify_names_the_first_difference(db: Database) -> None:
     for each in (view, over):
         with pytest.raises(VerificationError, match=r"view v has the row \(1, 7\) 0 times"):
             each.verify()
+    db.close()
 
 
 # Cursors

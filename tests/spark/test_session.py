@@ -31,6 +31,12 @@ def test_a_master_and_a_remote_address_exclude_each_other() -> None:
         open_session(master="local[2]", remote="sc://localhost")
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_remote_session_that_cannot_be_had_is_told_by_its_address_or_by_what_is_missing() -> None:
+    with pytest.raises(SparkError, match=r"sc://nowhere\.invalid|install pyspark\[connect\]"):
+        open_session(remote="sc://nowhere.invalid")
+
+
 def test_a_machine_without_java_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     find_java.cache_clear()

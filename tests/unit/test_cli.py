@@ -134,3 +134,51 @@ def test_help_teaches_with_examples_that_run() -> None:
 def test_the_version_is_printed_and_the_module_runs() -> None:
     command = [sys.executable, "-m", "ivme.cli", "--version"]
     assert f"ivme {ivme.__version__}\n" == subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+# Directories
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    with ivme.Database(tmp_path / "db") as db:
+        db.create_table("R", {"a": "int", "b": "string"})
+        db.create_view("counts", "SELECT a, COUNT(*) AS n FROM R GROUP BY a")
+        with db.batch(source="orders", position=17) as batch:
+            batch.insert("R", [(1, "x"), (1, "y")])
+    return tmp_path / "db"
+
+
+def test_the_views_of_a_directory_are_explained(directory: Path) -> None:
+    with ivme.Database(directory) as db:
+        expected = db.view("counts").explain()
+    assert f"counts\n──────\n{expected}\n" == run("explain", str(directory)).stdout
+    assert {"counts": expected.to_dict()} == json.loads(run("explain", str(directory), "--json").stdout)
+
+
+def test_a_directory_is_shown_with_its_tables_views_and_sources(directory: Path) -> None:
+    shown = run("show", str(directory)).stdout
+    for line in (("R", "a int, b string", "2"), ("counts", "CQAP0", "view-tree", "O(1)"), ("orders", "17")):
+        assert any(all(cell in printed for cell in line) for printed in shown.splitlines()), line
+
+
+def test_a_directory_is_verified(directory: Path) -> None:
+    result = run("verify", str(directory))
+    expected = f"{directory}: every file is as it was written\nview counts is what its query gives\n"
+    assert (0, expected) == (result.exit_code, result.stdout)
+
+
+def test_a_damaged_directory_is_not_verified(directory: Path) -> None:
+    (log,) = directory.glob("log-*")
+    log.write_bytes(log.read_bytes().replace(b'"x"', b'"y"'))
+    result = run("verify", str(directory))
+    assert 2 == result.exit_code
+    assert f"{log} is damaged" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "show", "verify"])
+def test_a_directory_without_a_database_stays_as_it_is(tmp_path: Path, command: str) -> None:
+    result = run(command, str(tmp_path))
+    assert 2 == result.exit_code
+    assert "no ivme database" in result.stderr
+    assert not list(tmp_path.iterdir())

@@ -14,6 +14,7 @@ import numpy as np
 from ivme.engine.backend import Codes
 from ivme.engine.changed import Changed, codes_of, joined
 from ivme.engine.ingest import to_arrow
+from ivme.engine.positions import Progress
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
@@ -22,8 +23,9 @@ from ivme.errors import DataError, PlanError, UnknownNameError
 class Batch:
     """Changes to several tables that take effect together when the `with` block ends."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
         self._runtime = runtime
+        self._progress = progress
         self._parts: dict[str, list[Changed]] = {}
         self._clipped: set[str] = set()
         self._over = False
@@ -37,6 +39,7 @@ class Batch:
         parts, self._parts, self._over = self._parts, {}, True
         if kind is None:
             self._commit(parts)
+            self._runtime.settle()
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows."""
@@ -90,8 +93,8 @@ class Batch:
                 self._check_static(self._table(name))
                 changed = joined(parts)
                 batch[name] = self._runtime.clipped(name, changed) if name in self._clipped else changed
-            if batch:
-                self._runtime.publish(self._runtime.transact(batch))
+            if batch or self._progress is not None:
+                self._runtime.publish(self._runtime.transact(batch, self._progress))
 
 
 def _weights(weights: Any, rows: int, table: str) -> Codes:

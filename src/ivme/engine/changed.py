@@ -59,7 +59,12 @@ class Changed:
             self._data = pa.Table.from_batches([self._data])
         return self._data
 
-    def kept(self, rows: Sequence[int], weights: Codes) -> Changed:
+    def listed(self) -> list[list[Any]]:
+        """The rows as Python values."""
+        columns = zip(self._layout.domains, self.codes(), strict=True)
+        return [list(row) for row in zip(*(domain.values(codes.tolist()) for domain, codes in columns), strict=True)]
+
+    def kept(self, rows: Sequence[int] | Codes, weights: Codes) -> Changed:
         """Some of the rows, with other weights."""
         return Changed(self._layout, weights, None, [codes[rows] for codes in self.codes()])
 

@@ -19,6 +19,8 @@ from ivme.engine.following import (
 )
 from ivme.engine.group import Group, point_reader
 from ivme.engine.ingest import to_arrow
+from ivme.engine.journal import Journal
+from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import RingView
 from ivme.engine.single_row import Put
@@ -41,6 +43,8 @@ class Relations:
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
         self.ring_views: dict[str, RingView] = {}
+        self.positions = Positions()
+        self.journal: Journal | None = None
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}

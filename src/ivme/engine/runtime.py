@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.backend import Codes, EmittedDelta, NativeBackend
 from ivme.engine.changed import Changed
 from ivme.engine.following import (
     Updates,
@@ -25,8 +26,9 @@ from ivme.engine.following import (
     update,
 )
 from ivme.engine.installation import Installation
+from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
-from ivme.engine.single_row import Put, single_row
+from ivme.engine.single_row import Put, RowLog, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError
 
@@ -34,18 +36,28 @@ from ivme.errors import DataError
 class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
 
-    def transact(self, batch: Mapping[str, Changed]) -> dict[str, RowChange]:
-        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows."""
+    def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> dict[str, RowChange]:
+        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows.
+
+        The progress of the source that it comes from is part of it.
+        """
         with self.lock:
+            self.positions.check(progress)
+            mark = None if self.journal is None else self.journal.mark()
             self.backend.begin()
             try:
                 changes, updates, touched = self._propagate(batch)
+                if self.journal is not None:
+                    self.journal.batch(batch, progress)
             except BaseException:
                 self.backend.rollback()
                 for ring_view in self.ring_views.values():
                     ring_view.undo()
+                if self.journal is not None and mark is not None:
+                    self.journal.take_back(mark)
                 raise
             self.backend.commit()
+            self.positions.advance(progress)
             for ring_view in self.ring_views.values():
                 ring_view.keep()
             for name, changed in updates.items():
@@ -53,6 +65,19 @@ class Runtime(Installation):
             for state in self.views.values():
                 state.stale |= bool(touched.intersection(state.relations))
             return changes
+
+    def settle(self) -> None:
+        """Returns when what this thread committed is as durable as was asked for. Its caller holds no lock."""
+        if self.journal is not None:
+            self.journal.wait()
+
+    def load(self, name: str, data: pa.Table, weights: Codes) -> None:
+        """Fills an empty table with rows that it has had before, negative multiplicities of ring mode among them."""
+        with self.lock:
+            self._set_checks(self.tables[name], ring=True)
+            if len(weights):
+                self.transact({name: Changed(self.layout(name), weights, data)})
+            self._switch_rings((name,))
 
     def put(self, name: str, row: Any, weight: int) -> bool:
         """Changes the multiplicity of one row the short way; False if it takes the long one."""
@@ -73,7 +98,8 @@ class Runtime(Installation):
         readers = [view for view in self.views.values() if name in view.relations]
         if any(view.followers or view.lazy for view in readers) or self.ring_views:
             return None
-        put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name))
+        log = None if self.journal is None else RowLog(self.journal, name, self.layout(name))
+        put = single_row(self.backend, state.table, self.layout(name), self.domains, self._feeds(name), log)
         return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
 
     def _propagate(self, batch: Mapping[str, Changed]) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:

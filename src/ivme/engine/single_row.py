@@ -16,6 +16,7 @@ from ivme.engine.changed import Layout, plain_position
 from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed, FeedColumn
+from ivme.engine.journal import Journal
 from ivme.engine.load import getter
 from ivme.engine.row_check import row_check
 from ivme.engine.value_check import INT_LIMIT
@@ -31,8 +32,27 @@ Put = Callable[[Any, int], bool]
 """Changes the multiplicity of a row; False if the long way has to."""
 
 
+class RowLog:
+    """Tells a journal about changes of a table's rows, which come as codes."""
+
+    def __init__(self, journal: Journal, table: str, layout: Layout) -> None:
+        self._journal = journal
+        self._table = table
+        self._decoders = [domain.decode_value for domain in layout.domains]
+        self.mark, self.take_back = journal.mark, journal.take_back
+
+    def append(self, codes: Codes, weight: int) -> None:
+        row = tuple([decode(code) for decode, code in zip(self._decoders, codes, strict=False)])
+        self._journal.row(self._table, row, weight)
+
+
 def single_row(
-    backend: NativeBackend, table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
+    backend: NativeBackend,
+    table: Table,
+    layout: Layout,
+    domains: Domains,
+    feeds: Sequence[tuple[str, Feed]],
+    log: RowLog | None = None,
 ) -> Put:
     """The short way for rows of a table. The caller of what is returned holds the writers' lock."""
     encode = _encoder(table, layout, domains, feeds)
@@ -47,15 +67,20 @@ def single_row(
         codes = encode(row)
         if codes is None:
             return False
+        mark = None if log is None else log.mark()
         begin()
         try:
             for trigger, pick in runs:
                 run_one(trigger, codes if pick is None else pick(codes), weight)
+            if log is not None:
+                log.append(codes, weight)
         except refused:
             roll_back()
             return False
         except BaseException:
             roll_back()
+            if log is not None and mark is not None:
+                log.take_back(mark)
             raise
         commit()
         return True

@@ -37,6 +37,8 @@ ON_ONE_MACHINE: Mapping[str, str] = {
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For sessions that live for minutes: code is compiled once and quickly. Long runs are better without."""
 
+ARCHIVES = "IVME_SPARK_ARCHIVES"
+
 
 def open_session(
     name: str = "ivme",
@@ -50,14 +52,16 @@ def open_session(
     """The session of this process, or a new one: local unless `master` or `remote` (Spark Connect) says otherwise.
 
     `conf` comes last and overrides. With `log`, what a new JVM writes to its standard error goes to that file.
-    `archives` is a folder where an archive of classes may be (`ivme.spark.java`); a session that uses one is taken
-    to be short-lived.
+    `archives`, or the environment's IVME_SPARK_ARCHIVES, is a folder where an archive of classes may be
+    (`ivme.spark.java`); a session that uses one is taken to be short-lived.
     """
+    if archives is None and ARCHIVES in os.environ:
+        archives = Path(os.environ[ARCHIVES])
     sessions = _sessions()
     if remote is not None:
         if master is not None:
             raise SparkError("a session has a master or a remote address, not both")
-        return _configured(sessions.builder.remote(remote), {**EVERYWHERE, **(conf or {})}).getOrCreate()
+        return _connected(_configured(sessions.builder.remote(remote), {**EVERYWHERE, **(conf or {})}), remote)
     running = sessions.getActiveSession()
     if running is not None:
         return running
@@ -77,6 +81,17 @@ def open_session(
         session = _configured(builder, settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR" if log is None else "WARN")
     return session
+
+
+def _connected(builder: SparkSession.Builder, remote: str) -> SparkSession:
+    from pyspark.errors import PySparkException
+
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise SparkError(f"Spark Connect needs more packages ({error}); install pyspark[connect]") from error
+    except PySparkException as error:
+        raise SparkError(f"no session can be had from {remote}: {error}") from error
 
 
 def _sessions() -> type[SparkSession]:

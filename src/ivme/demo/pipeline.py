@@ -1,0 +1,72 @@
+"""The pipeline file of the demonstration, and what is asked of its views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FLIGHTS = """\
+# A flight network, kept fresh.   ivme run flights.yml    ivme verify flights.yml    ivme explain flights.yml
+tables:
+  routes:
+    columns: {no: string, src: int, dst: int}
+    load: {format: parquet, path: data/routes.parquet}
+    changes:
+      directory: data/changes        # drop more files here while `ivme run flights.yml` runs
+      format: csv
+      operation: op                  # a column with insert or delete
+      files_per_batch: 1
+  airports:
+    columns: {id: int, city: string}
+    primary_key: id
+    static: true
+    load: {format: csv, path: data/airports.csv}
+
+views:
+"""
+
+SINKS = """
+sinks:
+  triangle_changes: {view: triangles, format: delta, path: output/triangle_changes}
+  triangles_now: {view: triangles, what: rows, format: parquet, path: output/triangles_now}
+  flight_changes: {view: flights, format: parquet, path: output/flight_changes}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoView:
+    """A view of the demonstration: what it is for, its text in the file, and access requests to show."""
+
+    name: str
+    title: str
+    sql: str
+    requests: tuple[dict[str, str], ...] = ({},)
+
+    def text(self) -> str:
+        body = "\n".join(f"      {line}" for line in self.sql.split("\n"))
+        return f"  {self.name}:                            # {self.title}\n    sql: |\n{body}\n"
+
+
+VIEWS: tuple[DemoView, ...] = (
+    DemoView(
+        "flights",
+        "flights by city pair: an access pattern",
+        "SELECT r.no FROM routes r\n"
+        "JOIN airports a ON r.src = a.id\n"
+        "JOIN airports b ON r.dst = b.id\n"
+        "WHERE a.city = :origin AND b.city = :dest",
+        ({"origin": "London", "dest": "Zurich"}, {"origin": "Oslo", "dest": "Lima"}),
+    ),
+    DemoView(
+        "triangles",
+        "triangles of airports: a cyclic count",
+        "SELECT COUNT(*) AS triangles\n"
+        "FROM routes r JOIN routes s ON r.dst = s.src\n"
+        "JOIN routes t ON s.dst = t.src AND t.dst = r.src",
+    ),
+)
+"""The views in the order of the file. One more, such as the airports reachable from a city, is one more entry."""
+
+
+def pipeline_text() -> str:
+    """The whole file."""
+    return FLIGHTS + "\n".join(view.text() for view in VIEWS) + SINKS

@@ -1,0 +1,117 @@
+"""What a pipeline is, once its file has been read: tables with their sources, views, sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ivme.pipeline.document import Place
+from ivme.query.model import Table
+
+Settings = tuple[tuple[str, str], ...]
+"""Options of a Spark format, or of a session: names and values."""
+
+WEIGHT = "ivme_weight"
+"""The column of changes that says how often a row came (positive) or went (negative)."""
+
+BATCH = "ivme_batch"
+"""The column, or the partition, of a sink of changes that says in which batch of the pipeline they were made."""
+
+INSERTS = ("insert", "i", "c", "r", "+", "update_postimage")
+DELETES = ("delete", "d", "-", "update_preimage")
+"""The operations that a column of operations may have, in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that Spark can read: a format, where it is, and what to make of its columns.
+
+    `schema` is the layout of the files in Spark's DDL where it is not that of the table; `select` computes columns
+    of the table from it in Spark SQL, and `where` leaves rows out.
+    """
+
+    format: str
+    path: str | None
+    place: Place
+    options: Settings = ()
+    schema: str | None = None
+    select: Settings = ()
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Where a table's changes come from.
+
+    `kind` is `directory` (files, each of which is applied once), `stream` (anything that Spark streams), `delta` (the
+    change feed of a Delta table) or `view` (a sink of another pipeline's changes). One of `operation` and `weight`
+    names the column that says what happens to a row; feeds and sinks have columns of their own for that.
+    """
+
+    kind: str
+    rows: Rows
+    operation: str | None = None
+    weight: str | None = None
+    files_per_batch: int = 100
+    ordered: bool = True
+    once_by_content: bool = True
+    starting_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A table, what it is loaded from when the pipeline is new, and what changes it."""
+
+    table: Table
+    place: Place
+    load: Rows | None = None
+    changes: Changes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view as the file has it."""
+
+    name: str
+    query: str
+    place: Place
+    options: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where the rows of a view, or the changes of its rows, are written.
+
+    `every` is the number of batches after which rows are written again. `duplicates` accepts a format that cannot be
+    written twice without harm: after a crash its last batch may be there twice.
+    """
+
+    name: str
+    view: str
+    what: str
+    format: str
+    path: str | None
+    place: Place
+    options: Settings = ()
+    every: int = 1
+    duplicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Everything that a pipeline file says; relative paths start at the file."""
+
+    name: str
+    file: Path
+    state: Path
+    tables: tuple[TableSource, ...]
+    views: tuple[ViewText, ...]
+    sinks: tuple[Sink, ...] = ()
+    stop_at_bad: bool = False
+    spark: Settings = ()
+
+    def table(self, name: str) -> TableSource:
+        return next(source for source in self.tables if source.table.name == name)
+
+    def sinks_of(self, view: str) -> tuple[Sink, ...]:
+        return tuple(sink for sink in self.sinks if sink.view == view)

@@ -1,0 +1,54 @@
+"""The folder where refused changes wait for a person, each beside a text that says why it was refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+class Quarantine:
+    """A folder with a subfolder for each table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def keep_file(self, table: str, file: Path, reason: str) -> Path:
+        """Keeps a copy of a file (a link where that is possible); the file itself stays where it is."""
+        folder = self._of(table)
+        kept = _free(folder / file.name)
+        try:
+            os.link(file, kept)
+        except OSError:
+            shutil.copyfile(file, kept)
+        return self._explain(kept, reason)
+
+    def keep_rows(self, table: str, name: str, rows: pa.Table, reason: str) -> Path:
+        """Keeps rows of a stream, which has no files."""
+        kept = self._of(table) / f"{name}.parquet"
+        partial = kept.with_suffix(".partial")
+        pq.write_table(rows, partial)
+        partial.replace(kept)
+        return self._explain(kept, reason)
+
+    def _of(self, table: str) -> Path:
+        folder = self.folder / table
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _explain(self, kept: Path, reason: str) -> Path:
+        kept.with_name(kept.name + ".reason.txt").write_text(reason + "\n", "utf-8")
+        return kept
+
+
+def _free(path: Path) -> Path:
+    """The path, or one beside it where another file of that name waits already."""
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}.{number}{path.suffix}")
+    return free

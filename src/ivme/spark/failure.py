@@ -1,0 +1,74 @@
+"""What a failure of a Spark job means: bad data, which has a reason worth reading, or Spark itself.
+
+Spark wraps the first cause in many layers; the innermost message is the one that names the row or the value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ivme.errors import DataError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LONGEST = 600
+
+_DATA = (
+    "MALFORMED_RECORD",
+    "MALFORMED_CSV",
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "CANNOT_PARSE",
+    "FAILED_READ_FILE",
+    "USER_RAISED_EXCEPTION",
+    "CANNOT_READ_FILE",
+    "UNABLE_TO_INFER_SCHEMA",
+    "INVALID_JSON",
+    "FAIL_FAST",
+    "CSV header",
+    "is not a Parquet file",
+    "ParseException",
+    "DateTimeException",
+    "NumberFormatException",
+    "CharConversionException",
+)
+"""What the messages of failures that the data is to blame for contain."""
+
+
+def is_data_failure(error: BaseException) -> bool:
+    """Whether the data is to blame, and not Spark, the disk or the network."""
+    if isinstance(error, DataError | SchemaError):
+        return True
+    return any(sign in str(error) for sign in _DATA)
+
+
+def reason_of(error: BaseException) -> str:
+    """The message of the innermost cause, in one line."""
+    text = str(error)
+    causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", text)
+    first = re.search(r"\[([A-Z_.]+)\] [^\n]+", text)
+    raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]+?)(?: SQLSTATE: \w+)?(?:\n|$)", text)
+    if raised:
+        return raised.group(1)[:_LONGEST]
+    told = causes[-1] if causes else first.group(0) if first else text.split("\n")[0]
+    record = re.search(r"Malformed records are detected in record parsing: (.+?)\.\n", text)
+    if record:
+        told = f"the record {record.group(1)} does not fit: {told}"
+    return re.sub(r"\s+", " ", told)[:_LONGEST]
+
+
+def is_gone(spark: SparkSession, error: BaseException) -> bool:
+    """Whether the JVM behind a session is gone, which an error shows in many ways: it is asked."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return True
+    if not hasattr(spark, "_jvm"):
+        return False
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True

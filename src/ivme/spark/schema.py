@@ -1,0 +1,98 @@
+"""Our types in Spark, and whether a source still has the columns that a table was declared with.
+
+A source whose columns have changed is refused by the name of the column; nothing is converted that could lose
+anything. Text is parsed, since some formats have nothing else, and what does not parse is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from pyspark.sql import types as st
+
+from ivme.errors import SchemaError
+from ivme.query.model import Column, Table
+from ivme.query.types import Type
+
+_SPARK: dict[str, st.DataType] = {
+    "int": st.LongType(),
+    "float": st.DoubleType(),
+    "string": st.StringType(),
+    "bool": st.BooleanType(),
+    "date": st.DateType(),
+    "timestamp": st.TimestampNTZType(),
+    "binary": st.BinaryType(),
+}
+
+_SAFE: dict[str, tuple[type[st.DataType], ...]] = {
+    "int": (st.ByteType, st.ShortType, st.IntegerType, st.LongType),
+    "float": (st.FloatType, st.DoubleType, st.ByteType, st.ShortType, st.IntegerType),
+    "string": (st.StringType, st.VarcharType, st.CharType),
+    "bool": (st.BooleanType,),
+    "date": (st.DateType,),
+    "timestamp": (st.TimestampNTZType, st.TimestampType),
+    "binary": (st.BinaryType,),
+}
+"""The types that become ours without loss; text becomes anything by parsing."""
+
+
+def spark_type(type_: Type) -> st.DataType:
+    """The Spark type of a column.
+
+    >>> spark_type(Type("decimal", 12, 2)).simpleString(), spark_type(Type("int")).simpleString()
+    ('decimal(12,2)', 'bigint')
+    """
+    if type_.kind == "decimal":
+        return st.DecimalType(type_.precision or 38, type_.scale or 0)
+    return _SPARK[type_.kind]
+
+
+def column_type(column: Column) -> Type:
+    """The declared type of a pipeline's column; the file's reader has seen to it that there is one."""
+    assert column.type is not None
+    return column.type
+
+
+def file_schema(table: Table, extra: Iterable[tuple[str, st.DataType]] = ()) -> st.StructType:
+    """The layout of files that have a table's columns and some more."""
+    columns = [st.StructField(column.name, spark_type(column_type(column))) for column in table.columns]
+    return st.StructType([*columns, *(st.StructField(name, kind) for name, kind in extra)])
+
+
+def check_columns(what: str, found: st.StructType, wanted: st.StructType, *, exactly: bool) -> None:
+    """Refuses a source by the names of the columns that are missing, new (if they must agree exactly) or changed."""
+    names = {field.name.lower(): field for field in found}
+    check_names(what, found.names, wanted.names, exactly=exactly)
+    for field in wanted:
+        there = names[field.name.lower()].dataType
+        if not _fits(there, field.dataType):
+            raise SchemaError(
+                f"schema drift: column {field.name} of {what} is {there.simpleString()} now; the pipeline has "
+                f"{field.dataType.simpleString()}, which not all its values fit"
+            )
+
+
+def check_names(what: str, found: Iterable[str], wanted: Collection[str], *, exactly: bool) -> None:
+    """The part of the check that needs no types."""
+    found = list(found)
+    has, needs = {name.lower() for name in found}, {name.lower() for name in wanted}
+    missing = [name for name in wanted if name.lower() not in has]
+    extra = [name for name in found if name.lower() not in needs] if exactly else []
+    if missing or extra:
+        parts = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)} besides"] * bool(extra)
+        raise SchemaError(
+            f"schema drift: {what} {' and '.join(parts)}; its columns are {', '.join(found) or 'none'}, and the "
+            f"pipeline has {', '.join(wanted)}"
+        )
+
+
+def _fits(found: st.DataType, wanted: st.DataType) -> bool:
+    if found == wanted or isinstance(found, st.StringType | st.NullType):
+        return True
+    if isinstance(wanted, st.DecimalType):
+        if isinstance(found, st.DecimalType):
+            whole = wanted.precision - wanted.scale
+            return found.scale <= wanted.scale and found.precision - found.scale <= whole
+        return isinstance(found, _SAFE["int"])
+    kind = next(kind for kind, spark in _SPARK.items() if spark == wanted)
+    return isinstance(found, _SAFE[kind])

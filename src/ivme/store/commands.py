@@ -1,0 +1,72 @@
+"""What the command line says about a directory. Nothing heavy is imported before there is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ivme.errors import StorageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ivme.database import Database
+
+
+def is_directory(text: str) -> bool:
+    """Whether an argument names a directory."""
+    try:
+        return Path(text).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def explain_directory(path: Path, *, as_json: bool) -> str:
+    """The explanations of all views of a database."""
+    with _opened(path) as db:
+        found = {name: db.view(name).explain() for name in db.views}
+    if as_json:
+        return json.dumps({name: each.to_dict() for name, each in found.items()}, ensure_ascii=False, indent=2)
+    return "\n\n".join(f"{name}\n{'─' * len(name)}\n{each}" for name, each in found.items()) or "there are no views"
+
+
+def show_directory(path: Path) -> Iterator[Table]:
+    """Tables of the database's tables, views and sources."""
+    from rich.table import Table
+
+    with _opened(path) as db:
+        tables = Table("table", "columns", "distinct rows", title=f"{path}", title_justify="left")
+        for name, state in db._runtime.tables.items():
+            columns = ", ".join(f"{column.name} {column.type}" for column in state.table.columns)
+            tables.add_row(name, columns, f"{db._runtime.backend.size(state.rows):,}")
+        yield tables
+        views = Table("view", "class", "strategy", "update", "delay")
+        for name in db.views:
+            found = db.view(name).explain()
+            views.add_row(name, *map(str, (found.query_class, found.strategy, found.update, found.delay)))
+        yield views
+        sources = Table("source", "position")
+        for source, position in db._runtime.positions.all().items():
+            sources.add_row(source, str(position))
+        if sources.row_count:
+            yield sources
+
+
+def verify_directory(path: Path) -> Iterator[str]:
+    """Opens a database, which checks every checksum, and recomputes its views; a line for each thing that is right."""
+    with _opened(path) as db:
+        yield f"{path}: every file is as it was written"
+        for name in db.views:
+            db.view(name).verify()
+            yield f"view {name} is what its query gives"
+
+
+def _opened(path: Path) -> Database:
+    from ivme.database import Database
+    from ivme.store.directory import holds_database
+
+    if not holds_database(path):
+        raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
+    return Database(path)

@@ -1,0 +1,172 @@
+"""What records of the log say, and what they add up to.
+
+A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
+name}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`. A batch has a part for each table: a few
+rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as its last column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.arrow_types import arrow_schema, arrow_type, declared_type
+from ivme.engine.changed import Changed
+from ivme.engine.dictionary import Codes
+from ivme.engine.positions import Progress
+from ivme.errors import DamagedError
+from ivme.query.model import Table
+from ivme.store.plain import convert, read_option, read_table, readers, writers
+from ivme.store.record import Record
+
+_FEW = 16
+"""Up to this many rows of a table stand in the text of a record."""
+
+_MANY = 65_536
+
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A view as its maker wrote it."""
+
+    name: str
+    query: str
+    options: dict[str, Any]
+
+    def plain(self) -> dict[str, Any]:
+        return {"name": self.name, "query": self.query, "options": self.options}
+
+    def read_options(self) -> dict[str, Any]:
+        return {name: read_option(value) for name, value in self.options.items()}
+
+
+def batch_record(
+    tables: Mapping[str, Table], batch: Mapping[str, Changed], progress: Progress | None
+) -> tuple[dict[str, Any], list[Any]]:
+    """The record of a batch: its text, and its bytes."""
+    parts, bodies = [], []
+    for name, changed in batch.items():
+        if len(changed.weights) <= _FEW:
+            rows = convert(changed.listed(), writers(tables[name]))
+            parts.append({"table": name, "rows": rows, "weights": changed.weights.tolist()})
+        else:
+            bodies.append(arrow_bytes(changed.data, changed.weights))
+            parts.append({"table": name, "bytes": len(bodies[-1])})
+    record: dict[str, Any] = {"batch": parts}
+    if progress is not None:
+        record |= {"source": progress.source, "position": progress.position}
+    return record, bodies
+
+
+def weighted_schema(table: Table) -> pa.Schema:
+    """A table's columns with that of the weights behind them."""
+    return arrow_schema(table).append(pa.field("weight", pa.int64(), nullable=False))
+
+
+def arrow_bytes(data: pa.Table, weights: Codes) -> pa.Buffer:
+    """Rows and their weights as an Arrow stream."""
+    schema = data.schema.append(pa.field("weight", pa.int64(), nullable=False))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=_COMPRESSED) as writer:
+        writer.write_table(pa.Table.from_arrays([*data.columns, pa.array(weights)], schema=schema))
+    return sink.getvalue()
+
+
+def read_arrow(buffer: Any, table: Table, path: Path) -> tuple[pa.Table, Codes]:
+    """What `arrow_bytes` wrote."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(buffer)) as reader:
+            found = reader.read_all()
+    except pa.ArrowException as error:
+        raise DamagedError(f"{path} is damaged: rows of table {table.name} cannot be read: {error}") from error
+    if found.schema.types != weighted_schema(table).types:
+        raise DamagedError(f"{path} is damaged: the columns of table {table.name} are not those that were declared")
+    columns = found.columns[:-1]
+    weights: Codes = found.column(len(columns)).to_numpy()
+    return pa.Table.from_arrays(columns, schema=arrow_schema(table)), weights
+
+
+@dataclass(slots=True)
+class StoredTable:
+    """A table and all changes of its rows, which only as a whole are its rows."""
+
+    table: Table
+    pieces: list[tuple[pa.Table, Codes]] = field(default_factory=list)
+    rows: list[list[Any]] = field(default_factory=list)
+    weights: list[int] = field(default_factory=list)
+
+    def add(self, rows: list[list[Any]], weights: list[int]) -> None:
+        """Takes a few rows in; now and then they become a piece, which takes less memory."""
+        self.rows += rows
+        self.weights += weights
+        if len(self.rows) >= _MANY:
+            self._gather()
+
+    def changes(self) -> tuple[pa.Table, Codes]:
+        """All changes in one."""
+        self._gather()
+        pieces, self.pieces = self.pieces, []
+        return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
+
+    def _gather(self) -> None:
+        columns = list(zip(*convert(self.rows, readers(self.table)), strict=True)) or [()] * len(self.table.columns)
+        types = [arrow_type(declared_type(self.table, column)) for column in self.table.columns]
+        arrays = [pa.array(values, type=type_) for values, type_ in zip(columns, types, strict=True)]
+        few = pa.Table.from_arrays(arrays, schema=arrow_schema(self.table))
+        self.pieces.append((few, np.array(self.weights, dtype=np.int64)))
+        self.rows, self.weights = [], []
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a directory holds: the catalog, rows, and positions of sources; which tables the log has changed."""
+
+    tables: dict[str, StoredTable] = field(default_factory=dict)
+    views: dict[str, StoredView] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+
+    def add(self, record: Record, path: Path) -> None:
+        """Takes a record in."""
+        content = record.content
+        try:
+            if "batch" in content:
+                self._add_batch(content, record.body, path)
+            else:
+                self._change_catalog(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedError(f"{path}: record {record.number} is none that this ivme writes: {error!r}") from error
+
+    def _add_batch(self, content: Mapping[str, Any], body: memoryview, path: Path) -> None:
+        place = 0
+        for part in content["batch"]:
+            stored = self.tables[part["table"]]
+            self.changed.add(part["table"])
+            if "rows" in part:
+                stored.add(part["rows"], part["weights"])
+            else:
+                stored.pieces.append(read_arrow(body[place : place + part["bytes"]], stored.table, path))
+                place += part["bytes"]
+        if "source" in content:
+            self.positions[content["source"]] = content["position"]
+
+    def _change_catalog(self, content: Mapping[str, Any]) -> None:
+        ((kind, what),) = content.items()
+        if kind == "create_table":
+            self.tables[what["name"]] = StoredTable(read_table(what))
+            self.changed.add(what["name"])
+        elif kind == "create_view":
+            self.views[what["name"]] = StoredView(**what)
+        elif kind == "drop_table":
+            del self.tables[what]
+        elif kind == "drop_view":
+            del self.views[what]
+        elif kind != "closed":
+            raise KeyError(kind)

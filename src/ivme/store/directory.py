@@ -1,0 +1,128 @@
+"""A directory with a database in it: who owns it, and what its files say.
+
+lock                    held by the one process that has the database open
+database.json           the snapshot: catalog, positions, names and checksums of the tables' files
+table-N-L.arrow         the rows of a table when record L was the last
+log-F.ivme              the records from F on
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from ivme.errors import DamagedError, StorageError
+from ivme.store.contents import Contents
+from ivme.store.files import UNFINISHED, sync_directory
+from ivme.store.segment import NAME, SegmentReader, Tail, cut, make_segment, segment_path, segments_of
+from ivme.store.snapshot import MANIFEST, TABLE_FILE, Manifest, read_manifest, read_snapshot, write_manifest
+
+_LOCK = "lock"
+
+
+class DirectoryLock:
+    """The right to use a directory, until it is released or the process ends."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / _LOCK
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be opened: {error}") from error
+        self.release = weakref.finalize(self, os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(descriptor, 64).decode(errors="replace").strip()
+            self.release()
+            raise StorageError(
+                f"{directory} is open in another place (process {owner or 'unknown'}); one at a time may have it open"
+            ) from None
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            self.release()
+            raise StorageError(f"{path} cannot be written: {error}") from error
+
+
+def make_directory(directory: Path) -> None:
+    """Makes the directory, if it is not there, durably."""
+    try:
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            sync_directory(path.parent)
+    except OSError as error:
+        raise StorageError(f"{directory} cannot be a database's directory: {error}") from error
+
+
+def holds_database(directory: Path) -> bool:
+    """Whether there is a database in a directory."""
+    return (directory / MANIFEST).is_file()
+
+
+def start(directory: Path) -> Manifest:
+    """The manifest of a directory; that of an empty database, if there is none yet."""
+    if holds_database(directory):
+        return read_manifest(directory)
+    names = [path.name for path in directory.iterdir() if path.name != _LOCK and not path.name.endswith(UNFINISHED)]
+    strange = [name for name in names if not NAME.fullmatch(name) and not TABLE_FILE.fullmatch(name)]
+    if strange:
+        raise StorageError(
+            f"{directory} holds no ivme database, and {strange[0]} is in it; give an empty directory, or a new one"
+        )
+    if names not in ([], [segment_path(directory, 1).name]) or _has_records(directory):
+        raise DamagedError(f"{directory / MANIFEST} is missing; restore it from a copy of the directory")
+    manifest = Manifest(uuid.uuid4().hex, 0)
+    make_segment(directory, manifest.identity, 1)
+    write_manifest(directory, manifest)
+    return manifest
+
+
+def _has_records(directory: Path) -> bool:
+    """Whether there is more than the first line in a log that was made just before a crash."""
+    return any(path.stat().st_size > 256 for path in segments_of(directory).values())
+
+
+def read_contents(directory: Path, manifest: Manifest, report: Callable[[int], None]) -> tuple[Contents, list[Tail]]:
+    """What the snapshot and the log behind it add up to, and the ends of the log's segments."""
+    contents = read_snapshot(directory, manifest, report)
+    behind = {first: path for first, path in segments_of(directory).items() if first > manifest.last}
+    tails: list[Tail] = []
+    expected = manifest.last + 1
+    for first, path in (behind or {expected: segment_path(directory, expected)}).items():
+        if first != expected:
+            damaged = tails[-1].path if tails else segment_path(directory, expected)
+            raise DamagedError(f"{damaged} is damaged: the records from {expected} to {first - 1} are missing")
+        reader = SegmentReader(path, manifest.identity, first)
+        for record in reader.records():
+            contents.add(record, path)
+        tails.append(reader.tail())
+        report(len(reader.data))
+        expected = tails[-1].last + 1
+    return contents, tails
+
+
+def sweep(directory: Path, manifest: Manifest, tail: Tail) -> None:
+    """Takes away what a crash left: a torn end of the log, and files that the manifest does not name."""
+    if tail.torn:
+        cut(tail)
+    remove_unneeded(directory, manifest)
+
+
+def remove_unneeded(directory: Path, manifest: Manifest) -> None:
+    """Removes our own files that the manifest does not need; others are left alone."""
+    needed = {stored.file for stored in manifest.tables}
+    old = [path for first, path in segments_of(directory).items() if first <= manifest.last]
+    for path in directory.iterdir():
+        unfinished = path.name.endswith(UNFINISHED)
+        if unfinished or (TABLE_FILE.fullmatch(path.name) and path.name not in needed) or path in old:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StorageError(f"{path} is not needed any more and cannot be removed: {error}") from error

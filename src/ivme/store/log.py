@@ -1,0 +1,181 @@
+"""The log: every commit is a record at its end, written before the commit takes effect in memory.
+
+Whoever appends holds the database's lock, and gives it back before it waits for the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ivme.errors import StorageError
+from ivme.store.group_commit import GroupCommit
+from ivme.store.record import framed
+from ivme.store.segment import Tail, make_segment, write_fully
+
+Durability = Literal["sync", "async"]
+
+Mark = tuple[int, int]
+"""An end of the log: the number of its last record, and the place behind it."""
+
+_PAUSE = 0.05
+"""With durability="async" the log is synced this often, in seconds, while something is written."""
+
+
+class Log:
+    """The end of the log, open for writing."""
+
+    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int) -> None:
+        self._identity = identity
+        self._path = tail.path
+        self._descriptor = _open(tail.path)
+        self._place = tail.place
+        self._first = tail.first
+        self._older = older
+        self._owner = os.getpid()
+        self._mine = threading.local()
+        self._waits = durability == "sync"
+        self._open = True
+        self._release = weakref.finalize(self, os.close, self._descriptor)
+        self.commits = GroupCommit(self._sync, tail.last)
+        self._syncer = None if self._waits else _Syncer(self.commits)
+
+    @property
+    def last(self) -> int:
+        """The number of the last record."""
+        return self.commits.written
+
+    @property
+    def size(self) -> int:
+        """The bytes that would be read on opening, snapshots aside."""
+        return self._older + self._place
+
+    def mark(self) -> Mark:
+        """The end of the log as it is now."""
+        return self.commits.written, self._place
+
+    def append(self, content: object, bodies: Sequence[Any] = ()) -> None:
+        """Writes a record; if that fails, the log ends where it ended before."""
+        self._check()
+        mark = self.mark()
+        number = mark[0] + 1
+        try:
+            parts = framed(number, self.commits.durable, content, bodies)
+            self._place = write_fully(self._descriptor, parts, self._place)
+            self.commits.written = self._mine.number = number
+        except BaseException as error:
+            self._cut(mark)
+            if isinstance(error, OSError):
+                raise StorageError(f"{self._path} cannot be written: {error.strerror}; nothing was changed") from error
+            raise
+        if self._syncer is not None:
+            self._syncer.wake()
+
+    def take_back(self, mark: Mark) -> None:
+        """Ends the log where it ended at a mark: what was appended since did not take effect."""
+        if self._place != mark[1]:
+            self._cut(mark)
+
+    def wait(self) -> None:
+        """Returns when what this thread appended is durable; with durability="async" at once."""
+        if self._waits:
+            self.commits.wait(getattr(self._mine, "number", 0))
+        else:
+            self.commits.check()
+
+    def rotate(self) -> int:
+        """Begins a new segment, all before it being durable; the number of the last record before it.
+
+        A segment without records is as good as a new one.
+        """
+        self._check()
+        last = self.last
+        self.commits.wait(last)
+        if self._first == last + 1:
+            return last
+        path = make_segment(self._path.parent, self._identity, last + 1)
+        descriptor = _open(path)
+        self._older += self._place
+        self._release()
+        self._path, self._descriptor, self._place, self._first = path, descriptor, path.stat().st_size, last + 1
+        self._release = weakref.finalize(self, os.close, descriptor)
+        return last
+
+    def forget_older(self) -> None:
+        """The segments before the last are not needed any more."""
+        self._older = 0
+
+    def close(self) -> None:
+        """Syncs the log and ends it with a record that says so, by which later damage can be told."""
+        if not self._open:
+            return
+        try:
+            if self._syncer is not None:
+                self._syncer.stop()
+            self.commits.wait(self.last)
+            self.append({"closed": True})
+            self.commits.wait(self.last)
+        finally:
+            self._open = False
+            self._release()
+
+    def _sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def _check(self) -> None:
+        if not self._open:
+            raise StorageError("the database is closed")
+        if os.getpid() != self._owner:
+            raise StorageError("the database was opened by another process, of which this one is a copy")
+        self.commits.check()
+
+    def _cut(self, mark: Mark) -> None:
+        def undo() -> None:
+            try:
+                os.ftruncate(self._descriptor, mark[1])
+            except OSError as error:
+                raise self.commits.fail(error) from error
+            self._place = mark[1]
+            self._mine.number = 0
+
+        self.commits.take_back(mark[0], undo)
+
+
+class _Syncer:
+    """Syncs the log soon after something was written."""
+
+    def __init__(self, commits: GroupCommit) -> None:
+        self._commits = commits
+        self._work = threading.Event()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ivme-log", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._work.set()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._work.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self._work.wait()
+            self._over.wait(_PAUSE)
+            self._work.clear()
+            try:
+                self._commits.wait(self._commits.written)
+            except StorageError:
+                return  # kept by the commits: whoever writes next is told
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error}") from error

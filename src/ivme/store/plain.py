@@ -1,0 +1,107 @@
+"""Values, tables and options as JSON has them, and back, exactly.
+
+A value's form depends on its column's type alone: what JSON knows stays as it is, and the rest is a string.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ivme.engine.arrow_types import declared_type
+from ivme.errors import StorageError
+from ivme.query.model import Table, table
+
+Convert = Callable[[Any], Any]
+
+_WRITE: dict[str, Convert] = {
+    "decimal": str,
+    "date": datetime.date.isoformat,
+    "timestamp": datetime.datetime.isoformat,
+    "binary": bytes.hex,
+}
+_READ: dict[str, Convert] = {
+    "decimal": Decimal,
+    "date": datetime.date.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+    "binary": bytes.fromhex,
+}
+
+
+def writers(of: Table) -> list[tuple[int, Convert]]:
+    """The columns whose values have another form in JSON, and how to get it.
+
+    >>> [(place, write(b"\\x01")) for place, write in writers(table("R", {"a": "int", "b": "binary"}))]
+    [(1, '01')]
+    """
+    return _converted(of, _WRITE)
+
+
+def readers(of: Table) -> list[tuple[int, Convert]]:
+    """The columns whose values have another form in JSON, and how to read it."""
+    return _converted(of, _READ)
+
+
+def _converted(of: Table, by_kind: dict[str, Convert]) -> list[tuple[int, Convert]]:
+    kinds = [declared_type(of, column).kind for column in of.columns]
+    return [(place, by_kind[kind]) for place, kind in enumerate(kinds) if kind in by_kind]
+
+
+def convert(rows: list[list[Any]], conversions: list[tuple[int, Convert]]) -> list[list[Any]]:
+    """The rows with some columns in another form; NULL is null in every form. Changes the rows that are given."""
+    for row in rows:
+        for place, change in conversions:
+            if row[place] is not None:
+                row[place] = change(row[place])
+    return rows
+
+
+def plain_table(of: Table) -> dict[str, Any]:
+    """A table's declaration."""
+    return {
+        "name": of.name,
+        "columns": [[column.name, str(declared_type(of, column))] for column in of.columns],
+        "primary_key": None if of.primary_key is None else list(of.primary_key),
+        "append_only": of.append_only,
+        "static": of.static,
+    }
+
+
+def read_table(given: Mapping[str, Any]) -> Table:
+    return table(
+        given["name"],
+        dict(given["columns"]),
+        primary_key=given["primary_key"],
+        append_only=given["append_only"],
+        static=given["static"],
+    )
+
+
+def plain_option(name: str, value: object) -> Any:
+    """An option of a view; a number that JSON does not have goes under its type's name."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Fraction | Decimal):
+        return {type(value).__name__.lower(): str(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": [[plain_option(name, key), plain_option(name, each)] for key, each in value.items()]}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_option(name, each) for each in value]
+    raise StorageError(
+        f"option {name} is a {type(value).__name__}, which a durable database cannot keep; "
+        "use numbers, strings, lists or mappings"
+    )
+
+
+def read_option(given: Any) -> Any:
+    if isinstance(given, list):
+        return [read_option(each) for each in given]
+    if not isinstance(given, dict):
+        return given
+    ((kind, value),) = given.items()
+    if kind == "mapping":
+        return {read_option(key): read_option(each) for key, each in value}
+    return {"fraction": Fraction, "decimal": Decimal}[kind](value)

@@ -1,0 +1,70 @@
+"""A record of the log: a text in JSON, perhaps bytes behind it, and a checksum over everything.
+
+Records are numbered without gaps. Each also says up to which number records were known to be durable when it was
+written. So a record that cannot be read is either the end of a write that a crash cut short, or, if a later record
+says that it had been durable, damage: the first is cut off, the second refused.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ivme.store.files import digest
+
+_MAGIC = b"ivmR"
+_HEADER = struct.Struct("<4sIQQQ")
+"""Magic, length of the text, length of the bytes, number, number up to which records are durable."""
+
+_DIGEST = 16
+HEADER_BYTES = _HEADER.size + _DIGEST
+
+_decode = json.JSONDecoder().raw_decode
+
+
+class Record(NamedTuple):
+    """A record as it was read; `end` is the place behind it. There may be millions: tuples are made quickest."""
+
+    number: int
+    durable: int
+    content: Any
+    body: memoryview
+    end: int
+
+
+def framed(number: int, durable: int, content: object, bodies: Sequence[Any] = ()) -> list[Any]:
+    """The buffers of a record, in order; the text is ASCII, so that it needs no further encoding."""
+    text = json.dumps(content, separators=(",", ":")).encode()
+    header = _HEADER.pack(_MAGIC, len(text), sum(map(len, bodies)), number, durable)
+    return [b"".join((header, digest(header, text, *bodies), text)), *bodies]
+
+
+def read_record(data: memoryview, place: int) -> Record | None:
+    """The record at a place, or None if none can be read there."""
+    start = place + HEADER_BYTES
+    if start > len(data):
+        return None
+    magic, text_length, body_length, number, durable = _HEADER.unpack_from(data, place)
+    end = start + text_length + body_length
+    if magic != _MAGIC or end > len(data):
+        return None
+    header, stored = data[place : place + _HEADER.size], data[place + _HEADER.size : start]
+    if digest(header, data[start:end]) != stored:
+        return None
+    body = start + text_length
+    content, _ = _decode(str(data[start:body], "ascii"))
+    return Record(number, durable, content, data[body:end], end)
+
+
+def was_durable(data: bytes, place: int, number: int) -> bool:
+    """Whether a record behind a place says that the record of this number was durable."""
+    view = memoryview(data)
+    found = data.find(_MAGIC, place + 1)
+    while found >= 0:
+        later = read_record(view, found)
+        if later is not None and later.number > number and later.durable >= number:
+            return True
+        found = data.find(_MAGIC, found + 1)
+    return False

@@ -1,0 +1,147 @@
+"""Snapshots: the rows of each table in an Arrow file, and one sealed file that says which of them make the database.
+
+The sealed file, `database.json`, is the only one that is ever replaced. It names the last record of the log that the
+snapshot contains, and for each table its file and the file's checksum. A table that did not change since the last
+snapshot keeps its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.changed import Changed
+from ivme.errors import DamagedError
+from ivme.query.model import Table
+from ivme.store.contents import Contents, StoredTable, StoredView, read_arrow, weighted_schema
+from ivme.store.files import digest, read, read_sealed, whole_file, write_sealed
+from ivme.store.plain import plain_table, read_table
+
+MANIFEST = "database.json"
+TABLE_FILE = re.compile(r"table-\d+-\d{12}\.arrow")
+
+_CHUNK = 65_536
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A table in a snapshot: its file (None if it is empty), the file's checksum, and how many distinct rows it has."""
+
+    table: Table
+    file: str | None
+    checksum: str
+    rows: int
+    size: int
+
+    def plain(self) -> dict[str, Any]:
+        stored = {"file": self.file, "checksum": self.checksum, "rows": self.rows, "size": self.size}
+        return {**plain_table(self.table), **stored}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Which files make the database: the snapshot contains the log up to the record `last`."""
+
+    identity: str
+    last: int
+    tables: tuple[TableFile, ...] = ()
+    views: tuple[StoredView, ...] = ()
+    positions: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tables' files."""
+        return sum(stored.size for stored in self.tables)
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """From now on the directory's contents are what the manifest says."""
+    content = {
+        "identity": manifest.identity,
+        "last": manifest.last,
+        "tables": [stored.plain() for stored in manifest.tables],
+        "views": [view.plain() for view in manifest.views],
+        "positions": dict(manifest.positions),
+    }
+    write_sealed(directory / MANIFEST, content)
+
+
+def read_manifest(directory: Path) -> Manifest:
+    found = read_sealed(directory / MANIFEST)
+    try:
+        tables = (TableFile(read_table(t), t["file"], t["checksum"], t["rows"], t["size"]) for t in found["tables"])
+        views = (StoredView(**view) for view in found["views"])
+        return Manifest(
+            found["identity"], found["last"], tuple(tables), tuple(views), tuple(found["positions"].items())
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{directory / MANIFEST} is none that this ivme writes: {error!r}") from error
+
+
+def write_table(directory: Path, number: int, last: int, table: Table, rows: Changed) -> TableFile:
+    """Writes the rows of the table that is the `number`-th of the snapshot that contains the record `last`."""
+    if not len(rows.weights):
+        return TableFile(table, None, "", 0, 0)
+    name = f"table-{number}-{last:012}.arrow"
+    schema = weighted_schema(table)
+    with whole_file(directory / name) as file:
+        sink = _Summed(file)
+        with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=_COMPRESSED) as writer:
+            for chunk in _chunks(rows, schema):
+                writer.write_table(chunk)
+    return TableFile(table, name, sink.sum.hexdigest(), len(rows.weights), sink.size)
+
+
+def _chunks(rows: Changed, schema: pa.Schema) -> Iterable[pa.Table]:
+    for start in range(0, len(rows.weights), _CHUNK):
+        weights = rows.weights[start : start + _CHUNK]
+        chunk = rows.kept(np.arange(start, start + len(weights)), weights)
+        yield pa.Table.from_arrays([*chunk.data.columns, pa.array(chunk.weights)], schema=schema)
+
+
+class _Summed:
+    """A file that sums up what is written to it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.sum = hashlib.blake2b(digest_size=16)
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self.sum.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
+def read_snapshot(directory: Path, manifest: Manifest, report: Callable[[int], None]) -> Contents:
+    """The contents of a snapshot; `report` is told the bytes that were read, file by file."""
+    tables = {}
+    for stored in manifest.tables:
+        tables[stored.table.name] = StoredTable(stored.table)
+        if stored.file is not None:
+            path = directory / stored.file
+            data = read(path)
+            if digest(data).hex() != stored.checksum:
+                raise DamagedError(
+                    f"{path} is damaged: its checksum does not fit; restore it from a copy of the directory"
+                )
+            tables[stored.table.name].pieces.append(read_arrow(data, stored.table, path))
+            report(len(data))
+    views: Mapping[str, StoredView] = {view.name: view for view in manifest.views}
+    return Contents(tables, dict(views), dict(manifest.positions))

@@ -1,0 +1,154 @@
+"""The durable side of a database: the journal of its commits, and snapshots from time to time.
+
+A commit is one record of the log, written before it takes effect in memory and waited for after. When the log has
+grown as large as the snapshot (and is no trifle), a snapshot is made in the background: under the lock a new segment
+of the log begins and the tables' codes are copied; without it the values are written. Until the manifest is replaced,
+the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most about twice
+what the tables need, and each byte is written about twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ivme.engine.changed import Changed
+from ivme.engine.journal import Mark
+from ivme.engine.positions import Progress
+from ivme.engine.runtime import Runtime
+from ivme.errors import StorageError
+from ivme.query.model import Table
+from ivme.store.contents import Contents, StoredView, batch_record
+from ivme.store.directory import DirectoryLock, remove_unneeded
+from ivme.store.log import Log
+from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
+from ivme.store.snapshot import Manifest, TableFile, write_manifest, write_table
+
+LEAST_LOG = 32 * 2**20
+"""The log grows to this many bytes at least before a snapshot is made."""
+
+_logger = logging.getLogger("ivme.store")
+
+
+class Store:
+    """An open directory. It is the journal of the runtime whose tables it keeps."""
+
+    def __init__(
+        self, path: Path, lock: DirectoryLock, manifest: Manifest, log: Log, runtime: Runtime, contents: Contents
+    ) -> None:
+        self.path = path
+        self.log = log
+        self._lock = lock
+        self._manifest = manifest
+        self._runtime = runtime
+        self._views = contents.views
+        self._changed = contents.changed
+        self._writers: dict[Table, list[tuple[int, Convert]]] = {}
+        self._snapshot: threading.Thread | None = None
+        self._one_at_a_time = threading.Lock()
+        self._limit = max(LEAST_LOG, manifest.size)
+
+    # The journal
+
+    def mark(self) -> Mark:
+        return self.log.mark()
+
+    def take_back(self, mark: Mark) -> None:
+        self.log.take_back(mark)
+
+    def wait(self) -> None:
+        self.log.wait()
+
+    def batch(self, batch: Mapping[str, Changed], progress: Progress | None) -> None:
+        tables = {name: self._runtime.tables[name].table for name in batch}
+        self.log.append(*batch_record(tables, batch, progress))
+        self._changed.update(batch)
+        self._snapshot_if_due()
+
+    def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
+        declared = self._runtime.tables[table].table
+        conversions = self._writers.get(declared)
+        if conversions is None:
+            conversions = self._writers[declared] = writers(declared)
+        rows = convert([list(row)], conversions)
+        self.log.append({"batch": [{"table": table, "rows": rows, "weights": [weight]}]})
+        self._changed.add(table)
+        self._snapshot_if_due()
+
+    # The catalog
+
+    def create_table(self, table: Table) -> None:
+        self.log.append({"create_table": plain_table(table)})
+        self._changed.add(table.name)
+
+    def create_view(self, name: str, query: str, options: Mapping[str, object]) -> None:
+        view = StoredView(name, query, {option: plain_option(option, value) for option, value in options.items()})
+        self.log.append({"create_view": view.plain()})
+        self._views[name] = view
+
+    def drop(self, kind: str, name: str) -> None:
+        """Keeps that a table or view is gone."""
+        self.log.append({f"drop_{kind}": name})
+
+    # Snapshots
+
+    def _snapshot_if_due(self) -> None:
+        if self.log.size < self._limit or (self._snapshot is not None and self._snapshot.is_alive()):
+            return
+        self._limit = self.log.size + LEAST_LOG
+        self._snapshot = threading.Thread(target=self._snapshot_in_background, name="ivme-snapshot")
+        self._snapshot.start()
+
+    def _snapshot_in_background(self) -> None:
+        try:
+            self.snapshot()
+        except StorageError as error:
+            _logger.warning("no snapshot of %s was made; its log goes on: %s", self.path, error)
+
+    def snapshot(self) -> None:
+        """Writes what changed since the last snapshot, and removes what is then not needed."""
+        with self._one_at_a_time:
+            with self._runtime.lock:
+                last = self.log.rotate()
+                changed, self._changed = self._changed, set()
+                tables = {name: state.table for name, state in self._runtime.tables.items()}
+                rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
+                views = tuple(self._views[name] for name in self._runtime.views)
+                positions = tuple(self._runtime.positions.all().items())
+            try:
+                files = self._write_tables(last, tables, rows)
+                manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
+                write_manifest(self.path, manifest)
+            except BaseException:
+                with self._runtime.lock:
+                    self._changed |= changed
+                remove_unneeded(self.path, self._manifest)
+                raise
+            self._manifest = manifest
+            with self._runtime.lock:
+                self.log.forget_older()
+                self._limit = max(LEAST_LOG, manifest.size)
+            remove_unneeded(self.path, manifest)
+
+    def _write_tables(
+        self, last: int, tables: Mapping[str, Table], rows: Mapping[str, Changed]
+    ) -> tuple[TableFile, ...]:
+        kept = {stored.table.name: stored for stored in self._manifest.tables}
+        return tuple(
+            write_table(self.path, number, last, table, rows[name]) if name in rows else kept[name]
+            for number, (name, table) in enumerate(tables.items())
+        )
+
+    def close(self) -> None:
+        """Ends the log and lets go of the directory."""
+        with self._one_at_a_time, self._runtime.lock:
+            try:
+                self.log.close()
+            finally:
+                self._lock.release()
+        if self._snapshot is not None:
+            self._snapshot.join()

@@ -1,0 +1,112 @@
+"""Pipeline files: what they say, and where messages about them point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ivme.errors import PipelineError
+from ivme.pipeline import read_pipeline
+
+GOOD = """\
+name: flights
+tables:
+  routes:
+    columns: {no: string, src: int, dst: int}
+    load: {format: csv, path: routes.csv, options: {sep: ";"}}
+    changes: {directory: changes, format: csv, operation: op, files_per_batch: 3}
+  airports:
+    columns: {id: int, city: string}
+    primary_key: id
+    load: {format: jdbc, options: {url: "jdbc:x"}}
+views:
+  per_city:
+    sql: |
+      SELECT a.city, COUNT(*) AS n
+      FROM routes r JOIN airports a ON r.src = a.id
+      GROUP BY a.city
+  pairs:
+    rule: "Q(N | A, B) = routes(N, A, B)"
+    strategy: classical
+sinks:
+  out: {view: per_city, format: parquet, path: out}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "p.yml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(PipelineError) as caught:
+        read_pipeline(write(folder, text))
+    return str(caught.value).removeprefix(str(folder / "p.yml"))
+
+
+def test_a_file_says_tables_sources_views_and_sinks(tmp_path: Path) -> None:
+    pipeline = read_pipeline(write(tmp_path, GOOD))
+    routes = pipeline.table("routes")
+    assert "flights" == pipeline.name
+    assert ("no", "src", "dst") == routes.table.column_names
+    assert routes.load is not None
+    assert str(tmp_path / "routes.csv") == routes.load.path
+    assert (("sep", ";"),) == routes.load.options
+    assert routes.changes is not None
+    assert ("directory", "op", 3) == (routes.changes.kind, routes.changes.operation, routes.changes.files_per_batch)
+    assert (("strategy", "classical"),) == pipeline.views[1].options
+    assert "changes" == pipeline.sinks[0].what
+    assert tmp_path / "flights.state" == pipeline.state
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pointed", "told"),
+    [
+        ("format: csv, path: routes.csv,", "format: csv, pth: routes.csv,", "routes.csv,", "did you mean path?"),
+        ("src: int, dst", "src: number, dst", "number", "unknown type 'number'"),
+        ("primary_key: id", "primary_key: code", "columns: {id", "no column 'code'"),
+        ("a.city, COUNT", "a.town, COUNT", "town,", "town"),
+        ("routes(N, A, B)", "route(N, A, B)", '"Q(N', "route"),
+        ('"Q(N | A, B) = routes(N, A, B)"', "Q(N) = route(N, A, B)", "route(N", "route"),
+        ("view: per_city", "view: per_town", "per_town", "no view per_town"),
+        ("operation: op,", "operation: op, weight: w,", "w,", "not both"),
+        ("directory: changes,", "", "{ format: csv, operation", "needs one of directory, stream, delta, view"),
+        ("format: parquet, path: out", "format: parquet", "{view: per_city", "needs a path"),
+        ("format: parquet, path: out", "format: kafka", "kafka", "duplicates: accepted"),
+        ("view: per_city,", "view: pairs, what: rows,", "pairs, what", "has parameters"),
+        ("strategy: classical", "strategy: magic", '"Q(N', "magic"),
+        ("files_per_batch: 3", "files_per_batch: 0", "0}", "from 1 on"),
+        ("name: flights", "name: [flights", ":\n  routes", "no YAML"),
+        ("  airports:\n", "  routes:\n", "routes:\n    columns: {id", "given twice"),
+        ("    primary_key: id\n", "    primary_key: id\n    static: perhaps\n", "perhaps", "true or false"),
+    ],
+)
+def test_a_message_points_at_the_line_and_column(tmp_path: Path, old: str, new: str, pointed: str, told: str) -> None:
+    text = GOOD.replace(old, new)
+    assert (1, 1) == (GOOD.count(old), text.count(pointed))
+    before = text[: text.index(pointed)].split("\n")
+    message = refusal(tmp_path, text)
+    assert message.startswith(f":{len(before)}:{len(before[-1]) + 1}: "), message
+    assert told in message
+
+
+def test_a_static_table_takes_no_changes(tmp_path: Path) -> None:
+    changed = GOOD.replace("    load: {format: csv", "    static: true\n    load: {format: csv")
+    assert "nothing can change it" in refusal(tmp_path, changed)
+
+
+def test_an_empty_file_is_told_what_a_pipeline_has(tmp_path: Path) -> None:
+    assert "tables, views and sinks" in refusal(tmp_path, "# nothing\n")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"nowhere\.yml cannot be read"):
+        read_pipeline(tmp_path / "nowhere.yml")
+
+
+def test_the_query_of_a_view_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pairs.sql").write_text("SELECT no FROM routes WHERE src = :a", "utf-8")
+    text = GOOD.replace('rule: "Q(N | A, B) = routes(N, A, B)"', "sql: pairs.sql")
+    assert "SELECT no" in read_pipeline(write(tmp_path, text)).views[1].query
