@@ -63,7 +63,7 @@ class Batch:
         with self._runtime.lock:
             codes = codes_of(rows, layout)
         data = to_arrow(rows, state.table) if codes is None else rows
-        given = _weights(weights, data.num_rows, state.table.name)
+        given = read_weights(weights, data.num_rows, state.table.name)
         self._check_static(state)
         if state.table.append_only and (given < 0).any():
             raise DataError(f"table {state.table.name} is append-only: rows cannot be deleted from it")
@@ -97,7 +97,7 @@ class Batch:
                 self._runtime.publish(self._runtime.transact(batch, self._progress))
 
 
-def _weights(weights: Any, rows: int, table: str) -> Codes:
+def read_weights(weights: Any, rows: int, table: str) -> Codes:
     """The weights of a batch's rows as 64-bit integers; one number stands for all."""
     if type(weights) is int:
         if abs(weights) < 2**63:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ LEASE = 40.0
 
 _ATTEMPTS = 4
 _START_SECONDS = 120.0
+_STOP_SECONDS = 10.0
 
 
 def ask(
@@ -70,6 +71,10 @@ def stop_running(journal: Journal) -> None:
     """Ends the daemons of a database on this host, and forgets where they listened."""
     for shard in range(journal.shards):
         ask_running(journal, shard, {"op": "stop"})
+    for identity, child in _CHILDREN:
+        if identity == journal.identity:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_STOP_SECONDS)
     shutil.rmtree(socket_path(journal, 0).parent, ignore_errors=True)
 
 
@@ -128,12 +133,12 @@ def _start(journal: Journal, shard: int, path: Path, lease: float, connection: s
     raise SparkError(f"the daemon of shard {shard} did not start; {_last_words(journal, shard)}")
 
 
-_CHILDREN: list[subprocess.Popen[bytes]] = []
-"""Daemons that this process started, so that those that ended are waited for."""
+_CHILDREN: list[tuple[str, subprocess.Popen[bytes]]] = []
+"""Daemons that this process started, by their databases, so that those that ended are waited for."""
 
 
 def _spawn(journal: Journal, shard: int, path: Path, lease: float) -> subprocess.Popen[bytes]:
-    _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
+    _CHILDREN[:] = [(identity, child) for identity, child in _CHILDREN if child.poll() is None]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     command = [sys.executable, "-m", "ivme.spark.daemon", str(journal.root), str(shard), str(path), str(lease)]
     with _log_path(journal, shard).open("ab") as log:
@@ -146,7 +151,7 @@ def _spawn(journal: Journal, shard: int, path: Path, lease: float) -> subprocess
             cwd="/",
             env=environment,
         )
-    _CHILDREN.append(process)
+    _CHILDREN.append((journal.identity, process))
     return process
 
 

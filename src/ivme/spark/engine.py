@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivme.database import Database
 from ivme.engine.arrow_types import arrow_type
+from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.spark.distribute import with_weights
 from ivme.spark.merge import WEIGHT, consolidated, finish
@@ -102,8 +103,6 @@ class Engine:
     @staticmethod
     def partial_schema(sharding: Sharding) -> pa.Schema:
         """The columns of the partial rows of a view."""
-        from ivme.query.inference import head_types
-
         query = sharding.engine_query()
         fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, head_types(query), strict=True)]
         return pa.schema(fields if query.aggregates else [*fields, pa.field(WEIGHT, pa.int64())])

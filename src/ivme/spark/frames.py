@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.batch import _weights
+from ivme.engine.batch import read_weights
 from ivme.engine.ingest import to_arrow
 from ivme.errors import DataError, IvmeError
 from ivme.query.model import Table
@@ -80,7 +80,7 @@ def _weighted(rows: pa.Table, table: Table, weight: int | str) -> pa.Table:
             listed = ", ".join(rows.column_names)
             raise DataError(f"table {table.name}: the DataFrame has no column {weight} with weights; it has {listed}")
         data = to_arrow(rows.drop_columns([weight]), table)
-        weights = _weights(rows.column(weight), data.num_rows, table.name)
+        weights = read_weights(rows.column(weight), data.num_rows, table.name)
     if table.append_only and (weights < 0).any():
         raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
     return with_weights(data, weights)

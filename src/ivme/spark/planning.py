@@ -10,7 +10,7 @@ from ivme.compile import compile_plan
 from ivme.engine.typed import typed
 from ivme.errors import PlanError
 from ivme.plan.explain import Explanation
-from ivme.query.model import Query, Table
+from ivme.query.model import Column, Query, Table
 from ivme.spark.catalog import Catalog, ViewEntry
 from ivme.spark.degrees import choose_routing, merged_degrees, routing_load
 from ivme.spark.routing import Routing
@@ -61,8 +61,6 @@ def _checked(entry: ViewEntry, catalog: Catalog) -> Query:
 
 
 def _as_table(view: ViewEntry, catalog: Catalog) -> Table:
-    from ivme.query.model import Column
-
     made = sharding(view, catalog.tables)
     heads = zip(made.query.head, made.typed.head, strict=True)
     return Table(view.name, tuple(Column(column.name, type_) for column, type_ in heads))

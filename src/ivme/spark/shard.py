@@ -72,6 +72,7 @@ class Shard:
         self.catalog = Catalog()
         self.engines: dict[EngineKey, Engine] = {}
         self._applied: list[EngineKey] = []
+        self._failed_in_table = False
         self._reports: dict[int, dict[str, Any]] = {}
         self._base = Base()
 
@@ -116,8 +117,6 @@ class Shard:
             "where": None if error is None else ("table" if self._failed_in_table else "view"),
             "entries": {_label(key): engine.entries for key, engine in self.engines.items()},
         }
-
-    _failed_in_table = False
 
     def _apply(self, step: Step) -> IvmeError | None:
         """Applies a step; the error of the data that stopped it, after which it must be taken back."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from ivme.database import Database
 from ivme.errors import PlanError, SchemaError, SparkError
-from ivme.query.model import Query, Table
+from ivme.query.model import Table
 from ivme.query.types import Type
 from ivme.spark.catalog import Catalog, ViewEntry, read_view_options
 from ivme.spark.cluster import Cluster, Question
@@ -25,6 +25,7 @@ from ivme.spark.outcome import bases, decided, failure
 from ivme.spark.parts import PartFile
 from ivme.spark.planning import Planned, plan_view
 from ivme.spark.protocol import Message
+from ivme.spark.routing import Routing
 from ivme.spark.sharded_batch import ShardedBatch
 from ivme.spark.sharded_view import ShardedView
 from ivme.spark.sharding import is_whole, sharding
@@ -89,7 +90,7 @@ class ShardedDatabase:
         """
         with self._lock:
             self._check_new(name)
-            entry = ViewEntry(name, query, read_view_options(options), self._no_routing())
+            entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
             planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows)
             self._build(planned)
         return self.view(name)
@@ -118,11 +119,6 @@ class ShardedDatabase:
             for answer in self._ask_all(head):
                 files += [PartFile(*file) for file in answer.head["files"]]
         self._commit(catalog=catalog, files=files)
-
-    def _no_routing(self) -> Any:
-        from ivme.spark.routing import Routing
-
-        return Routing(self._journal.shards, (), ())
 
     def _degrees(self, catalog: Catalog, view: str) -> list[list[dict[str, Any]]]:
         """The statistics of a view's atoms, shard by shard."""
@@ -158,13 +154,13 @@ class ShardedDatabase:
         """Forgets a table and its rows; one that views are built on is refused."""
         with self._lock:
             name = self._catalog.table(name).name
-            needed = [v.name for v in self._catalog.views if name in self._query(v).relations]
+            needed = [view.name for view in self._catalog.views if name in self._relations_of(view)]
             if needed:
                 raise PlanError(f"cannot drop table {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_table(name))
 
-    def _query(self, entry: ViewEntry) -> _Read:
-        return _Read(sharding(entry, self._catalog.tables).query)
+    def _relations_of(self, entry: ViewEntry) -> set[str]:
+        return {atom.relation for atom in sharding(entry, self._catalog.tables).query.atoms}
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""
@@ -311,13 +307,6 @@ class ShardedDatabase:
         for kind, known in (("table", self.tables), ("view", self.views)):
             if name.lower() in {other.lower() for other in known}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
-
-
-class _Read:
-    """The relations that a query reads."""
-
-    def __init__(self, query: Query) -> None:
-        self.relations = {atom.relation for atom in query.atoms}
 
 
 def view_loads(outcome: Mapping[str, Any], entry: ViewEntry) -> dict[int, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.batch import _weights
+from ivme.engine.batch import read_weights
 from ivme.engine.ingest import to_arrow
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Table
@@ -68,7 +68,7 @@ class ShardedBatch:
             self._frames.append((table, rows, weights))
             return table
         data = to_arrow(rows, table)
-        given = _weights(weights, data.num_rows, table.name)
+        given = read_weights(weights, data.num_rows, table.name)
         self._check(table, given)
         if data.num_rows:
             self._rows.append((table, with_weights(data, given)))

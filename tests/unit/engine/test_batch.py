@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ivme.engine.batch import _weights
+from ivme.engine.batch import read_weights
 from ivme.errors import DataError, PlanError, UnknownNameError
 from tests.databases import make_database
 
@@ -17,15 +17,15 @@ from tests.databases import make_database
     "weights", [[1, -2], (1, -2), np.array([1, -2], np.int8), pa.array([1, -2]), pa.chunked_array([[1], [-2]])]
 )
 def test_weights_are_taken_in_every_form(weights: Any) -> None:
-    found = _weights(weights, 2, "R")
+    found = read_weights(weights, 2, "R")
     assert found.tolist() == [1, -2]
     assert found.dtype == np.dtype(np.int64)
 
 
 def test_one_weight_stands_for_all_rows() -> None:
-    assert _weights(-3, 2, "R").tolist() == [-3, -3]
-    assert _weights(7, 0, "R").tolist() == []
-    assert _weights([], 0, "R").tolist() == []
+    assert read_weights(-3, 2, "R").tolist() == [-3, -3]
+    assert read_weights(7, 0, "R").tolist() == []
+    assert read_weights([], 0, "R").tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_one_weight_stands_for_all_rows() -> None:
 )
 def test_weights_that_are_no_64_bit_integers_one_for_each_row_are_refused(weights: Any) -> None:
     with pytest.raises(DataError, match=r"weights"):
-        _weights(weights, 2, "R")
+        read_weights(weights, 2, "R")
 
 
 def test_a_batch_is_applied_when_its_block_ends_and_once_only() -> None:
