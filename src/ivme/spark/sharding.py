@@ -126,7 +126,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
         if key not in groups:
             names[atom.relation] = names.get(atom.relation, 0) + 1
             number = names[atom.relation]
-            groups[key] = atom.relation if number == 1 else f"{atom.relation}#{number}"
+            groups[key] = atom.relation if number == 1 else f"{atom.relation}~{number}"
             occurrences.append(Occurrence(groups[key], atom.relation, atom, identity))
         atoms.append(groups[key])
     return Sharding(

@@ -92,7 +92,7 @@ def test_occurrences_that_are_routed_alike_share_a_table(db: ShardedDatabase) ->
     same = db.create_view("same", "Q(A, B, C) = r(A, B), r(A, C)")
     other = db.create_view("other", "Q(A, B, C) = r(A, B), r(B, C)")
     assert ["r"] == [o.table for o in same._sharding.occurrences]
-    assert ["r", "r#2"] == [o.table for o in other._sharding.occurrences]
+    assert ["r", "r~2"] == [o.table for o in other._sharding.occurrences]
     db.insert("r", [(1, 2), (2, 3), (2, 2), (3, 1)])
     same.verify()
     other.verify()
