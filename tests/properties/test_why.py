@@ -18,7 +18,7 @@ from ivme.plan.strategies import plan_with
 from ivme.query.model import Query
 from tests import oracle
 from tests.databases import BACKENDS, make_database
-from tests.invariants import _leaf
+from tests.invariants import leaf
 from tests.random_queries import contents, rule_texts, updates
 
 
@@ -83,4 +83,4 @@ def readable(query: Query, database: dict[str, Counter[Any]]) -> dict[str, tuple
     sources = plan_with("marks", query).program.sources
     empty: Counter[Any] = Counter()
     full = {table.name: database.get(table.name, empty) for table in query.tables}
-    return {label: (source.atom.variables, _leaf(source, query, full)) for label, source in sources}
+    return {label: (source.atom.variables, leaf(source, query, full)) for label, source in sources}

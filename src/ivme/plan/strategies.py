@@ -77,11 +77,11 @@ def marks(query: Query) -> Plan:
 
 STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
     "view-tree": lambda query, _: view_tree(query),
+    "marks": lambda query, _: marks(query),
     "skew": skew,
     "factorised": lambda query, _: factorised(query),
     "classical": lambda query, _: classical(query),
     "recursive": lambda query, _: recursive(query),
-    "marks": lambda query, _: marks(query),
     "recompute": lambda query, _: recompute(query),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
