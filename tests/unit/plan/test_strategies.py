@@ -140,7 +140,7 @@ def test_a_worst_case_optimal_build_is_not_fooled_by_skew(strategy: str) -> None
 
 
 def test_an_unknown_strategy_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(PlanError, match="no strategy 'magic'; choose one of view-tree, skew, factorised, classical"):
+    with pytest.raises(PlanError, match="no strategy 'magic'; choose one of view-tree, marks, skew, factorised"):
         plan_with("magic", parse_rule("Q(A) = R(A)"))
 
 
