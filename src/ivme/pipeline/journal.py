@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,27 +49,33 @@ class ChangeFile:
 
 
 class Journal:
-    """The journal in a folder. One process uses it at a time: whoever has the database beside it."""
+    """The journal in a folder. One process uses it at a time: whoever has the database beside it.
+
+    Its threads share one connection, and take turns: those that Spark calls back would else get into the transactions
+    of the one that drives.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.executescript(_TABLES)
 
     def close(self) -> None:
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     def last(self) -> Planned | None:
         """The batch that was planned last."""
-        found = self._connection.execute("SELECT * FROM batches ORDER BY number DESC LIMIT 1").fetchone()
+        found = self._one("SELECT * FROM batches ORDER BY number DESC LIMIT 1")
         return None if found is None else Planned(found[0], found[1], json.loads(found[2]))
 
     def last_of(self, source: str) -> Planned | None:
         """The batch of a source that was planned last."""
         statement = "SELECT * FROM batches WHERE source = ? ORDER BY number DESC LIMIT 1"
-        found = self._connection.execute(statement, (source,)).fetchone()
+        found = self._one(statement, source)
         return None if found is None else Planned(found[0], found[1], json.loads(found[2]))
 
     def plan(self, batch: Planned, files: Iterable[ChangeFile] = ()) -> None:
@@ -100,40 +108,38 @@ class Journal:
 
     def refuse(self, source: str, file: ChangeFile, reason: str) -> None:
         """Notes that a file is not applied, and why."""
-        self._connection.execute(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, NULL, ?)", (source, file.name, file.digest, reason)
-        )
+        self._all("INSERT OR REPLACE INTO files VALUES (?, ?, ?, NULL, ?)", source, file.name, file.digest, reason)
 
     def known(self, source: str, name: str) -> list[tuple[str, str | None]]:
         """The digests under which a file of that name is known, with the reasons for refusing it."""
         statement = "SELECT digest, reason FROM files WHERE source = ? AND name = ?"
-        return self._connection.execute(statement, (source, name)).fetchall()
+        return self._all(statement, source, name)
 
     def same_content(self, source: str, digest: str) -> str | None:
         """The name of a planned or applied file with that content."""
         statement = "SELECT name FROM files WHERE source = ? AND digest = ? AND reason IS NULL"
-        found = self._connection.execute(statement, (source, digest)).fetchone()
+        found = self._one(statement, source, digest)
         return None if found is None else str(found[0])
 
     def greatest_name(self, source: str) -> str | None:
         """The last of the planned or applied files in the order of names."""
         statement = "SELECT MAX(name) FROM files WHERE source = ? AND reason IS NULL"
-        found = self._connection.execute(statement, (source,)).fetchone()[0]
+        found = self._all(statement, source)[0][0]
         return None if found is None else str(found)
 
     def applied(self, source: str, up_to: int) -> list[ChangeFile]:
         """The files whose batches are not above a number, in the order of names."""
         statement = "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
-        return [ChangeFile(*found) for found in self._connection.execute(statement, (source, up_to))]
+        return [ChangeFile(*found) for found in self._all(statement, source, up_to)]
 
     def refused(self) -> list[tuple[str, str, str]]:
         """All refused files: source, name, reason."""
         statement = "SELECT source, name, reason FROM files WHERE reason IS NOT NULL ORDER BY source, name"
-        return self._connection.execute(statement).fetchall()
+        return self._all(statement)
 
     def written(self, sink: str) -> int | None:
         """The last batch that a sink has; None for a new one."""
-        found = self._connection.execute("SELECT batch FROM sinks WHERE name = ?", (sink,)).fetchone()
+        found = self._one("SELECT batch FROM sinks WHERE name = ?", sink)
         return None if found is None else int(found[0])
 
     def wrote(self, sinks: Iterable[str], batch: int) -> None:
@@ -143,26 +149,31 @@ class Journal:
 
     def fact(self, name: str) -> str | None:
         """Something that was noted under a name."""
-        found = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        found = self._one("SELECT value FROM facts WHERE name = ?", name)
         return None if found is None else str(found[0])
 
     def note(self, name: str, value: str) -> None:
         """Notes something under a name."""
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+        self._all("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._connection)
+    def _all(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
 
+    def _one(self, statement: str, *values: Any) -> Any:
+        with self._lock:
+            return self._connection.execute(statement, values).fetchone()
 
-class _Transaction:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
 
 
 def digits(number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,17 @@ def test_a_sink_is_at_the_batch_that_it_noted_last(journal: Journal) -> None:
     journal.wrote(["out"], 3)
     journal.wrote(["out"], 4)
     assert 4 == journal.written("out")
+
+
+def test_threads_do_not_get_into_each_others_transactions(tmp_path: Path) -> None:
+    """A callback of Spark's noted a batch while the driver planned one: SQLite refuses nested transactions."""
+    journal = Journal(tmp_path / "journal.sqlite")
+
+    def write(sink: str) -> None:
+        for number in range(100):
+            journal.wrote([sink], number)
+            journal.note(sink, str(number))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, "abcd"))
+    assert [99] * 4 == [journal.written(sink) for sink in "abcd"]
