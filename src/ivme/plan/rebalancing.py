@@ -32,8 +32,16 @@ def partitions_of(assembly: Assembly) -> tuple[ir.Partition, ...]:
 
 
 def measured_by(assembly: Assembly) -> tuple[str, ...]:
-    """The maps whose entries are the database's size, as the view sees it."""
-    return tuple(dict.fromkeys(assembly.storage.declare(leaf) for leaf in assembly.held.values()))
+    """The maps whose entries are the database's size, as the view sees it: each table once, however it is split."""
+    first: dict[MapKey, str] = {}
+    for label in assembly.held:
+        first.setdefault(assembly.storage.whole_key(label), label)
+    counted = [
+        leaf
+        for label, leaf in assembly.held.items()
+        if _is_same_atom(assembly, first[assembly.storage.whole_key(label)], label)
+    ]
+    return tuple(dict.fromkeys(assembly.storage.declare(leaf) for leaf in counted))
 
 
 def watches(assembly: Assembly, relation: str, leaves: LeafDeltas) -> Iterator[ir.Watch]:
@@ -57,13 +65,19 @@ def _roles(assembly: Assembly, split: Split) -> list[tuple[str, tuple[str, ...]]
     return list(found.values())
 
 
+def _is_same_atom(assembly: Assembly, one: str, other: str) -> bool:
+    """Whether two labels are parts of one atom; other occurrences of its relation may be split in other ways."""
+    mine, theirs = assembly.catalog.source(one), assembly.catalog.source(other)
+    return (mine.atom, mine.schema) == (theirs.atom, theirs.schema)
+
+
 def _degree(assembly: Assembly, label: str, key: tuple[str, ...]) -> ir.Degree:
-    """The parts of an atom: all leaves that are loaded as it is."""
+    """The parts of an atom."""
     storage = assembly.storage
-    whole, places = storage.whole_key(label), storage.positions(label, key)
+    places = storage.positions(label, key)
     parts: dict[str, ir.Index] = {}
     for other, leaf in assembly.held.items():
-        if storage.whole_key(other) == whole:
+        if _is_same_atom(assembly, label, other):
             schema, variables = assembly.catalog.source(other).schema, storage.variables(leaf)
             columns = tuple(variables.index(schema[i]) for i in places)
             index = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
