@@ -168,7 +168,7 @@ class Group:
         if self.rebalancer is None:
             return self._backend.run(trigger, {relation: (columns, weights)})
         emitted: list[EmittedDelta] = []
-        for piece in self.rebalancer.pieces(len(weights)):
+        for piece in self.rebalancer.pieces(columns, len(weights)):
             rows = [column[piece] for column in columns], weights[piece]
             emitted += self._backend.run(trigger, {relation: rows})
             self.settle(len(rows[1]))

@@ -201,8 +201,12 @@ void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target)
 }
 
 void Machine::filter(const FilterStep& step, const Delta& origin, Delta& target) {
-    operations += origin.n;
     target.clear();
+    if (!step.map->size()) {
+        if (!step.present) target.append(origin);
+        return;
+    }
+    operations += origin.n;
     target.reserve(origin.n);
     KeyColumns columns(origin, step.columns);
     probe_keys(

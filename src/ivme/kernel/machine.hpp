@@ -77,8 +77,11 @@ private:
     bool rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf);
     bool falls(const Partition& partition, const int64_t* key, uint32_t tag, unsigned first);
 
+    static bool reads_nothing(const JoinStep& step, const Trigger& trigger);
     void look_up(const JoinStep& step, Trigger& trigger);
     void extend(const JoinStep& step, Trigger& trigger);
+    unsigned find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
+                         unsigned count);
     void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
     void push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending);
     void push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members);
