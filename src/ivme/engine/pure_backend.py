@@ -16,7 +16,7 @@ from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.enumerate import enumerate_items
 from ivme.engine.feed import Feed
 from ivme.engine.indexed_map import CheckError
-from ivme.engine.pure import Delta, Emitted, PureKernel
+from ivme.engine.pure import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.pure_partition import Noted
 from ivme.plan import program as ir
 
@@ -90,6 +90,13 @@ class PureBackend:
 
     def set_bounds(self, name: str, lower: int, upper: int) -> None:
         self.kernel.partitions[name].set_bounds(lower, upper)
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        self.kernel.tally.operations += len(weights)
+        netted: Delta = {}
+        for *row, weight in zip(*(column.tolist() for column in columns), weights.tolist(), strict=True):
+            accumulate(netted, tuple(row), weight)
+        return _columns(netted, len(columns)), _counts(netted)
 
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         partition = self.kernel.partitions[name]

@@ -65,6 +65,7 @@ class Rebalancer:
         self.version = 0
         self.updates = 0
         self.balance = Balance(1, tuple(partition.epsilon for partition in partitions))
+        self._thresholds = [1 for _ in self._partitions]
 
     @property
     def size(self) -> int:
@@ -77,7 +78,7 @@ class Rebalancer:
 
     def threshold(self, number: int) -> int:
         """The least degree that makes a key heavy when the partition is strict."""
-        return least_degree(Fraction(1), self.balance.base, self.balance.epsilons[number])
+        return self._thresholds[number]
 
     def start(self) -> None:
         """After the leaves have been filled and before views are built: M = 2N + 1, and a strict partition."""
@@ -85,14 +86,18 @@ class Rebalancer:
         self._tune()
         self._make_strict(views=False)
 
+    def is_one_piece(self, columns: Sequence[Codes], rows: int) -> bool:
+        """Whether a batch needs no cut; one that does is better netted before."""
+        return next(self.pieces(columns, rows), slice(0, rows)).stop >= rows
+
     def pieces(self, columns: Sequence[Codes], rows: int) -> Iterator[slice]:
         """Cuts a batch: at a quarter of M, and in halves while some value comes more often than M^ε."""
-        begin, size = 0, rows
+        begin, wish = 0, rows
         while begin < rows:
-            often = max(SMALLEST_PIECE, min(self.threshold(i) for i in range(len(self._partitions))))
-            size = min(rows - begin, max(often, min(2 * size, self.balance.base // 4)))
+            often = max(SMALLEST_PIECE, min(self._thresholds))
+            size = min(rows - begin, max(often, min(wish, self.balance.base // 4)))
             while size > often and not _are_rarer(columns, slice(begin, begin + size), often):
-                size = max(often, size // 2)
+                wish = size = max(often, size // 2)
             yield slice(begin, begin + size)
             begin += size
 
@@ -148,6 +153,7 @@ class Rebalancer:
         self._set_bounds()
 
     def _set_bounds(self) -> None:
+        self._thresholds = [least_degree(Fraction(1), self.balance.base, e) for e in self.balance.epsilons]
         for partition, epsilon in zip(self._partitions, self.balance.epsilons, strict=True):
             lower = least_degree(HEAVY_FROM, self.balance.base, epsilon)
             upper = least_degree(LIGHT_UNTIL, self.balance.base, epsilon)

@@ -146,6 +146,13 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     if (sum) consolidator_.end();
 }
 
+void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target) {
+    operations += n;
+    consolidator_.begin(&target, n);
+    consolidator_.add_rows(columns.data(), columns.size(), weights, 1, n);
+    consolidator_.end();
+}
+
 void Machine::scan(const ScanStep& step, Delta& target) {
     const Map& map = *step.map;
     operations += map.size();

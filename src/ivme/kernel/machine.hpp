@@ -59,6 +59,9 @@ public:
     }
     size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
 
+    // Sums rows with equal codes; `target` has their columns, and plain counts.
+    void net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target);
+
     uint64_t operations = 0;
     uint64_t scans = 0;  // of whole maps or, by a census, of all keys
     // Called now and then while a run is under way; throws to stop it.
