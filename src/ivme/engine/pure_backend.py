@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -358,5 +359,7 @@ def _counts(delta: Mapping[Any, Payload]) -> Codes:
 def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
     values = payload if isinstance(payload, tuple) else (payload or 0,)
     for value, type_ in zip(values, ("i64", *slots), strict=False):
+        if type_ == "f64" and not math.isfinite(value):
+            raise PureOverflow("a sum of floats is not finite")
         if type_ != "f64" and not -(limit := 2**127 if type_ == "i128" else 2**63) <= value < limit:
             raise PureOverflow(f"a count or sum does not fit {128 if type_ == 'i128' else 64} bits")

@@ -26,8 +26,7 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
     if (slot == Slot::F64) {
         double value = lift.kind == LiftKind::Count ? 1 : lift.kind == LiftKind::Int ? static_cast<double>(code)
                                                                                      : decode_float(code);
-        store_double(word, static_cast<double>(weight) * value);
-        return true;
+        return store_finite(word, static_cast<double>(weight) * value);
     }
     if (slot == Slot::I64) {
         int64_t value = lift.kind == LiftKind::Count ? 1 : code;
