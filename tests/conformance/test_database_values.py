@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import datetime
+import math
 from decimal import Decimal
 from typing import Any
 

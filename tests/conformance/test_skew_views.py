@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.database import Database
@@ -102,6 +102,7 @@ def empty_triangles() -> View:
     return database.create_view("q", "Q(COUNT) = E(A, B), E(B, C), E(C, A)", strategy="skew")
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 2000), st.sampled_from([Fraction(0), Fraction(1, 2)]))
 def test_pieces_cover_a_batch_and_change_no_degree_by_more_than_the_threshold(
     hubs: list[int], base: int, epsilon: Fraction
