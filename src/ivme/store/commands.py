@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import ServeError, StorageError
+from ivme.errors import DamagedError, ServeError, StorageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,6 +58,8 @@ def show_directory(path: Path) -> Iterator[Table]:
 def verify_directory(path: Path) -> Iterator[str]:
     """Opens a database, which checks every checksum, and recomputes its views; a line for each thing that is right."""
     with _opened(path) as db:
+        if db._store is not None and isinstance(db._store.refused, DamagedError):
+            raise db._store.refused
         yield f"{path}: every file is as it was written"
         for name in db.views:
             db.view(name).verify()

@@ -43,6 +43,36 @@ def read(path: Path) -> bytes:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
+def read_checked(path: Path, checksum: str) -> bytes:
+    """The bytes of a file that has to be there as it was written."""
+    data = read(path)
+    if digest(data).hex() != checksum:
+        raise DamagedError(f"{path} is damaged: its checksum does not fit; restore it from a copy of the directory")
+    return data
+
+
+class Summed:
+    """A file that sums up what is written to it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.sum = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self.sum.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write: after a crash it is there whole or as it was before, and after an error as it was before."""
