@@ -8,6 +8,7 @@ each index, whatever it took to compute it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,8 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
     forgotten when the views are built again; nor, with `most`, of maps with more words than this for each row.
     """
     backend = relations.backend
-    if not isinstance(backend, NativeBackend) or _is_stale(relations):
+    dictionaries = _dictionaries(relations)
+    if not isinstance(backend, NativeBackend) or _is_stale(relations, dictionaries):
         return None
     rows = sum(backend.size(state.rows) for state in relations.tables.values())
     maps, balances = {}, {}
@@ -87,16 +89,20 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
             return None
         if group.rebalancer is not None:
             balances[repr(group.key)] = group.rebalancer.kept()
-    dictionaries: dict[Type, Any] = relations.domains.dictionaries()
     return Image(maps, balances, {type_: each.dump(len(each)) for type_, each in dictionaries.items()})
 
 
-def _is_stale(relations: Relations) -> bool:
+def _dictionaries(relations: Relations) -> dict[Type, Any]:
+    """The dictionaries whose codes may be in maps: those of the types of the views' variables."""
+    types = {type_ for state in relations.views.values() for type_ in state.typed.types.values()}
+    return {type_: each for type_, each in relations.domains.dictionaries().items() if type_ in types}
+
+
+def _is_stale(relations: Relations, dictionaries: Mapping[Type, Any]) -> bool:
     """Whether a dictionary has many more values than the rows of all tables."""
-    rows = dict.fromkeys(relations.domains.dictionaries(), 0)
+    rows = dict.fromkeys(dictionaries, 0)
     for state in relations.tables.values():
         for domain in state.domains:
             if domain.type in rows:
                 rows[domain.type] += relations.backend.size(state.rows)
-    sizes = {type_: len(dictionary) for type_, dictionary in relations.domains.dictionaries().items()}
-    return any(sizes[type_] > (1 + _DEAD) * most + _FEW for type_, most in rows.items())
+    return any(len(each) > (1 + _DEAD) * rows[type_] + _FEW for type_, each in dictionaries.items())
