@@ -29,7 +29,8 @@ _FEW = 16
 
 _MANY = 65_536
 
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+"""A record is small: to hand its columns to other threads takes longer than to compress them, and under the lock."""
 
 
 @dataclass(frozen=True, slots=True)
