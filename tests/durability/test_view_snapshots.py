@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -269,6 +270,7 @@ def test_a_damaged_snapshot_of_views_is_never_read(
 def test_a_snapshot_of_views_that_is_gone_is_not_needed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = with_snapshot(tmp_path)
     file.unlink()
+    assert "view tree is what its query gives" in list(verify_directory(tmp_path))
     opened_with_notice(tmp_path, caplog, f"{file} is missing")
 
 
@@ -302,6 +304,32 @@ def test_a_file_of_another_snapshot_is_refused(tmp_path: Path, caplog: pytest.Lo
     shutil.copy(file, tmp_path / "two" / file.name)
     write_manifest(tmp_path / "two", replace(two, image=one.image))
     opened_with_notice(tmp_path / "two", caplog, "it belongs to another snapshot")
+
+
+@pytest.mark.parametrize("what", ["map", "dictionary"])
+def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Path, what: str) -> None:
+    """No crash and no flipped bit makes such a file: its checksum fits."""
+    from dataclasses import replace
+
+    from ivme.store.snapshot import read_manifest, write_manifest
+    from ivme.store.view_file import write_image
+
+    file = with_snapshot(tmp_path)
+    with Database(tmp_path) as db, db._runtime.lock:
+        image = image_of(db._runtime)
+    assert image is not None
+    if what == "map":
+        image.maps = {key: np.concatenate([records, records]) for key, records in image.maps.items()}
+    else:
+        image.values = {type_: pa.concat_arrays([values, values]) for type_, values in image.values.items()}
+    manifest = read_manifest(tmp_path)
+    stored = write_image(tmp_path, manifest.identity, manifest.last, image)
+    write_manifest(tmp_path, replace(manifest, image=stored))
+    with pytest.raises(DamagedError, match=rf"{file.name} is damaged: .* twice.*; remove it"):
+        Database(tmp_path)
+    file.unlink()
+    with Database(tmp_path) as db:
+        check(db)
 
 
 def test_without_the_compiled_kernel_views_are_built(

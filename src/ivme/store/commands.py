@@ -84,6 +84,8 @@ def _opened(path: Path, durability: str = "sync") -> Database:
     from ivme.database import Database
     from ivme.store.directory import holds_database
 
+    if path.is_file():
+        raise StorageError(f"{path} is a file; give the directory of a database")
     if not holds_database(path):
         raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
     return Database(path, durability=durability)

@@ -43,14 +43,6 @@ def read(path: Path) -> bytes:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
-def read_checked(path: Path, checksum: str) -> bytes:
-    """The bytes of a file that has to be there as it was written."""
-    data = read(path)
-    if digest(data).hex() != checksum:
-        raise DamagedError(f"{path} is damaged: its checksum does not fit; restore it from a copy of the directory")
-    return data
-
-
 class Summed:
     """A file that sums up what is written to it."""
 

@@ -48,7 +48,11 @@ def open_store(path: Path, durability: str, database: Database) -> Store:
             except StorageError as error:
                 refused = error
                 _logger.warning("all views of %s are built from its tables: %s", path, error)
-            fill(database, contents, image, advance)
+            try:
+                fill(database, contents, image, advance)
+            except DamagedError as error:
+                file = "" if manifest.image is None else manifest.image.file
+                raise DamagedError(f"{path / file} is damaged: {error}; remove it") from error
         if image is not None and image.missing:
             _logger.warning("%d maps of views were not in the snapshot of %s and were built", image.missing, path)
         older = sum(tail.place for tail in tails[:-1])

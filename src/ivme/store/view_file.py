@@ -21,7 +21,7 @@ from ivme.engine.backend import Backend, NativeBackend
 from ivme.engine.image import Image
 from ivme.errors import DamagedError, StorageError
 from ivme.query.types import parse_type
-from ivme.store.files import Summed, read_checked, whole_file
+from ivme.store.files import Summed, digest, read, whole_file
 from ivme.store.snapshot import Manifest, ViewFile
 
 FORMAT = 1
@@ -63,11 +63,15 @@ def read_image(directory: Path, manifest: Manifest, backend: Backend) -> Image |
         raise StorageError(f"{path} is of {stored.made_by}, and this is {MADE_BY}")
     if not isinstance(backend, NativeBackend):
         raise StorageError(f"{path} is for the compiled kernel, which is missing")
-    data = read_checked(path, stored.checksum)
+    if not path.exists():
+        raise StorageError(f"{path} is missing")
+    data = read(path)
+    if digest(data).hex() != stored.checksum:
+        raise DamagedError(f"{path} is damaged: its checksum does not fit; remove it, as the tables have what it holds")
     try:
         return _read(data, manifest)
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: it is none that this ivme writes: {error!r}") from error
+        raise DamagedError(f"{path} is damaged: it is none that this ivme writes: {error!r}; remove it") from error
 
 
 def _read(data: bytes, manifest: Manifest) -> Image:
