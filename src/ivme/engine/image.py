@@ -73,8 +73,9 @@ class Image:
 def image_of(relations: Relations, most: int | None = None) -> Image | None:
     """The image of all views, under the lock: it takes a copy of their maps. None if there can be none.
 
-    There is none of maps in plain Python; nor if most values of a dictionary belong to no row any more: they are
-    forgotten when the views are built again; nor, with `most`, of maps with more words than this for each row.
+    There is none without maps, nor of maps in plain Python; nor if most values of a dictionary belong to no row any
+    more, as they are forgotten when the views are built; nor, with `most`, of maps with more words than this for each
+    row of the tables.
     """
     backend = relations.backend
     dictionaries = _dictionaries(relations)
@@ -89,6 +90,8 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
             return None
         if group.rebalancer is not None:
             balances[repr(group.key)] = group.rebalancer.kept()
+    if not maps:
+        return None
     return Image(maps, balances, {type_: each.dump(len(each)) for type_, each in dictionaries.items()})
 
 

@@ -16,6 +16,7 @@ from ivme.store.contents import Contents, StoredView
 from ivme.store.directory import DirectoryLock, make_directory, read_contents, start, sweep
 from ivme.store.log import Durability, Log
 from ivme.store.segment import segments_of
+from ivme.store.snapshot import Manifest
 from ivme.store.store import Store
 from ivme.store.view_file import read_image
 
@@ -42,12 +43,7 @@ def open_store(path: Path, durability: str, database: Database) -> Store:
             advance("reading", manifest.size + logged, 0)
             contents, tails = read_contents(path, manifest, lambda read: advance("reading", 0, read))
             sweep(path, manifest, tails[-1])
-            image, refused = None, None
-            try:
-                image = read_image(path, manifest, database._runtime.backend) if logged <= manifest.size else None
-            except StorageError as error:
-                refused = error
-                _logger.warning("all views of %s are built from its tables: %s", path, error)
+            image = _image(path, manifest, database) if logged <= manifest.size else None
             try:
                 fill(database, contents, image, advance)
             except DamagedError as error:
@@ -57,10 +53,19 @@ def open_store(path: Path, durability: str, database: Database) -> Store:
             _logger.warning("%d maps of views were not in the snapshot of %s and were built", image.missing, path)
         older = sum(tail.place for tail in tails[:-1])
         log = Log(tails[-1], manifest.identity, chosen, older)
-        return Store(path, lock, manifest, log, database._runtime, contents, refused)
+        return Store(path, lock, manifest, log, database._runtime, contents)
     except BaseException:
         lock.release()
         raise
+
+
+def _image(path: Path, manifest: Manifest, database: Database) -> Image | None:
+    """The views' maps of the snapshot; None, with a notice, if they cannot be used, as they follow from the tables."""
+    try:
+        return read_image(path, manifest, database._runtime.backend)
+    except StorageError as error:
+        _logger.warning("all views of %s are built from its tables: %s", path, error)
+        return None
 
 
 def fill(database: Database, contents: Contents, image: Image | None, advance: Advance) -> None:

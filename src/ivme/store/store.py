@@ -44,18 +44,10 @@ class Store:
     """An open directory. It is the journal of the runtime whose tables it keeps."""
 
     def __init__(
-        self,
-        path: Path,
-        lock: DirectoryLock,
-        manifest: Manifest,
-        log: Log,
-        runtime: Runtime,
-        contents: Contents,
-        refused: StorageError | None = None,
+        self, path: Path, lock: DirectoryLock, manifest: Manifest, log: Log, runtime: Runtime, contents: Contents
     ) -> None:
         self.path = path
         self.log = log
-        self.refused = refused
         self._lock = lock
         self._manifest = manifest
         self._runtime = runtime
