@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -196,3 +197,17 @@ def test_a_directory_without_a_database_is_not_served(tmp_path: Path) -> None:
     assert 2 == result.exit_code
     assert "no ivme database" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_port_that_is_none_or_taken_is_refused(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for port, reason in ((99999, "from 0 to 65535"), (taken.getsockname()[1], "cannot be served")):
+            result = run("serve", str(directory), "--port", str(port))
+            assert 2 == result.exit_code
+            assert reason in result.stderr
+
+
+def test_a_file_is_no_directory_of_a_database(directory: Path) -> None:
+    result = run("show", str(directory / "database.json"))
+    assert 2 == result.exit_code
+    assert "is a file; give the directory" in result.stderr

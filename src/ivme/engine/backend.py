@@ -268,6 +268,14 @@ class NativeBackend:
         columns, counts, _ = self.kernel.scan(self._maps[name])
         return columns, counts
 
+    def dump(self, name: str) -> Codes:
+        """All entries of a map as they are stored: the codes and the payload's words of each, one after the other."""
+        return self.kernel.dump_map(self._maps[name])
+
+    def load(self, name: str, records: Codes) -> None:
+        """Fills a map without entries with what `dump` gave, its indexes included; about a memory access an entry."""
+        self.kernel.load_map(self._maps[name], records)
+
     def size(self, name: str) -> int:
         return self.kernel.size(self._maps[name])
 

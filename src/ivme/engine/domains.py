@@ -356,6 +356,11 @@ class Domains:
             domain = self._domains.setdefault(type_, self._new(type_))
         return domain
 
+    def dictionaries(self) -> dict[Type, Dictionary]:
+        """The dictionaries that are in use."""
+        domains = self._domains.items()
+        return {type_: domain.dictionary for type_, domain in domains if isinstance(domain, _DictionaryValues)}
+
     def _new(self, type_: Type) -> Domain:
         if type_.kind in _DOMAINS:
             return _DOMAINS[type_.kind](type_)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -81,6 +82,16 @@ class GradualRebalancer(Rebalancer):
     def roll_back(self) -> None:
         super().roll_back()
         self._waiting, self._positions = dict(self._kept[0]), list(self._kept[1])
+
+    def kept(self) -> dict[str, Any]:
+        waiting = [[number, list(key), rising] for (number, key), rising in self._waiting.items()]
+        return {**super().kept(), "waiting": waiting, "swept": [position < 0 for position in self._positions]}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """A sweep under way begins anew: entries have other places than they had."""
+        super().restore({name: value for name, value in kept.items() if name not in ("waiting", "swept")})
+        self._waiting = {(number, tuple(key)): rising for number, key, rising in kept["waiting"]}
+        self._positions = [-1 if swept else 0 for swept in kept["swept"]]
 
     def _turn(self, number: int, partition: Partition) -> None:
         """From here on the new rows of the noted keys go to the other side."""

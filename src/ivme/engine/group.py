@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from hashlib import blake2b
 from itertools import product
 
 import numpy as np
@@ -24,7 +25,7 @@ from ivme.engine.union import UnionReader
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Enumeration, Loop, Map, Move, Partition
+from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
 from ivme.plan.tuning import Tuning
@@ -229,6 +230,13 @@ class Group:
             return self._unions[view].points(columns)
         return self._backend.request_many(point_reader(view), columns)
 
+    def identities(self) -> dict[str, str]:
+        """For each map that is always up to date, by its name, a checksum of its definition."""
+        lazy = [name for name, blueprint in self.blueprints.items() if blueprint.lazy]
+        late = {step.map for name in lazy for step in self.assembly.build(name) if isinstance(step, Add)}
+        texts = self.assembly.storage.identities()
+        return {name: _checksum((self.key, text)) for name, text in texts.items() if name not in late}
+
     def maps_of(self, view: str) -> list[str]:
         """The names of the maps that a view needs, those that it shares included."""
         alone = self._assembled({view: self.blueprints[view]}, self._maps)
@@ -267,6 +275,10 @@ class Group:
         originals = dict(catalog.blueprints[view].leaves.inputs)
         domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
+
+
+def _checksum(definition: object) -> str:
+    return blake2b(repr(definition).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def point_reader(view: str) -> str:

@@ -246,8 +246,10 @@ class Installation(Relations):
         self._forget_inputs()
         is_new = group.rebalancer is None
         filled = group.install(blueprints, types)
+        if self.image is not None:
+            filled = self.image.fill(self.backend, group, filled)
         steps = list(group.assembly.fill(filled))
-        if is_new and group.rebalancer is not None:
+        if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
             self._run_once(steps, group.slots)
             group.rebalancer.start()
             steps = []

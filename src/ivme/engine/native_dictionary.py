@@ -65,6 +65,19 @@ class NativeDictionary(Dictionary):
         buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pa.Array.from_buffers(long, len(codes), buffers).cast(type_)
 
+    def dump(self, count: int) -> pa.Array:
+        """The bytes of the first values, in the order of their codes."""
+        offsets, text = self.native.decode_arrow(np.arange(count, dtype=np.int64))
+        return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+    def load(self, values: pa.Array) -> None:
+        """Gives an empty dictionary what `dump` gave: each value has the code that it had."""
+        _, ends, text = values.buffers()
+        offsets = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1]
+        codes = self.native.encode_arrow(offsets, np.frombuffer(text or b"", np.uint8))
+        if not np.array_equal(codes, np.arange(len(values))):
+            raise ValueError("a dictionary has a value twice, or was not empty")
+
 
 class NativeDecimals(NativeDictionary):
     """Decimals of more than 18 digits, kept as 16 bytes whose order is that of the numbers."""

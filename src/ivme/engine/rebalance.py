@@ -11,7 +11,7 @@ this changes an answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
@@ -124,6 +124,15 @@ class Rebalancer:
     def resume(self, partitions: Sequence[Partition], measured: Sequence[str]) -> None:
         """Goes on with maps that were installed anew and hold what they held."""
         self._partitions, self.measured = tuple(partitions), tuple(measured)
+        self._set_bounds()
+
+    def kept(self) -> dict[str, Any]:
+        """What a snapshot needs beside the maps to go on from there, in the terms of JSON."""
+        return {**asdict(self.balance), "epsilons": [str(epsilon) for epsilon in self.balance.epsilons]}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Goes on with maps that hold what they held when this was `kept`."""
+        self.balance = Balance(**{**kept, "epsilons": tuple(map(Fraction, kept["epsilons"]))})
         self._set_bounds()
 
     def stats(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ivme.engine.following import (
     representatives,
 )
 from ivme.engine.group import Group
+from ivme.engine.image import Image
 from ivme.engine.ingest import to_arrow
 from ivme.engine.journal import Journal
 from ivme.engine.maintained import Maintained
@@ -45,6 +46,7 @@ class Relations:
         self.views: dict[str, ViewState] = {}
         self.positions = Positions()
         self.journal: Journal | None = None
+        self.image: Image | None = None
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
@@ -77,6 +79,11 @@ class Relations:
         feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups of views that are made of maps."""
+        return list(self._groups.values())
 
     def rebalanced(self, relation: str | None = None) -> list[Group]:
         """The groups of views with partitions; with a relation, those that read it."""

@@ -79,13 +79,14 @@ class Runtime(Installation):
         if self.journal is not None:
             self.journal.wait()
 
-    def load(self, name: str, data: pa.Table, weights: Codes) -> None:
-        """Fills an empty table with rows that it has had before, negative multiplicities of ring mode among them."""
+    def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
+        """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
         with self.lock:
-            self._set_checks(self.tables[name], ring=True)
-            if len(weights):
-                self.transact({name: Changed(self.layout(name), weights, data)})
-            self._switch_rings((name,))
+            for name in changes:
+                self._set_checks(self.tables[name], ring=True)
+            batch = {name: Changed(self.layout(name), weights, data) for name, (data, weights) in changes.items()}
+            self.transact({name: changed for name, changed in batch.items() if len(changed.weights)})
+            self._switch_rings(changes)
 
     def put(self, name: str, row: Any, weight: int) -> bool:
         """Changes the multiplicity of one row the short way; False if it takes the long one."""

@@ -174,6 +174,17 @@ nb::tuple scan(Kernel& kernel, size_t id) {
     return nb::make_tuple(arrays(columns, n), split[0], split[1]);
 }
 
+nb::object dump_map(Kernel& kernel, size_t id) {
+    Array<int64_t> records;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        kernel.map(id).dump(records);
+    }
+    size_t words = records.size();
+    return to_numpy(std::move(records), words);
+}
+
 nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
     std::vector<int64_t> codes = codes_of(given), payload;
     Layout layout;
@@ -247,6 +258,7 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
         .def("request", &request)
         .def("request_many", &request_many)
         .def("scan", &scan)
+        .def("dump_map", &dump_map)
         .def("get", &get);
 }
 

@@ -186,6 +186,9 @@ NB_MODULE(_kernel, m) {
              nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
         .def("drop_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.drop_map(map); }); })
         .def("clear_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.clear_map(map); }); })
+        .def("load_map", [](Kernel& k, size_t map, const Codes& records) {
+            exclusively(k, [&] { k.load_map(map, records.data(), records.size()); });
+        })
         .def("size", [](Kernel& k, size_t map) { return shared(k, [&] { return k.map(map).size(); }); })
         .def("add_trigger",
              [](Kernel& k, unsigned registers, const std::vector<std::string>& slots, const nb::list& steps) {

@@ -136,6 +136,13 @@ public:
         ++map(id).version;
     }
 
+    void load_map(size_t id, const int64_t* records, size_t words) {
+        if (in_transaction_) throw std::invalid_argument("a map cannot be loaded within a transaction");
+        auto strings = hold_dictionaries();
+        map(id).load(records, words);
+        ++map(id).version;
+    }
+
     void order_by(const Dictionary* dictionary) {
         if (std::find(dictionaries_.begin(), dictionaries_.end(), dictionary) == dictionaries_.end()) {
             dictionaries_.push_back(dictionary);

@@ -73,6 +73,13 @@ public:
     const SortedIndex* sorted(const std::vector<unsigned>& key, unsigned value) const;
     const std::vector<std::unique_ptr<SortedIndex>>& all_sorted() const { return sorted_; }
 
+    // All entries as they are stored, one behind the other: codes, then payload.
+    void dump(Array<int64_t>& records) const;
+
+    // Fills a map without entries with what `dump` gave, in one go: nothing grows, nothing is undone. Refuses an entry
+    // that is there twice or has no count; on any error there is no entry.
+    void load(const int64_t* records, size_t words);
+
     // Ends a batch: what it freed may be reused, and a map that lost most of its entries gives memory back.
     void commit();
     void undoing(bool value);
@@ -93,6 +100,8 @@ private:
     void leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept;
     void support(Projection& projection, const int64_t* row, int64_t change);
     void compact();
+    void load_entries();
+    void load_indexes();
 
     auto rows() const {
         return [this](uint32_t id) { return row(id); };

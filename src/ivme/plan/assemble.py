@@ -113,13 +113,15 @@ class Assembly:
     def relation_of(self, node: Leaf | IndicatorLeaf) -> str:
         return self.catalog.source(node.label).atom.relation
 
-    def _leaf_deltas(self, relation: str, origins: Iterable[Node] = ()) -> LeafDeltas:
+    def _leaf_deltas(
+        self, relation: str, origins: Iterable[Node] = (), filled: frozenset[str] = frozenset()
+    ) -> LeafDeltas:
         """The deltas of the leaves that are stored or that set off a propagation."""
         used = {referred(node) for node in (*self.stored, *origins)}
         nodes = [n for n in used if not isinstance(n, View) and self.relation_of(n) == relation]
         labels = self.catalog.labels
         nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), labels.index(n.label), -len(n.schema), n.schema))
-        return LeafDeltas(self.storage, nodes, self.register)
+        return LeafDeltas(self.storage, nodes, self.register, filled)
 
     # Joins
 
@@ -248,7 +250,7 @@ class Assembly:
         """Fills the leaves from whole tables, but for the maps that are filled already."""
         steps: list[ir.Step] = []
         for relation in self.relations:
-            leaves = self._leaf_deltas(relation)
+            leaves = self._leaf_deltas(relation, filled=filled)
             steps += leaves.steps(self.stored_keys)
             steps += [step for step in leaves.commit(lambda _: True) if step.map not in filled]
         return without_dead_steps(steps)

@@ -17,10 +17,17 @@ from ivme.plan.storage import MapKey, Storage
 
 
 class LeafDeltas:
-    """The leaf deltas of one relation in one trigger, or in the bulk build."""
+    """The leaf deltas of one relation in one trigger, or in the bulk build, where some maps may be `filled` before."""
 
-    def __init__(self, storage: Storage, nodes: Iterable[Leaf | IndicatorLeaf], register: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        nodes: Iterable[Leaf | IndicatorLeaf],
+        register: Callable[[], str],
+        filled: frozenset[str] = frozenset(),
+    ) -> None:
         self._storage = storage
+        self._filled = filled
         self._register = register
         self._nodes = tuple(nodes)
         self._change: dict[MapKey, str] = {}
@@ -64,7 +71,7 @@ class LeafDeltas:
         return self._renamed[name, schema], steps
 
     def _keep(
-        self, step: ir.Load | ir.Project | ir.Exists | ir.Rename | ir.Filter | ir.Join
+        self, step: ir.Load | ir.Project | ir.Exists | ir.Rename | ir.Filter | ir.Join | ir.Scan
     ) -> tuple[str, list[ir.Step]]:
         self._schema[step.target] = step.schema
         return step.target, [step]
@@ -120,7 +127,10 @@ class LeafDeltas:
         yield from self._present(key, self._storage.declare(node))
 
     def _present(self, key: MapKey, name: str) -> Iterator[ir.Step]:
+        """Where tuples appear or disappear; all that a map holds which was filled before, as nothing of it is added."""
         if key not in self._presence:
             change = self._change[key]
-            self._presence[key], steps = self._keep(ir.Exists(self._register(), change, name, self._schema[change]))
+            target, schema = self._register(), self._schema[change]
+            appears = ir.Scan(target, name, schema, True) if name in self._filled else None
+            self._presence[key], steps = self._keep(appears or ir.Exists(target, change, name, schema))
             yield from steps

@@ -65,6 +65,20 @@ class Storage:
         """The declared maps by key, for the next assembly."""
         return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
 
+    def identities(self) -> dict[str, str]:
+        """For each map by its name, a text: maps of one text hold the same over the same tables, in every process.
+
+        A map that queries may share is told by its key and the order of its columns, any other by its definition, too.
+        """
+        return {draft.declared.name: repr(self._identity(key, draft.declared)) for key, draft in self._drafts.items()}
+
+    def _identity(self, key: MapKey, declared: ir.Map) -> tuple[object, ...]:
+        if not isinstance(key[1], str):
+            return key, declared.sums, self._orders.get(key, ())
+        labels = (*declared.atoms, *(label for label, _ in declared.indicators))
+        definition = declared.schema, declared.role, declared.indicators, declared.counted
+        return key, declared.sums, definition, tuple(self.catalog.source(label) for label in labels)
+
     def whole_key(self, label: str) -> MapKey:
         """What two atoms must have in common to be loaded together: everything but the names of their variables."""
         if label not in self._whole_keys:

@@ -1,7 +1,8 @@
 """An access pattern as an endpoint: `GET /views/flights?origin=London&dest=Zurich`.
 
 This is the way that has to be quick, so it is plain ASGI. A request with few rows is answered on the event loop, in
-some microseconds, unless somebody holds the database's lock; whatever may take longer goes to a thread.
+some microseconds; if somebody holds the database's lock, it waits for it in a thread. Whatever may take longer goes to
+a thread anyway.
 """
 
 from __future__ import annotations
@@ -49,23 +50,24 @@ class Access:
         asked = read_asked(view, pairs_of(scope["query_string"]))
         form = chosen_form(header(scope, b"accept") or "*/*")
         if asked.parameters and asked.limit is None and asked.cursor is None and form == JSON:
-            rows = self._few(view, asked.parameters)
+            rows = await self._few(view, asked.parameters)
             if rows is not None:
                 await respond(send, 200, dumps({"columns": view.columns, "rows": rows, "next": None}) + b"\n")
                 return
         await self._stream(send, await self._page(view, asked, form), form)
 
-    def _few(self, view: View, parameters: dict[str, Any]) -> list[tuple[Any, ...]] | None:
-        """The rows, if there are few and nobody has to wait; else None."""
+    async def _few(self, view: View, parameters: dict[str, Any]) -> list[tuple[Any, ...]] | None:
+        """The rows, if there are few; else None."""
         lock = view._runtime.lock
-        if not lock.acquire(blocking=False):
-            return None
         try:
-            return view._few(parameters)
+            if not lock.acquire(blocking=False):
+                return await asyncio.to_thread(view._few, parameters)
+            try:
+                return view._few(parameters)
+            finally:
+                lock.release()
         except IvmeError as error:
             raise problem_of(error) from None
-        finally:
-            lock.release()
 
     async def _page(self, view: View, asked: Asked, form: str) -> Page:
         limit = min(asked.limit or self._settings.page, self._settings.rows)

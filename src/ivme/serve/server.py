@@ -50,7 +50,13 @@ def make_server(database: Database, settings: Settings) -> Server:
 
 def serve(database: Database, settings: Settings) -> None:
     """Serves a database until it is interrupted."""
-    make_server(database, settings).run()
+    server = make_server(database, settings)
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        socket.create_server((settings.host, settings.port), family=family).close()
+    except OSError as error:
+        raise ServeError(f"{settings.host}:{settings.port} cannot be served: {error}; choose another port") from error
+    server.run()
 
 
 @contextmanager

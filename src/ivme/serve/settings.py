@@ -30,7 +30,9 @@ class Settings:
     """How long changes are kept after the last subscriber has left, in seconds."""
 
     def check(self) -> None:
-        """Refuses to be reachable from other machines without a token."""
+        """Refuses a port that is none, and to be reachable from other machines without a token."""
+        if not 0 <= self.port <= 65535:
+            raise ServeError(f"a port is a number from 0 to 65535; {self.port} is none")
         if self.token is not None and len(self.token) < 16:
             raise ServeError("the token is shorter than 16 characters; take a longer one")
         if self.token is None and not is_loopback(self.host):

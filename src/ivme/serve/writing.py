@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import takewhile
 from typing import Any
 
@@ -17,6 +18,7 @@ from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
 from ivme.errors import IvmeError, ServeError
 from ivme.query.model import Table
+from ivme.query.types import Type
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import json_reader, read_json
 
@@ -148,7 +150,10 @@ def _counts(changes: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 def _read_rows(rows: list[Any], table: Table) -> list[Any]:
     """Rows of JSON, which are lists or objects, with values of the columns' types."""
-    readers = [json_reader(declared_type(table, column)) for column in table.columns]
+    types = [declared_type(table, column) for column in table.columns]
+    if _is_plain(rows, types):
+        return list(map(tuple, rows))
+    readers = [json_reader(type_) for type_ in types]
     by_name = {column.name.lower(): reader for column, reader in zip(table.columns, readers, strict=True)}
     found: list[Any] = []
     for number, row in enumerate(rows):
@@ -157,6 +162,17 @@ def _read_rows(rows: list[Any], table: Table) -> list[Any]:
         except Problem as problem:
             raise Problem(problem.status, f"table {table.name}, row {number}: {problem.message}") from None
     return found
+
+
+def _is_plain(rows: list[Any], types: list[Type]) -> bool:
+    """Whether rows are lists of values that JSON has as such, with nothing to read: found column by column, quickly."""
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {len(types)}:
+        return False
+    columns = zip(*rows, strict=True)
+    given = [set(map(type, column)) for column in columns]
+    return not any(
+        Decimal in kinds or (str in kinds and type_.kind != "string") for kinds, type_ in zip(given, types, strict=True)
+    )
 
 
 def _read_row(row: Any, readers: list[Any], by_name: Mapping[str, Any]) -> Any:

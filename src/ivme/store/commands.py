@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import ServeError, StorageError
+from ivme.errors import DamagedError, ServeError, StorageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,8 +56,20 @@ def show_directory(path: Path) -> Iterator[Table]:
 
 
 def verify_directory(path: Path) -> Iterator[str]:
-    """Opens a database, which checks every checksum, and recomputes its views; a line for each thing that is right."""
+    """Opens a database, which checks every checksum, and recomputes its views; a line for each thing that is right.
+
+    The file of the views' maps is read even if it was not needed.
+    """
+    from ivme.store.snapshot import read_manifest
+    from ivme.store.view_file import read_image
+
     with _opened(path) as db:
+        try:
+            read_image(path, read_manifest(path), db._runtime.backend)
+        except DamagedError:
+            raise
+        except StorageError as error:
+            yield f"{path}: views were built, not loaded: {error}"
         yield f"{path}: every file is as it was written"
         for name in db.views:
             db.view(name).verify()
@@ -82,6 +94,8 @@ def _opened(path: Path, durability: str = "sync") -> Database:
     from ivme.database import Database
     from ivme.store.directory import holds_database
 
+    if path.is_file():
+        raise StorageError(f"{path} is a file; give the directory of a database")
     if not holds_database(path):
         raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
     return Database(path, durability=durability)

@@ -29,7 +29,8 @@ _FEW = 16
 
 _MANY = 65_536
 
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+"""A record is small: to hand its columns to other threads takes longer than to compress them, and under the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,10 @@ def read_arrow(buffer: Any, table: Table, path: Path) -> tuple[pa.Table, Codes]:
 
 @dataclass(slots=True)
 class StoredTable:
-    """A table and all changes of its rows, which only as a whole are its rows."""
+    """A table, its rows in the snapshot, and all changes of them since then."""
 
     table: Table
+    snapshot: tuple[pa.Table, Codes] | None = None
     pieces: list[tuple[pa.Table, Codes]] = field(default_factory=list)
     rows: list[list[Any]] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
@@ -116,11 +118,20 @@ class StoredTable:
         if len(self.rows) >= _MANY:
             self._gather()
 
-    def changes(self) -> tuple[pa.Table, Codes]:
-        """All changes in one."""
+    def take_snapshot(self) -> tuple[pa.Table, Codes]:
+        """The rows of the snapshot, which this then forgets."""
+        taken, self.snapshot = self.snapshot, None
+        return taken or (arrow_schema(self.table).empty_table(), np.zeros(0, dtype=np.int64))
+
+    def take_changes(self) -> tuple[pa.Table, Codes]:
+        """All changes since the snapshot in one, which this then forgets."""
         self._gather()
         pieces, self.pieces = self.pieces, []
-        return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
+        return _joined(pieces)
+
+    def take_rows(self) -> tuple[pa.Table, Codes]:
+        """The snapshot and the changes since then in one."""
+        return _joined([self.take_snapshot(), self.take_changes()])
 
     def _gather(self) -> None:
         columns = list(zip(*convert(self.rows, readers(self.table)), strict=True)) or [()] * len(self.table.columns)
@@ -131,14 +142,22 @@ class StoredTable:
         self.rows, self.weights = [], []
 
 
+def _joined(pieces: list[tuple[pa.Table, Codes]]) -> tuple[pa.Table, Codes]:
+    return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
+
+
 @dataclass(slots=True)
 class Contents:
-    """What a directory holds: the catalog, rows, and positions of sources; which tables the log has changed."""
+    """What a directory holds: the catalog, rows, and positions of sources.
+
+    `changed` are the tables that the log has changed, and `new_views` the views that were made since the snapshot.
+    """
 
     tables: dict[str, StoredTable] = field(default_factory=dict)
     views: dict[str, StoredView] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    new_views: set[str] = field(default_factory=set)
 
     def add(self, record: Record, path: Path) -> None:
         """Takes a record in."""
@@ -171,6 +190,7 @@ class Contents:
             self.changed.add(what["name"])
         elif kind == "create_view":
             self.views[what["name"]] = StoredView(**what)
+            self.new_views.add(what["name"])
         elif kind == "drop_table":
             del self.tables[what]
         elif kind == "drop_view":

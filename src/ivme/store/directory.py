@@ -3,6 +3,7 @@
 lock                    held by the one process that has the database open
 database.json           the snapshot: catalog, positions, names and checksums of the tables' files
 table-N-L.arrow         the rows of a table when record L was the last
+views-L.arrow           the maps of the views when record L was the last
 log-F.ivme              the records from F on
 """
 
@@ -19,7 +20,7 @@ from ivme.errors import DamagedError, StorageError
 from ivme.store.contents import Contents
 from ivme.store.files import UNFINISHED, sync_directory
 from ivme.store.segment import NAME, SegmentReader, Tail, make_segment, segment_path, segments_of, settle
-from ivme.store.snapshot import MANIFEST, TABLE_FILE, Manifest, read_manifest, read_snapshot, write_manifest
+from ivme.store.snapshot import MANIFEST, TABLE_FILE, VIEW_FILE, Manifest, read_manifest, read_snapshot, write_manifest
 
 _LOCK = "lock"
 
@@ -71,7 +72,7 @@ def start(directory: Path) -> Manifest:
     if holds_database(directory):
         return read_manifest(directory)
     names = [path.name for path in directory.iterdir() if path.name != _LOCK and not path.name.endswith(UNFINISHED)]
-    strange = [name for name in names if not NAME.fullmatch(name) and not TABLE_FILE.fullmatch(name)]
+    strange = [name for name in names if not NAME.fullmatch(name) and not _is_snapshot(name)]
     if strange:
         raise StorageError(
             f"{directory} holds no ivme database, and {strange[0]} is in it; give an empty directory, or a new one"
@@ -122,11 +123,16 @@ def sweep(directory: Path, manifest: Manifest, tail: Tail) -> None:
 def remove_unneeded(directory: Path, manifest: Manifest) -> None:
     """Removes our own files that the manifest does not need; others are left alone."""
     needed = {stored.file for stored in manifest.tables}
+    needed |= {manifest.image.file} if manifest.image is not None else set()
     old = [path for first, path in segments_of(directory).items() if first <= manifest.last]
     for path in directory.iterdir():
         unfinished = path.name.endswith(UNFINISHED)
-        if unfinished or (TABLE_FILE.fullmatch(path.name) and path.name not in needed) or path in old:
+        if unfinished or (_is_snapshot(path.name) and path.name not in needed) or path in old:
             _remove(path)
+
+
+def _is_snapshot(name: str) -> bool:
+    return bool(TABLE_FILE.fullmatch(name) or VIEW_FILE.fullmatch(name))
 
 
 def _remove(path: Path) -> None:

@@ -43,6 +43,28 @@ def read(path: Path) -> bytes:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
+class Summed:
+    """A file that sums up what is written to it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.sum = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self.sum.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write: after a crash it is there whole or as it was before, and after an error as it was before."""

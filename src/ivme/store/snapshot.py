@@ -7,12 +7,11 @@ snapshot keeps its file.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +20,12 @@ from ivme.engine.changed import Changed
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredTable, StoredView, read_arrow, weighted_schema
-from ivme.store.files import digest, read, read_sealed, whole_file, write_sealed
+from ivme.store.files import Summed, digest, read, read_sealed, whole_file, write_sealed
 from ivme.store.plain import plain_table, read_table
 
 MANIFEST = "database.json"
 TABLE_FILE = re.compile(r"table-\d+-\d{12}\.arrow")
+VIEW_FILE = re.compile(r"views-\d{12}\.arrow")
 
 _CHUNK = 65_536
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -47,14 +47,31 @@ class TableFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewFile:
+    """The file with the views' maps of a snapshot, its checksum, and which version of ivme can read it."""
+
+    file: str
+    checksum: str
+    size: int
+    made_by: str
+
+    def plain(self) -> dict[str, Any]:
+        return {"file": self.file, "checksum": self.checksum, "size": self.size, "made_by": self.made_by}
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """Which files make the database: the snapshot contains the log up to the record `last`."""
+    """Which files make the database: the snapshot contains the log up to the record `last`.
+
+    `image` is the file of the views' maps. Nothing depends on it: what it holds follows from the tables.
+    """
 
     identity: str
     last: int
     tables: tuple[TableFile, ...] = ()
     views: tuple[StoredView, ...] = ()
     positions: tuple[tuple[str, int], ...] = ()
+    image: ViewFile | None = None
 
     @property
     def size(self) -> int:
@@ -70,6 +87,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         "tables": [stored.plain() for stored in manifest.tables],
         "views": [view.plain() for view in manifest.views],
         "positions": dict(manifest.positions),
+        "image": None if manifest.image is None else manifest.image.plain(),
     }
     write_sealed(directory / MANIFEST, content)
 
@@ -79,9 +97,9 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         tables = (TableFile(read_table(t), t["file"], t["checksum"], t["rows"], t["size"]) for t in found["tables"])
         views = (StoredView(**view) for view in found["views"])
-        return Manifest(
-            found["identity"], found["last"], tuple(tables), tuple(views), tuple(found["positions"].items())
-        )
+        positions = tuple(found["positions"].items())
+        image = None if found.get("image") is None else ViewFile(**found["image"])
+        return Manifest(found["identity"], found["last"], tuple(tables), tuple(views), positions, image)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{directory / MANIFEST} is none that this ivme writes: {error!r}") from error
 
@@ -93,7 +111,7 @@ def write_table(directory: Path, number: int, last: int, table: Table, rows: Cha
     name = f"table-{number}-{last:012}.arrow"
     schema = weighted_schema(table)
     with whole_file(directory / name) as file:
-        sink = _Summed(file)
+        sink = Summed(file)
         with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=_COMPRESSED) as writer:
             for chunk in _chunks(rows, schema):
                 writer.write_table(chunk)
@@ -105,28 +123,6 @@ def _chunks(rows: Changed, schema: pa.Schema) -> Iterable[pa.Table]:
         weights = rows.weights[start : start + _CHUNK]
         chunk = rows.kept(np.arange(start, start + len(weights)), weights)
         yield pa.Table.from_arrays([*chunk.data.columns, pa.array(chunk.weights)], schema=schema)
-
-
-class _Summed:
-    """A file that sums up what is written to it."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.sum = hashlib.blake2b(digest_size=16)
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        self.sum.update(data)
-        self.size += len(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        """The file is closed by who opened it."""
 
 
 def read_snapshot(directory: Path, manifest: Manifest, report: Callable[[int], None]) -> Contents:
@@ -141,7 +137,7 @@ def read_snapshot(directory: Path, manifest: Manifest, report: Callable[[int], N
                 raise DamagedError(
                     f"{path} is damaged: its checksum does not fit; restore it from a copy of the directory"
                 )
-            tables[stored.table.name].pieces.append(read_arrow(data, stored.table, path))
+            tables[stored.table.name].snapshot = read_arrow(data, stored.table, path)
             report(len(data))
     views: Mapping[str, StoredView] = {view.name: view for view in manifest.views}
     return Contents(tables, dict(views), dict(manifest.positions))

@@ -2,9 +2,10 @@
 
 A commit is one record of the log, written before it takes effect in memory and waited for after. When the log has
 grown as large as the snapshot (and is no trifle), a snapshot is made in the background: under the lock a new segment
-of the log begins and the tables' codes are copied; without it the values are written. Until the manifest is replaced,
-the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most about twice
-what the tables need, and each byte is written about twice.
+of the log begins and the tables' codes and the views' maps are copied; without it they are written. Until the manifest
+is replaced, the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most
+about twice what the tables need, and each byte is written about twice. The views' maps come on top: where they are much
+larger than the tables, only a snapshot that was asked for has them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.engine.changed import Changed
+from ivme.engine.image import Image, image_of
 from ivme.engine.journal import Mark
 from ivme.engine.positions import Progress
 from ivme.engine.runtime import Runtime
@@ -26,10 +28,14 @@ from ivme.store.contents import Contents, StoredView, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
-from ivme.store.snapshot import Manifest, TableFile, write_manifest, write_table
+from ivme.store.snapshot import Manifest, TableFile, ViewFile, write_manifest, write_table
+from ivme.store.view_file import write_image
 
 LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
+
+MOST_WORDS = 64
+"""A snapshot that nobody asked for has the views' maps if they have at most this many words for each row."""
 
 _logger = logging.getLogger("ivme.store")
 
@@ -105,12 +111,15 @@ class Store:
 
     def _snapshot_in_background(self) -> None:
         try:
-            self.snapshot()
+            self.snapshot(MOST_WORDS)
         except StorageError as error:
             _logger.warning("no snapshot of %s was made; its log goes on: %s", self.path, error)
 
-    def snapshot(self) -> None:
-        """Writes what changed since the last snapshot, and removes what is then not needed."""
+    def snapshot(self, most: int | None = None) -> None:
+        """Writes what changed since the last snapshot and the views' maps, and removes what is then not needed.
+
+        With `most`, the maps are left out if they have more words than this for each of the tables' rows.
+        """
         with self._one_at_a_time:
             changed: set[str] = set()
             try:
@@ -122,8 +131,11 @@ class Store:
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
                     views = tuple(self._views[name] for name in self._runtime.views if name in self._views)
                     positions = tuple(self._runtime.positions.all().items())
+                    image = image_of(self._runtime, most)
                 files = self._write_tables(last, tables, rows)
+                stored = None if image is None else self._write_image(last, image)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
+                manifest = replace(manifest, image=stored)
                 write_manifest(self.path, manifest)
             except BaseException:
                 with self._runtime.lock:
@@ -144,6 +156,14 @@ class Store:
             write_table(self.path, number, last, table, rows[name]) if name in rows else kept[name]
             for number, (name, table) in enumerate(tables.items())
         )
+
+    def _write_image(self, last: int, image: Image) -> ViewFile | None:
+        """Writes the views' maps; without room for them, the snapshot is one of the tables."""
+        try:
+            return write_image(self.path, self._manifest.identity, last, image)
+        except StorageError as error:
+            _logger.warning("the views of %s are not in its snapshot, and will be built: %s", self.path, error)
+            return None
 
     def close(self) -> None:
         """Ends the log and lets go of the directory."""

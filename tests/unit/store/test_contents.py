@@ -50,7 +50,7 @@ def test_few_rows_and_many_come_back_with_their_weights(size: int) -> None:
     contents = added(record(*batch_record({"R": R}, {"R": changed(rows, weights)}, Progress("s", 7))))
     expected = {row: weight for row, weight in zip(rows, weights, strict=True) if weight}
     assert (expected, {"s": 7}, {"R"}) == (
-        weighted(*contents.tables["R"].changes()),
+        weighted(*contents.tables["R"].take_changes()),
         contents.positions,
         contents.changed,
     )
@@ -61,7 +61,7 @@ def test_rows_that_were_given_in_other_arrow_types_are_stored_in_the_tables() ->
     strange = plain.data.set_column(1, "s", plain.data.column("s").dictionary_encode())
     given = Changed(Layout(R, Domains()), plain.weights, strange)
     contents = added(record(*batch_record({"R": R}, {"R": given}, None)))
-    assert weighted(plain.data, plain.weights) == weighted(*contents.tables["R"].changes())
+    assert weighted(plain.data, plain.weights) == weighted(*contents.tables["R"].take_changes())
 
 
 def test_records_add_up() -> None:
@@ -71,7 +71,7 @@ def test_records_add_up() -> None:
     ]
     gone = batch_record({"R": R}, {"R": changed([(1, "x")], [-2])}, None)
     contents = added(*(record(*part) for part in (*parts, gone)))
-    assert Counter({(1, "x"): 1, (2, "y"): 20}) == Counter(weighted(*contents.tables["R"].changes()))
+    assert Counter({(1, "x"): 1, (2, "y"): 20}) == Counter(weighted(*contents.tables["R"].take_changes()))
 
 
 @pytest.mark.parametrize(
