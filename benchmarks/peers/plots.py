@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 
+from matplotlib import rc_context
+
 from benchmarks.peers.race import Result
 from benchmarks.peers.report import Report, shown
 from ivme.bench.picture import figure_module
@@ -52,5 +54,6 @@ def drawn(title: str, results: list[Result]) -> str:
     axes.margins(x=0.15)
     axes.set(title=f"{title}: how many times as fast ivme has a fresh answer")
     written = io.StringIO()
-    figure.savefig(written, format="svg", metadata={"Date": None})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
     return re.sub(r"^.*?(?=<svg)", "", written.getvalue(), flags=re.DOTALL)
