@@ -97,7 +97,7 @@ def _database(workload: Workload, strategy: str | None, *, growing: bool = True)
     """An empty database with the view; deletes are possible if tables need not only grow."""
     db = Database()
     for table, columns in workload.columns.items():
-        db.create_table(table, dict.fromkeys(columns, "int"), append_only=growing)
+        db.create_table(table, dict.fromkeys(columns, "int"), primary_key=columns, append_only=growing)
     view = db.create_view("v", workload.query, **({} if strategy is None else {"strategy": strategy}))
     return db, view
 

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from benchmarks.measure import now, parse, show
-from benchmarks.spark_workloads import Workload, sales, session, stream_pipeline, triangles, write_changes
+from benchmarks.spark_workloads import (
+    Workload,
+    sales,
+    session,
+    skewed_triangles,
+    stream_pipeline,
+    triangles,
+    write_changes,
+)
 from ivme.database import Database
 from ivme.pipeline import read_pipeline
 from ivme.spark.driver import Driver
@@ -148,8 +156,9 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=[0.001, 0.01, 0.1])
     options = parse(parser)
     with session() as spark:
-        for workload in [*map(sales, options.sales), *map(triangles, options.edges)]:
-            compare(spark, workload, options.shares, options.runs)
+        for made, sizes in ((sales, options.sales), (triangles, options.edges), (skewed_triangles, options.edges)):
+            for size in sizes:
+                compare(spark, made(size), options.shares, options.runs)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.graphs import Rows, power_law, uniform
 from ivme.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -73,15 +74,23 @@ def sales(rows: int, seed: int = 1) -> Workload:
 
 
 def triangles(rows: int, seed: int = 1) -> Workload:
-    """A random graph of mean degree 10."""
+    """A random graph of mean degree 10, all nodes alike."""
+    nodes = max(rows // 10, 2)
+    return _triangles("triangle count, even degrees", lambda size, seed: uniform(size, nodes, seed), rows, seed)
 
+
+def skewed_triangles(rows: int, seed: int = 1) -> Workload:
+    """A random graph whose degrees follow a power law, as those of people and airports do."""
+    nodes = max(rows // 5, 2)
+    return _triangles("triangle count, power law", lambda size, seed: power_law(size, nodes, seed), rows, seed)
+
+
+def _triangles(name: str, made: Callable[[int, int], Rows], rows: int, seed: int) -> Workload:
     def edges(size: int, seed: int) -> pa.Table:
-        ends = np.random.default_rng(seed).integers(0, max(rows // 10, 2), (2, size))
-        return pa.table({"a": ends[0], "b": ends[1]})
+        ends = made(size, seed)
+        return pa.table({"a": ends[:, 0], "b": ends[:, 1]})
 
-    return Workload(
-        "triangle count", TRIANGLE_SQL, "edges", {"edges": edges(rows, seed)}, lambda size: edges(size, seed + 1)
-    )
+    return Workload(name, TRIANGLE_SQL, "edges", {"edges": edges(rows, seed)}, lambda size: edges(size, seed + 1))
 
 
 @contextmanager

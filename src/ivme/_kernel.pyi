@@ -95,6 +95,8 @@ class Kernel:
     def drop_partition(self, partition: int) -> None: ...
     def set_bounds(self, partition: int, lower: int, upper: int) -> None:
         """A light key rises at a degree >= upper in some leaf; a heavy one falls at degrees < lower in all."""
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
     def take_noted(self, partition: int) -> tuple[list[Codes], list[Codes]]:
         """The keys noted as rising and as falling that still are, by column; none is noted afterwards.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ivme.database import Database
@@ -13,6 +14,24 @@ from tests.counting import COUNTING
 from tests.databases import failing, rows_of, state_of, table_rows
 
 # Promises of tables
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("x", None)],
+        [(None, 1)],
+        [{"k": "x", "n": None}],
+        [("x", i) for i in range(40)] + [("x", None)],
+        pa.table({"n": pa.array([1, None], pa.int64()), "k": ["x", "y"]}),
+    ],
+    ids=["few", "text", "mapping", "many", "arrow"],
+)
+def test_the_columns_of_a_primary_key_are_never_null(db: Database, rows: Any) -> None:
+    db.create_table("R", {"k": "string", "n": "int"}, primary_key=["k", "n"])
+    with pytest.raises(DataError, match=r"table R, column [kn], rows\[\d+\]: a primary key cannot be NULL"):
+        db.insert("R", rows)
+    assert db.create_view("v", "SELECT COUNT(*) AS n FROM R").scalar() == 0
 
 
 def test_primary_keys_are_enforced(db: Database) -> None:

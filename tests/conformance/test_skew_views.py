@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ivme.database import Database
+from ivme.engine.rebalance import SMALLEST_PIECE
 from ivme.errors import DataError, IvmeError
+from ivme.view import View
 from tests.counting import COUNTING
-from tests.databases import in_one_batch, state_of
+from tests.databases import in_one_batch, make_database, state_of
 from tests.skew_checks import balance_of, check_parts, stored
 
 COUNT = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
@@ -66,6 +74,52 @@ def test_views_of_other_epsilons_and_strategies_agree_over_the_same_tables(table
         made = fill(tables, 2, rows=10)
     bases = {balance_of(view).base for view in views[:4]}
     assert len(bases) == 1
+
+
+@pytest.mark.parametrize("hub", [0, 100])
+def test_a_batch_is_netted_and_cut_where_a_value_comes_too_often(db: Database, hub: int) -> None:
+    """The batch is larger than M/4, then smaller; a hub comes often enough to be cut, or not at all."""
+    db.create_table("E", {"a": "int", "b": "int"})
+    text = "Q(COUNT) = E(A, B), E(B, C), E(C, A)"
+    view, alone = (db.create_view(name, text, strategy=name) for name in ("skew", "classical"))
+    random = Random(hub)
+    expected: Counter[Any] = Counter()
+    for size in (300, 90):
+        rows = [(random.randrange(300), random.randrange(300)) for _ in range(size)]
+        rows += [(0, random.randrange(300)) for _ in range(hub)] + [(1, 2), (2, 3), (3, 1)] * 200
+        gone = random.sample(rows, size // 2)
+        db.apply("E", rows + gone, [1] * len(rows) + [-1] * len(gone))
+        expected += Counter(rows)
+        expected -= Counter(gone)
+        assert view.scalar() == alone.scalar() > 0
+        check_parts(view, {"E": dict(expected)})
+
+
+@cache
+def empty_triangles() -> View:
+    database = make_database("native")
+    database.create_table("E", {"a": "int", "b": "int"})
+    return database.create_view("q", "Q(COUNT) = E(A, B), E(B, C), E(C, A)", strategy="skew")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 2000), st.sampled_from([Fraction(0), Fraction(1, 2)]))
+def test_pieces_cover_a_batch_and_change_no_degree_by_more_than_the_threshold(
+    hubs: list[int], base: int, epsilon: Fraction
+) -> None:
+    rebalancer = empty_triangles()._state.group.rebalancer
+    assert rebalancer is not None
+    rebalancer.balance = replace(rebalancer.balance, base=base, epsilons=(epsilon,))
+    rebalancer._set_bounds()
+    column = np.array([*(np.repeat(hubs, 30)), *range(10, 400)], dtype=np.int64)
+    often = max(SMALLEST_PIECE, rebalancer.threshold(0))
+    end = 0
+    for piece in rebalancer.pieces([column, column[::-1].copy()], len(column)):
+        assert piece.start == end
+        end = min(piece.stop, len(column))
+        assert max(Counter(column[piece].tolist()).values()) <= often
+        assert piece.stop - piece.start <= max(often, base // 4)
+    assert end == len(column)
 
 
 def test_a_view_on_a_skew_view_follows_it(tables: Database) -> None:

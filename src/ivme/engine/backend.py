@@ -87,6 +87,9 @@ class Backend(Protocol):
         """From here on light keys rise at degrees >= upper and heavy ones fall at degrees < lower. A rollback does not
         take it back."""
 
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
+
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         """Takes the keys noted as rising and as falling, by column, but for those that no longer are."""
 
@@ -224,6 +227,9 @@ class NativeBackend:
 
     def set_bounds(self, name: str, lower: int, upper: int) -> None:
         self.kernel.set_bounds(self._partitions[name], lower, upper)
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        return self.kernel.net([np.ascontiguousarray(column) for column in columns], np.ascontiguousarray(weights))
 
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.take_noted(self._partitions[name])

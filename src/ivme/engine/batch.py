@@ -10,14 +10,17 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from ivme.engine.backend import Codes
 from ivme.engine.changed import Changed, codes_of, joined
 from ivme.engine.ingest import to_arrow
 from ivme.engine.positions import Progress
+from ivme.engine.row_check import place
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.query.model import Table
 
 
 class Batch:
@@ -63,6 +66,7 @@ class Batch:
         with self._runtime.lock:
             codes = codes_of(rows, layout)
         data = to_arrow(rows, state.table) if codes is None else rows
+        _check_key(state.table, data)
         given = read_weights(weights, data.num_rows, state.table.name)
         self._check_static(state)
         if state.table.append_only and (given < 0).any():
@@ -95,6 +99,14 @@ class Batch:
                 batch[name] = self._runtime.clipped(name, changed) if name in self._clipped else changed
             if batch or self._progress is not None:
                 self._runtime.publish(self._runtime.transact(batch, self._progress))
+
+
+def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
+    """As in SQL, the columns of a primary key are never NULL."""
+    for number in table.key_positions:
+        if data.column(number).null_count:
+            row = data.column(number).is_null().to_pylist().index(True)
+            raise DataError(f"{place(table, table.columns[number].name, row)}: a primary key cannot be NULL")
 
 
 def read_weights(weights: Any, rows: int, table: str) -> Codes:

@@ -168,7 +168,9 @@ class Group:
         if self.rebalancer is None:
             return self._backend.run(trigger, {relation: (columns, weights)})
         emitted: list[EmittedDelta] = []
-        for piece in self.rebalancer.pieces(len(weights)):
+        if not self.rebalancer.is_one_piece(columns, len(weights)):
+            columns, weights = self._backend.net(columns, weights)
+        for piece in self.rebalancer.pieces(columns, len(weights)):
             rows = [column[piece] for column in columns], weights[piece]
             emitted += self._backend.run(trigger, {relation: rows})
             self.settle(len(rows[1]))

@@ -268,8 +268,7 @@ class Installation(Relations):
 
 def key_columns(table: Table) -> tuple[str, ...]:
     """The columns of the primary key, in the order of the table's."""
-    key = {column.lower() for column in table.primary_key or ()}
-    return tuple(name for name in table.column_names if name.lower() in key)
+    return tuple(table.column_names[position] for position in table.key_positions)
 
 
 def _whole(table: Table) -> ir.Source:

@@ -125,10 +125,14 @@ class PureKernel:
             case ir.Exists(_, origin, name, _):
                 return self._presence(deltas[origin], self.maps[name])
             case ir.Filter(_, origin, read, present, _):
+                if not len(self.maps[read.map]):
+                    return {} if present else deltas[origin]
                 key = picker(schemas[origin], tuple(v for v in read.variables if v is not None))
                 wanted = self.maps[read.map]
                 return {t: p for t, p in deltas[origin].items() if (wanted.get(key(t)) is not None) == present}
             case ir.Join(_, origin, reads, schema, _):
+                if not deltas[origin] or any(self._is_empty(read, deltas) for read in reads):
+                    return {}
                 readers = [self._reader(read, schemas[origin], schema, deltas) for read in reads]
                 new = len(schema) > len(schemas[origin])
                 return self._extend(deltas[origin], readers) if new else self._look_up(deltas[origin], readers)
@@ -150,6 +154,10 @@ class PureKernel:
                 result[key] = 1 if before == 0 else -1
         return result
 
+    def _is_empty(self, read: ir.Read, deltas: dict[str, Delta]) -> bool:
+        """Whether a read has no entry at all, as the heavy parts of data without skew: then no row is looked at."""
+        return not len(self.maps[read.map]) and not (read.pending is not None and deltas[read.pending])
+
     def _reader(
         self, read: ir.Read, known: tuple[str, ...], schema: tuple[str, ...], deltas: dict[str, Delta]
     ) -> _Reader:
@@ -170,8 +178,8 @@ class PureKernel:
         """Generic join: the reader with the fewest matches proposes, the others check."""
         result: Delta = {}
         for key, payload in delta.items():
-            smallest = min(readers, key=lambda reader: reader.size(key))
-            for values in smallest.matches(key):
+            smallest = _fewest(readers, key)
+            for values in smallest.matches(key) if smallest else ():
                 self.tally.operations += 1
                 joined = _joined(key + values, payload, readers)
                 if joined is not None:
@@ -272,6 +280,18 @@ def only_projected(steps: Iterable[ir.Step]) -> set[str]:
             otherwise.add(step.origin)
     used = {names[name] for name in otherwise if name in names}
     return {name for name, load in names.items() if load not in used}
+
+
+def _fewest(readers: list[_Reader], key: Row) -> _Reader | None:
+    """The first of those with the fewest matches; None as soon as one has none."""
+    smallest, fewest = None, 0
+    for reader in readers:
+        size = reader.size(key)
+        if not size:
+            return None
+        if smallest is None or size < fewest:
+            smallest, fewest = reader, size
+    return smallest
 
 
 def _joined(key: Row, payload: Payload, readers: list[_Reader]) -> Payload | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.enumerate import enumerate_items
 from ivme.engine.feed import Feed
 from ivme.engine.indexed_map import CheckError
-from ivme.engine.pure import Delta, Emitted, PureKernel
+from ivme.engine.pure import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.pure_partition import Noted
 from ivme.plan import program as ir
 
@@ -90,6 +91,13 @@ class PureBackend:
 
     def set_bounds(self, name: str, lower: int, upper: int) -> None:
         self.kernel.partitions[name].set_bounds(lower, upper)
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        self.kernel.tally.operations += len(weights)
+        netted: Delta = {}
+        for *row, weight in zip(*(column.tolist() for column in columns), weights.tolist(), strict=True):
+            accumulate(netted, tuple(row), weight)
+        return _columns(netted, len(columns)), _counts(netted)
 
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         partition = self.kernel.partitions[name]
@@ -351,5 +359,7 @@ def _counts(delta: Mapping[Any, Payload]) -> Codes:
 def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
     values = payload if isinstance(payload, tuple) else (payload or 0,)
     for value, type_ in zip(values, ("i64", *slots), strict=False):
+        if type_ == "f64" and not math.isfinite(value):
+            raise PureOverflow("a sum of floats is not finite")
         if type_ != "f64" and not -(limit := 2**127 if type_ == "i128" else 2**63) <= value < limit:
             raise PureOverflow(f"a count or sum does not fit {128 if type_ == 'i128' else 64} bits")

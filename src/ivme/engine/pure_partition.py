@@ -37,7 +37,7 @@ class PurePartition:
     def watch(self, keys: Iterable[Row], leaf: int) -> None:
         """Notes the light keys that rise in this leaf, and the heavy ones that fall."""
         for key in keys:
-            if self._heavy.get(key) is None:
+            if not len(self._heavy) or self._heavy.get(key) is None:
                 if self._rises(key, leaf):
                     self._rising[key] = None
             elif self._falls(key, leaf):
@@ -92,4 +92,4 @@ class PurePartition:
         return all(self._degree(key, leaf) < self._bounds[0] for leaf in (first, *others))
 
     def _degree(self, key: Row, leaf: int) -> int:
-        return sum(stored.size(index, key) for stored, index in self._degrees[leaf])
+        return sum(stored.size(index, key) for stored, index in self._degrees[leaf] if len(stored))

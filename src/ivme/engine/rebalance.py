@@ -3,9 +3,9 @@
 A threshold base M stands for the size N of the database, such that ⌊M/4⌋ <= N < M. The kernel notes the keys whose
 degree left the bounds of their side, 3/2·M^ε for light ones and 1/2·M^ε for heavy ones; *minor rebalancing* moves
 them. When N leaves its bounds, M is doubled or halved until it fits, and *major rebalancing* makes the partition
-strict again: a key is heavy if its degree is at least M^ε somewhere. A batch is taken in pieces of at most M^ε rows,
-with rebalancing in between, so that no degree is off by more than that while views are computed. None of this changes
-an answer.
+strict again: a key is heavy if its degree is at least M^ε somewhere. A batch is taken in pieces with rebalancing in
+between: none changes N by more than a quarter of M, nor a degree by more than M^ε, while views are computed. None of
+this changes an answer.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Rebalancer:
         self.version = 0
         self.updates = 0
         self.balance = Balance(1, tuple(partition.epsilon for partition in partitions))
+        self._thresholds = [1 for _ in self._partitions]
 
     @property
     def size(self) -> int:
@@ -77,7 +78,7 @@ class Rebalancer:
 
     def threshold(self, number: int) -> int:
         """The least degree that makes a key heavy when the partition is strict."""
-        return least_degree(Fraction(1), self.balance.base, self.balance.epsilons[number])
+        return self._thresholds[number]
 
     def start(self) -> None:
         """After the leaves have been filled and before views are built: M = 2N + 1, and a strict partition."""
@@ -85,13 +86,20 @@ class Rebalancer:
         self._tune()
         self._make_strict(views=False)
 
-    def pieces(self, rows: int) -> Iterator[slice]:
-        """Cuts a batch."""
-        begin = 0
+    def is_one_piece(self, columns: Sequence[Codes], rows: int) -> bool:
+        """Whether a batch needs no cut; one that does is better netted before."""
+        return next(self.pieces(columns, rows), slice(0, rows)).stop >= rows
+
+    def pieces(self, columns: Sequence[Codes], rows: int) -> Iterator[slice]:
+        """Cuts a batch: at a quarter of M, and in halves while some value comes more often than M^ε."""
+        begin, wish = 0, rows
         while begin < rows:
-            limit = max(SMALLEST_PIECE, min(self.threshold(i) for i in range(len(self._partitions))))
-            yield slice(begin, begin + limit)
-            begin += limit
+            often = max(SMALLEST_PIECE, min(self._thresholds))
+            size = min(rows - begin, max(often, min(wish, self.balance.base // 4)))
+            while size > often and not _are_rarer(columns, slice(begin, begin + size), often):
+                wish = size = max(often, size // 2)
+            yield slice(begin, begin + size)
+            begin += size
 
     def settle(self, rows: int = 1) -> None:
         """After so many rows have come or gone: moves whatever is on the wrong side."""
@@ -145,6 +153,7 @@ class Rebalancer:
         self._set_bounds()
 
     def _set_bounds(self) -> None:
+        self._thresholds = [least_degree(Fraction(1), self.balance.base, e) for e in self.balance.epsilons]
         for partition, epsilon in zip(self._partitions, self.balance.epsilons, strict=True):
             lower = least_degree(HEAVY_FROM, self.balance.base, epsilon)
             upper = least_degree(LIGHT_UNTIL, self.balance.base, epsilon)
@@ -184,6 +193,12 @@ class Rebalancer:
             inputs = {KEYS: (keys, ones), NO_KEYS: (keys, -ones)}
             self._backend.run(self._mover(partition.name, rising, views), inputs)
             self.balance = replace(self.balance, keys_moved=self.balance.keys_moved + count)
+
+
+def _are_rarer(columns: Sequence[Codes], piece: slice, often: int) -> bool:
+    """Whether no value comes more often in the piece, nor do all values together that share their low bits."""
+    mask = (1 << (8 * (piece.stop - piece.start) // often).bit_length()) - 1
+    return all(np.bincount(column[piece] & mask).max() <= often for column in columns)
 
 
 def fitting_base(size: int, base: int) -> int:

@@ -149,7 +149,8 @@ class Relations:
     def blocks(self, state: ViewState, inputs: tuple[int, ...], first: int = _FEW) -> Iterator[Block]:
         """The answer to an access request in blocks; StaleCursor if the view changes while it is read.
 
-        The lock is held for each block, so that no reader sees a part of a batch.
+        The lock is held for each block, so that no reader sees a part of a batch. Blocks grow, so that whoever
+        reads a few rows waits for a few.
         """
         cursor: Cursor | None = None
         size = first
@@ -163,7 +164,7 @@ class Relations:
             if not len(block[1]):
                 return
             yield block
-            size = max(first, _BLOCK)
+            size = max(first, min(2 * size, _BLOCK))
 
     def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
         """The whole answer to an access request if it has few rows; None if there may be more."""

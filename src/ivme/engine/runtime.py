@@ -214,8 +214,7 @@ class Runtime(Installation):
                     f"cannot delete {row!r} from table {table.name}: it is not there as often; nothing was changed "
                     "(strict=False ignores deletes of what is not there)"
                 )
-        key = [column.lower() for column in table.primary_key or ()]
-        domains = [d for d, c in zip(state.domains, table.columns, strict=True) if c.name.lower() in key]
+        domains = [state.domains[position] for position in table.key_positions]
         values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
         return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
 

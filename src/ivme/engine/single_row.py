@@ -158,6 +158,7 @@ def _encoder(
             return row
 
         return integers
+    key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
 
     def encoded(row: Any) -> Codes | None:
@@ -165,6 +166,8 @@ def _encoder(
             return None
         try:
             kept = check(row)
+            if any(kept[position] is None for position in key):
+                return None
             codes = [encode(value) for encode, value in zip(encoders, kept, strict=True)]
             codes += [compute(kept) for compute in computed]
         except DataError:

@@ -31,6 +31,23 @@ size_t add_partition(Kernel& kernel, size_t heavy, const Leaves& given) {
     });
 }
 
+// Rows with equal codes as one, and none where nothing is left: a batch as it is before it is cut.
+nb::tuple net(Kernel& kernel, const std::vector<Codes>& columns, const Codes& weights) {
+    Delta netted;
+    std::vector<const int64_t*> from;
+    for (const Codes& column : columns) {
+        if (column.size() != weights.size()) throw std::invalid_argument("columns of different lengths");
+        from.push_back(column.data());
+    }
+    alone(kernel, [&] {
+        netted.shape(columns.size(), Layout());
+        kernel.machine.net(from, weights.data(), weights.size(), netted);
+    });
+    nb::list shown;
+    for (auto& column : netted.columns) shown.append(to_numpy(std::move(column), netted.n));
+    return nb::make_tuple(shown, to_numpy(std::move(netted.payloads), netted.n));
+}
+
 nb::tuple shown(NotedKeys keys) { return nb::make_tuple(arrays(keys.rising), arrays(keys.falling)); }
 
 }  // namespace
@@ -45,6 +62,7 @@ void bind_partition(nb::class_<Kernel>& kernel) {
                      k.partition(id).upper = upper;
                  });
              })
+        .def("net", &net)
         .def("take_noted", [](Kernel& k, size_t id) { return shown(alone(k, [&] { return k.take_noted(id); })); })
         .def("sweep",
              [](Kernel& k, size_t id, uint64_t position, uint64_t count) {

@@ -50,6 +50,15 @@ struct Delta {
         return start;
     }
 
+    // Takes all rows of a delta of the same shape.
+    void append(const Delta& other) {
+        size_t start = extend(other.n);
+        for (unsigned c = 0; c < columns.size(); ++c) {
+            std::copy_n(other.columns[c].data(), other.n, columns[c].data() + start);
+        }
+        std::copy_n(other.payloads.data(), other.n * layout.words, payload(start));
+    }
+
     size_t bytes() const {
         size_t total = payloads.bytes() + tags.bytes();
         for (const auto& column : columns) total += column.bytes();

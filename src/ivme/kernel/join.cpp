@@ -1,7 +1,7 @@
 // Joins: worst-case optimal for several reads, a chunk of candidates at a time.
 //
-// Operations are counted as engine/pure.py does the work: a size for each read, one for each candidate, a look-up
-// for each read until one fails. The kernel itself does less: who proposed a candidate is not asked again.
+// Operations are counted as engine/pure.py does the work: a size for each read until one is zero, one for each
+// candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is not asked again.
 #include "machine.hpp"
 
 namespace ivme {
@@ -31,11 +31,15 @@ private:
 };
 
 void Machine::join(const JoinStep& step, Trigger& trigger) {
+    Delta& target = trigger.registers[step.target];
+    target.clear();
+    if (reads_nothing(step, trigger)) {
+        if (step.fused) trigger.registers[step.sum_target].clear();
+        return;
+    }
     for (const Read& read : step.reads) {
         if (read.overlay >= 0) overlay(trigger, trigger.overlays[read.overlay]);
     }
-    Delta& target = trigger.registers[step.target];
-    target.clear();
     if (step.fused) {
         chunk_.shape(step.known + step.added, target.layout);
         consolidator_.begin(&trigger.registers[step.sum_target], trigger.registers[step.origin].n);
@@ -49,6 +53,15 @@ void Machine::join(const JoinStep& step, Trigger& trigger) {
         look_up(step, trigger);
     }
     if (step.fused) consolidator_.end();
+}
+
+// Whether there is nothing to join: no row, or a read without entries, as the heavy parts of data without skew.
+bool Machine::reads_nothing(const JoinStep& step, const Trigger& trigger) {
+    if (!trigger.registers[step.origin].n) return true;
+    return std::any_of(step.reads.begin(), step.reads.end(), [&](const Read& read) {
+        if (read.overlay >= 0 && trigger.registers[trigger.overlays[read.overlay].pending].n) return false;
+        return read.target->size() == 0;
+    });
 }
 
 void Machine::look_up(const JoinStep& step, Trigger& trigger) {
@@ -68,29 +81,42 @@ void Machine::extend(const JoinStep& step, Trigger& trigger) {
     const Delta& origin = trigger.registers[step.origin];
     unsigned reads = step.reads.size();
     groups_.resize(static_cast<size_t>(BLOCK) * reads * 2);
+    uint32_t rows[BLOCK];
     for (size_t start = 0; start < origin.n; start += BLOCK) {
-        unsigned count = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
-        for (unsigned r = 0; r < reads; ++r) {
-            const Read& read = step.reads[r];
-            operations += static_cast<uint64_t>(count) * (read.overlay >= 0 ? 2 : 1);
-            if (!read.groups) continue;
-            KeyColumns columns(origin, read.group_key);
-            auto key = [&](size_t i, int64_t* to) { columns.gather(start + i, to); };
-            probe_keys(read.groups->groups(), block_, count, key, [&](size_t i, const int64_t* k, uint32_t tag) {
-                groups_[i * reads * 2 + r] = read.groups->groups().find(k, tag);
-            });
-            if (read.overlay < 0) continue;
-            probe_keys(read.pending_groups->groups(), block_, count, key,
-                       [&](size_t i, const int64_t* k, uint32_t tag) {
-                           groups_[i * reads * 2 + reads + r] = read.pending_groups->groups().find(k, tag);
-                       });
-        }
-        for (unsigned i = 0; i < count; ++i) {
-            const uint32_t* groups = groups_.data() + static_cast<size_t>(i) * reads * 2;
-            propose(step, trigger, start + i, groups, groups + reads);
+        unsigned alive = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
+        for (unsigned i = 0; i < alive; ++i) rows[i] = i;
+        for (unsigned r = 0; r < reads && alive; ++r) alive = find_groups(step, origin, start, r, rows, alive);
+        for (unsigned i = 0; i < alive; ++i) {
+            const uint32_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
+            propose(step, trigger, start + rows[i], groups, groups + reads);
         }
     }
     if (candidates_.n) flush(step, trigger);
+}
+
+// Looks up the groups of some rows of a block in a read; keeps the rows for which it has any match.
+unsigned Machine::find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
+                              unsigned count) {
+    const Read& read = step.reads[r];
+    unsigned reads = step.reads.size(), kept = 0;
+    bool pending = read.overlay >= 0;
+    operations += static_cast<uint64_t>(count) * (pending ? 2 : 1);
+    if (!read.groups) return count;
+    KeyColumns columns(origin, read.group_key);
+    auto find = [&](const GroupIndex& index, unsigned place) {
+        probe_keys(
+            index.groups(), block_, count, [&](size_t i, int64_t* to) { columns.gather(start + rows[i], to); },
+            [&](size_t i, const int64_t* key, uint32_t tag) {
+                groups_[rows[i] * reads * 2 + place] = index.groups().find(key, tag);
+            });
+    };
+    find(*read.groups, r);
+    if (pending) find(*read.pending_groups, reads + r);
+    for (unsigned i = 0; i < count; ++i) {
+        const uint32_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
+        if (groups[r] != NIL || (pending && groups[reads + r] != NIL)) rows[kept++] = rows[i];
+    }
+    return kept;
 }
 
 // The read with the fewest matches proposes, the first of them if several have as few.
@@ -109,7 +135,6 @@ void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const 
             best = r;
         }
     }
-    if (!fewest) return;
     const Read& read = step.reads[best];
     auto each = [&](const Map* target, const GroupIndex* index, uint32_t group, bool is_pending) {
         if (index) {

@@ -26,8 +26,7 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
     if (slot == Slot::F64) {
         double value = lift.kind == LiftKind::Count ? 1 : lift.kind == LiftKind::Int ? static_cast<double>(code)
                                                                                      : decode_float(code);
-        store_double(word, static_cast<double>(weight) * value);
-        return true;
+        return store_finite(word, static_cast<double>(weight) * value);
     }
     if (slot == Slot::I64) {
         int64_t value = lift.kind == LiftKind::Count ? 1 : code;
@@ -146,6 +145,13 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     if (sum) consolidator_.end();
 }
 
+void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target) {
+    operations += n;
+    consolidator_.begin(&target, n);
+    consolidator_.add_rows(columns.data(), columns.size(), weights, 1, n);
+    consolidator_.end();
+}
+
 void Machine::scan(const ScanStep& step, Delta& target) {
     const Map& map = *step.map;
     operations += map.size();
@@ -201,8 +207,12 @@ void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target)
 }
 
 void Machine::filter(const FilterStep& step, const Delta& origin, Delta& target) {
-    operations += origin.n;
     target.clear();
+    if (!step.map->size()) {
+        if (!step.present) target.append(origin);
+        return;
+    }
+    operations += origin.n;
     target.reserve(origin.n);
     KeyColumns columns(origin, step.columns);
     probe_keys(

@@ -59,6 +59,9 @@ public:
     }
     size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
 
+    // Sums rows with equal codes; `target` has their columns, and plain counts.
+    void net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target);
+
     uint64_t operations = 0;
     uint64_t scans = 0;  // of whole maps or, by a census, of all keys
     // Called now and then while a run is under way; throws to stop it.
@@ -77,8 +80,11 @@ private:
     bool rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf);
     bool falls(const Partition& partition, const int64_t* key, uint32_t tag, unsigned first);
 
+    static bool reads_nothing(const JoinStep& step, const Trigger& trigger);
     void look_up(const JoinStep& step, Trigger& trigger);
     void extend(const JoinStep& step, Trigger& trigger);
+    unsigned find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
+                         unsigned count);
     void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
     void push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending);
     void push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members);

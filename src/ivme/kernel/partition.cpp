@@ -105,11 +105,11 @@ Partition::~Partition() {
     for (Map* map : maps) --map->users;
 }
 
-// A key counts one operation for the heavy map and one for each part of a leaf that is asked.
+// A key counts one operation for the heavy map, if there are any, and one for each part of a leaf that is asked.
 void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
     Partition& partition = *step.partition;
     const Map& heavy = *partition.heavy;
-    operations += origin.n;
+    operations += heavy.size() ? origin.n : 0;
     KeyColumns columns(origin, step.columns);
     auto gather = [&](size_t row, int64_t* key) {
         columns.gather(row, key);
@@ -117,7 +117,7 @@ void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
         for (const Part& part : partition.degrees[step.leaf].parts) part.prefetch(tag);
     };
     probe_keys(heavy, block_, origin.n, gather, [&](size_t, const int64_t* key, uint32_t tag) {
-        bool is_heavy = heavy.find(key, tag) != NIL;
+        bool is_heavy = heavy.size() && heavy.find(key, tag) != NIL;
         Map& noted = is_heavy ? partition.falling : partition.rising;
         bool moves = is_heavy ? falls(partition, key, tag, step.leaf) : rises(partition, key, tag, step.leaf);
         if (moves && noted.find(key, tag) == NIL) note(noted, key, tag, 1, log);
@@ -125,13 +125,13 @@ void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
 }
 
 bool Machine::rises(const Partition& partition, const int64_t* key, uint32_t tag, unsigned leaf) {
-    operations += partition.degrees[leaf].parts.size();
+    operations += partition.degrees[leaf].asked();
     return partition.degrees[leaf].of(key, tag) >= partition.upper;
 }
 
 bool Machine::falls(const Partition& partition, const int64_t* key, uint32_t tag, unsigned first) {
     auto is_small = [&](const Degree& degree) {
-        operations += degree.parts.size();
+        operations += degree.asked();
         return degree.of(key, tag) < partition.lower;
     };
     if (!is_small(partition.degrees[first])) return false;

@@ -26,14 +26,17 @@ struct Part {
     void prefetch(uint32_t tag) const;
 };
 
-// How many tuples a leaf has for a key, in all its parts.
+// How many tuples a leaf has for a key, in all its parts. A part without tuples is not asked.
 struct Degree {
     std::vector<Part> parts;
 
     uint64_t of(const int64_t* key, uint32_t tag) const {
         uint64_t total = 0;
-        for (const Part& part : parts) total += part.count(key, tag);
+        for (const Part& part : parts) total += part.target->size() ? part.count(key, tag) : 0;
         return total;
+    }
+    unsigned asked() const {
+        return std::count_if(parts.begin(), parts.end(), [](const Part& part) { return part.target->size() != 0; });
     }
 };
 

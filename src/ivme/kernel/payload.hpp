@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,12 @@ inline void store_wide(int64_t* words, Wide value) {
 inline double load_double(const int64_t* word) { return std::bit_cast<double>(*word); }
 inline void store_double(int64_t* word, double value) { *word = std::bit_cast<int64_t>(value); }
 
+// False for what no delete could take back: an infinity, or what comes of one.
+[[nodiscard]] inline bool store_finite(int64_t* word, double value) {
+    store_double(word, value);
+    return std::isfinite(value);
+}
+
 struct Layout {
     std::vector<Slot> slots;
     unsigned words = 1;
@@ -71,7 +78,7 @@ struct Layout {
             if (slot == Slot::I64) {
                 overflow |= add_overflows(left[at], right[at], &total[at]);
             } else if (slot == Slot::F64) {
-                store_double(total + at, load_double(left + at) + load_double(right + at));
+                overflow |= !store_finite(total + at, load_double(left + at) + load_double(right + at));
             } else {
                 Wide sum;
                 overflow |= add_overflows(load_wide(left + at), load_wide(right + at), &sum);
@@ -90,7 +97,7 @@ struct Layout {
             if (slot == Slot::I64) {
                 overflow |= multiply_overflows(factor, right[at], &total[at]);
             } else if (slot == Slot::F64) {
-                store_double(total + at, static_cast<double>(factor) * load_double(right + at));
+                overflow |= !store_finite(total + at, static_cast<double>(factor) * load_double(right + at));
             } else {
                 Wide product;
                 overflow |= multiply_overflows(static_cast<Wide>(factor), load_wide(right + at), &product);
@@ -114,7 +121,7 @@ struct Layout {
                 overflow |= add_overflows(one, other, &left[at]);
             } else if (slot == Slot::F64) {
                 double one = static_cast<double>(c) * load_double(right + at);
-                store_double(left + at, one + static_cast<double>(d) * load_double(left + at));
+                overflow |= !store_finite(left + at, one + static_cast<double>(d) * load_double(left + at));
             } else {
                 Wide one, other, sum;
                 overflow |= multiply_overflows(static_cast<Wide>(c), load_wide(right + at), &one);

@@ -1,8 +1,8 @@
 """The leaves of a plan: how each atom's rows are read, and what their payloads carry.
 
 NULL never joins, so rows with NULL in a variable that occurs twice in the body, or that is an input, are dropped
-as they are read. Aggregates that are sums in a ring get slots in the payload (algebra.ring), each lifted by the
-first atom that has the variable.
+as they are read; there are none in the columns of a primary key. Aggregates that are sums in a ring get slots in the
+payload (algebra.ring), each lifted by the first atom that has the variable.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ivme.plan.program import Lift, Source
-from ivme.query.model import RING_AGGREGATES, Atom, Query
+from ivme.query.expression import ColumnRef
+from ivme.query.model import RING_AGGREGATES, Atom, Query, Table
 from ivme.structure.fracture import Fracture
 
 
@@ -48,7 +49,7 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
             atom,
             query.table(atom.relation).column_names,
             tuple(names[variable] for variable in atom.variables),
-            _positions(atom, joined),
+            _positions(atom, joined - _never_null(atom, query.table(atom.relation))),
             lifts if any(lifts) else (),
         )
         sources.append((edge.label, source))
@@ -67,6 +68,13 @@ def payload_slots(query: Query) -> tuple[tuple[str, str], ...]:
             if aggregate.function != "count":
                 slots.setdefault(("sum", aggregate.variable))
     return tuple(slots)
+
+
+def _never_null(atom: Atom, table: Table) -> frozenset[str]:
+    """The variables that stand for columns of the primary key."""
+    key = {name.lower() for name in table.primary_key or ()}
+    named = zip(atom.columns, atom.terms, strict=True)
+    return frozenset(t for c, t in named if isinstance(c, ColumnRef) and c.name.lower() in key and isinstance(t, str))
 
 
 def _positions(atom: Atom, variables: frozenset[str]) -> tuple[int, ...]:

@@ -101,6 +101,12 @@ class Table:
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def key_positions(self) -> tuple[int, ...]:
+        """Where the columns of the primary key are; they are never NULL."""
+        key = {name.lower() for name in self.primary_key or ()}
+        return tuple(i for i, column in enumerate(self.columns) if column.name.lower() in key)
+
     def column(self, name: str) -> Column | None:
         """The column of that name, whatever its case, or None."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
