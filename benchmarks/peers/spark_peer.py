@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.peers.missing import MissingError
@@ -14,7 +15,7 @@ from benchmarks.peers.race import LEAST, Result
 from benchmarks.peers.sizes import Sizes
 from benchmarks.spark_refresh import Streamed, applied, filled, recomputed
 from benchmarks.spark_stream import WARM_UP, built_in, maintained
-from benchmarks.spark_workloads import Workload, sales, session, triangles
+from benchmarks.spark_workloads import Workload, sales, session, skewed_triangles, triangles
 from ivme.errors import SparkError
 
 RECOMPUTE, STREAMING = "Spark SQL, recompute", "Spark streaming, groupBy().count()"
@@ -26,7 +27,12 @@ def spark_results(sizes: Sizes, wanted: tuple[str, ...], say: Callable[[str], No
     try:
         with session() as spark:
             if "spark-refresh" in wanted:
-                for workload in [*map(sales, sizes.sales), triangles(sizes.spark_edges)]:
+                graphs = (triangles, skewed_triangles)
+                for make in [
+                    *(partial(sales, size) for size in sizes.sales),
+                    *(partial(g, sizes.spark_edges) for g in graphs),
+                ]:
+                    workload = make()
                     say(f"Spark: {workload.name}, {workload.tables[workload.changing].num_rows:,} rows")
                     yield refreshed(spark, workload)
             if "spark-stream" in wanted:
@@ -52,7 +58,7 @@ def refreshed(spark: object, workload: Workload) -> list[Result]:
                 through = stream.refresh(changes, LEAST)
                 for how, seconds in (("", ours), (", through the stream", through)):
                     title = f"{workload.name}, {size:,} rows, {share:.1%} changed{how}"
-                    key = f"spark-refresh{'-stream' if how else ''}-{workload.changing}-{size}-{share}"
+                    key = f"spark-refresh{'-stream' if how else ''}-{workload.name.replace(' ', '-')}-{size}-{share}"
                     found.append(Result(key, title, size, RECOMPUTE, "s", tuple(theirs), tuple(seconds)))
         finally:
             stream.close()
