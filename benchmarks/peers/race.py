@@ -19,6 +19,12 @@ LEAST = 5
 CHECKED = 2
 """Rounds at the start whose answers are compared, and which are not timed."""
 
+PAIR = 2
+"""Rounds come in pairs that undo each other, so that a slow contender may leave out the later pairs of a turn."""
+
+SLOW = 1.0
+"""Seconds of a turn from which on a contender is slow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -116,7 +122,9 @@ def timed(workload: Workload, contenders: Sequence[Contender], budget: float) ->
     for turn in turns:
         for contender, taken in zip(contenders, found, strict=True):
             if len(taken) < LEAST or sum(taken) * workload.turn < budget or contender.name == OURS:
-                taken.append(_turn(contender, turn) / len(turn))
+                slow = bool(taken) and max(taken) * len(turn) > SLOW
+                rounds = turn[:PAIR] if slow and contender.name != OURS else turn
+                taken.append(_turn(contender, rounds) / len(rounds))
     return [Samples(each.name, tuple(taken)) for each, taken in zip(contenders, found, strict=True)]
 
 

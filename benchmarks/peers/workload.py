@@ -49,7 +49,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A view over loaded tables, and rounds.
+    """A view over loaded tables, and rounds, of which each second one undoes the one before.
 
     `views` are those of ivme if they are more than `sql`, the last of which is read by `reading`: "rows", "scalar" or
     "count". `turn` rounds are taken by one contender before the next. `triggers` is what SQLite's triggers keep, and

@@ -137,8 +137,8 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
     """(6) Reachable pairs, and what ten nodes reach, while edges come and go."""
     if sizes.web:
         edges, origin = closure.edges_of(sizes.web)
-        edges, name = np.unique(edges, axis=0), sizes.web if origin == "real" else "made graph"
-        edges = np.random.default_rng(1).permutation(edges)
+        name = f"{sizes.web if origin == 'real' else 'made graph'}, {sizes.web_edges:,} edges"
+        edges = np.random.default_rng(1).permutation(np.unique(edges, axis=0))[: sizes.web_edges]
     else:
         edges, name = power_law(sizes.web_edges, sizes.web_edges // 4), "made graph"
     size = min(closure.BATCH, sizes.batch)

@@ -60,6 +60,22 @@ def test_a_contender_with_another_answer_stops_the_race_before_a_clock_runs() ->
         race(workload, [Ivme, Wrong], 1)
 
 
+def test_a_slow_contender_takes_one_pair_of_rounds_a_turn_and_ends_with_the_same_answer(monkeypatch: Any) -> None:
+    applied: dict[str, int] = {}
+
+    class Counted(DuckDb):
+        def apply(self, round_: Any) -> None:
+            applied["rounds"] = applied.get("rounds", 0) + 1
+            super().apply(round_)
+
+    (workload,) = (w for w in join_counts(replace(TINY, single_rounds=22, turn=4)) if w.turn > 1)
+    monkeypatch.setattr("benchmarks.peers.race.SLOW", 0.0)
+    (found,) = race(workload, [Ivme, Counted], 1)
+    # two checked rounds, a whole turn, then a pair in each of the other four
+    assert 2 + 4 + 4 * 2 == applied["rounds"]
+    assert 5 == len(found.theirs) == len(found.ours)
+
+
 def test_too_few_turns_are_refused() -> None:
     workload = next(join_counts(TINY))
     with pytest.raises(ValueError, match="5 are needed"):
