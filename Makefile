@@ -2,12 +2,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long sanitize demo lint format typecheck bench docs clean
+.PHONY: help venv test test-long sanitize demo lint format typecheck bench bench-peers bench-peers-record docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again when pyproject.toml or the kernel changes
 
@@ -49,6 +50,12 @@ bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
 	done
 	$(BIN)/python -m benchmarks.kernel
 	for name in spark_refresh spark_stream; do echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+bench-peers: $(STAMP) ## measure against DuckDB, SQLite, PostgreSQL, Pathway and Spark; SIZE=quick for a look; writes bench-peers/
+	$(BIN)/python -m benchmarks.peers --size $(SIZE)
+
+bench-peers-record: $(STAMP) ## the same, and write the tables of README.md and docs/
+	$(BIN)/python -m benchmarks.peers --size $(SIZE) --record
 
 docs: $(STAMP) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

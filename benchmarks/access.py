@@ -33,18 +33,23 @@ class Instance:
     keys: int
 
 
-def instance(rows: int) -> Instance:
+def made(rows: int) -> dict[str, pa.Table]:
+    """R and S, which have as many rows and half as many."""
     rng = np.random.default_rng(3)
     keys = rows // MATCHES
     r = pa.table({"a": rng.permutation(np.repeat(np.arange(keys), MATCHES)), "b": np.arange(rows)})
-    s = pa.table({"a": rng.permutation(keys), "c": np.arange(keys)})
+    return {"R": r, "S": pa.table({"a": rng.permutation(keys), "c": np.arange(keys)})}
+
+
+def instance(rows: int) -> Instance:
+    tables = made(rows)
     database = Database()
     database.create_table("R", {"a": "int", "b": "int"})
     database.create_table("S", {"a": "int", "c": "int"})
     view = database.create_view("v", QUERY)
-    database.insert("R", r)
-    database.insert("S", s)
-    return Instance(database, view, {"R": r, "S": s}, keys)
+    for name, table in tables.items():
+        database.insert(name, table)
+    return Instance(database, view, tables, rows // MATCHES)
 
 
 def check(rows: int = 2000) -> None:
@@ -90,14 +95,14 @@ def main() -> None:
     check()
     counted = set()
     for rows in filter(None, (options.rows // 10, options.rows, options.large)):
-        made = instance(rows)
-        one = median(partial(one_by_one, made, 200_000), options.runs)
-        many = median(partial(in_a_batch, made, 200_000), options.runs)
+        loaded = instance(rows)
+        one = median(partial(one_by_one, loaded, 200_000), options.runs)
+        many = median(partial(in_a_batch, loaded, 200_000), options.runs)
         show(f"requests one by one, {rows:,} rows", one, "requests/s", "150,000")
         show(f"requests in a batch, {rows:,} rows", many, "requests/s", "1,000,000")
         show("  time for a row in a batch", 1e9 / many / MATCHES, "ns")
-        show("  operations for a row", operations_per_row(made), "")
-        counted.add(operations_per_row(made))
+        show("  operations for a row", operations_per_row(loaded), "")
+        counted.add(operations_per_row(loaded))
     if len(counted) != 1:
         raise AssertionError(f"operations for a row grow with the data: {sorted(counted)}")
 

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -98,10 +98,10 @@ def generated(scale: str, directory: Path) -> Path:
     return made
 
 
-def read(directory: Path) -> dict[str, pa.Table]:
+def read(directory: Path, declared: Mapping[str, Mapping[str, str]] = COLUMNS) -> dict[str, pa.Table]:
     """The tables with the columns that are declared, in the types in which they are kept."""
     tables = {}
-    for name, columns in COLUMNS.items():
+    for name, columns in declared.items():
         table = pq.read_table(directory / f"{name}.parquet", columns=list(columns))
         fields = [
             (c, pa.string() if pa.types.is_string_view(t) or pa.types.is_large_string(t) else t)

@@ -212,6 +212,25 @@ def tradeoff(
             print(f"wrote {path}")
 
 
+@bench.command()
+def peers(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: does it all run?")] = False,
+    only: Annotated[str, typer.Option(metavar="W,W", help="Only these workloads.")] = "",
+    against: Annotated[str, typer.Option("--peers", metavar="P,P", help="Only these peers.")] = "",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("bench-peers"),
+) -> None:
+    """Measure ivme against DuckDB, SQLite, PostgreSQL, Pathway and Spark; needs a checkout of ivme.
+
+    \b
+    Workloads: join-count, tpch, triangles, hubs, access, reachability, spark-refresh, spark-stream.
+      ivme bench peers --quick --peers duckdb,sqlite --only join-count,hubs
+    """
+    from ivme.bench.peers import measure_peers
+
+    with errors_shown():
+        measure_peers(quick=quick, only=_listed(only), peers=_listed(against), out=out)
+
+
 def _show(title: str, text: str, found: ivme.Explanation) -> None:
     """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
     print(f"{title}\n{'─' * len(title)}")

@@ -21,7 +21,7 @@ from ivme.engine.gradual import GradualRebalancer
 from ivme.engine.guards import Guards, Nothing
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
-from ivme.engine.union import UnionReader
+from ivme.engine.union import UnionReader, joined
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
@@ -207,12 +207,15 @@ class Group:
             return listed(Nothing(self.enumerations[view], self.slots).next_block())
         if view not in self._unions:
             return self._backend.request(view, inputs, limit)
-        block = self._unions[view].open(inputs).next_block(limit + 1)
-        if len(block[1]) > limit:
-            return None
-        self.observed.requests += 1
-        self.observed.rows += len(block[1])
-        return listed(block)
+        cursor, blocks, rows = self._unions[view].open(inputs), [], 0
+        while rows <= limit:
+            blocks.append(cursor.next_block(limit + 1 - rows))
+            rows += len(blocks[-1][1])
+            if not len(blocks[-1][1]):
+                self.observed.requests += 1
+                self.observed.rows += rows
+                return listed(joined(blocks))
+        return None
 
     def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""

@@ -1,0 +1,112 @@
+"""Pathway in a process of its own, with all changes in its memory before its clock starts."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.peers.contenders import Ivme, canonical
+from benchmarks.peers.missing import MissingError
+from benchmarks.peers.race import CHECKED, Result
+from benchmarks.peers.workload import Workload
+
+NAME = "Pathway"
+TIMEOUT = 600
+
+
+def pathway_version(python: str) -> str:
+    """The version that the Python has, which is also the test that it can be imported."""
+    command = [python, "-c", "import pathway; print(pathway.__version__)"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise MissingError(NAME, f"{python} does not run: {error}") from error
+    if done.returncode:
+        raise MissingError(NAME, f"{python} cannot import it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def pathway_result(python: str, workload: Workload) -> Result:
+    """Pathway beside ivme, which takes the same rounds right after it; their answers are compared first."""
+    given = Ivme(workload)
+    try:
+        told = _told(python, workload, given.view.columns)
+        ours = _ours(given, workload, told["answers"])
+    finally:
+        given.close()
+    theirs = _by_turns(workload, told["seconds"])
+    return Result(workload.key, workload.title, workload.rows, NAME, "s a round", theirs, ours)
+
+
+def _told(python: str, workload: Workload, columns: tuple[str, ...]) -> Any:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        _write(workload, folder)
+        script = Path(__file__).with_name("pathway_rounds.py")
+        command = [python, str(script), str(folder), workload.pathway, ",".join(columns)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MissingError(NAME, f"{workload.title}: {error}") from error
+    if done.returncode:
+        raise MissingError(NAME, f"{workload.title}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _write(workload: Workload, folder: Path) -> None:
+    """The tables as Parquet files, without the rows that a round takes away first: the connector sends those."""
+    sent = []
+    for table in workload.tables:
+        rows, leaving = workload.loaded[table.name], _leaving(workload, table.name)
+        if leaving:
+            keep = [row not in leaving for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)]
+            sent.append((table.name, 1, leaving))
+            rows = rows.filter(pa.array(keep))
+        pq.write_table(rows, folder / f"{table.name}.parquet")
+    given = {
+        "columns": {table.name: dict(table.columns) for table in workload.tables},
+        "keys": {table.name: list(table.key) for table in workload.tables},
+        "checked": CHECKED,
+        "first": sent,
+        "rounds": [[(c.table, c.sign, c.tuples) for c in round_.changes] for round_ in workload.rounds],
+    }
+    (folder / "rounds.json").write_text(json.dumps(given), "utf-8")
+
+
+def _leaving(workload: Workload, table: str) -> list[tuple[Any, ...]]:
+    """The rows whose first change is a delete."""
+    first: dict[tuple[Any, ...], int] = {}
+    for change in (change for round_ in workload.rounds for change in round_.changes if change.table == table):
+        for row in change.tuples:
+            first.setdefault(row, change.sign)
+    return [row for row, sign in first.items() if sign < 0]
+
+
+def _ours(given: Ivme, workload: Workload, told: list[list[Any]]) -> tuple[float, ...]:
+    """ivme's seconds a round for each turn, and the comparison of the first answers and the last."""
+    taken: list[float] = []
+    for number, round_ in enumerate(workload.rounds):
+        began = time.perf_counter()
+        given.apply(round_)
+        answer = given.answer({})
+        taken.append(time.perf_counter() - began)
+        at = number if number < CHECKED else -1
+        compared = number < CHECKED or number == len(workload.rounds) - 1
+        if compared and Counter(map(tuple, told[at])) != canonical(answer):
+            raise AssertionError(f"{workload.title}: Pathway and ivme differ after round {number + 1}")
+    return _by_turns(workload, taken)
+
+
+def _by_turns(workload: Workload, seconds: list[float]) -> tuple[float, ...]:
+    """Seconds a round, for the turns that the others are timed in."""
+    starts = range(CHECKED, len(workload.rounds) - workload.turn + 1, workload.turn)
+    return tuple(statistics.fmean(seconds[i : i + workload.turn]) for i in starts)

@@ -1,0 +1,56 @@
+"""Pages that must agree with the code: the drawn view trees, and the table of guarantees.
+
+IVME_UPDATE_GOLDEN=1 writes the pictures of docs/pictures/ anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ivme
+
+ROOT = Path(__file__).parent.parent
+PICTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "view-tree": ("Q(A, B, C) = R(A, B), S(A, C)", {}),
+    "access": ("Q(| A, B, C) = R(A, B), S(B, C), T(C, A)", {}),
+    "heavy-and-light": ("Q(COUNT) = R(A, B), S(B, C), T(C, A)", {}),
+    "marks": ("Q(A, B, C, D) = R(A, B), S(B, C), T(C, D)", {"append_only": ["R", "S", "T"]}),
+}
+GUARANTEE = re.compile(r"^\| .* \| `([\w.]+)` \| `([\w/]+\.py)::(\w+)` \|$", re.MULTILINE)
+ROWS = GUARANTEE.findall((ROOT / "docs" / "guarantees.md").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_drawn_view_tree_is_what_ivme_draws_today(name: str) -> None:
+    path = ROOT / "docs" / "pictures" / f"{name}.svg"
+    query, options = PICTURES[name]
+    drawn = ivme.explain(query, **options).svg()
+    if os.environ.get("IVME_UPDATE_GOLDEN"):
+        path.write_text(drawn, "utf-8")
+    assert drawn == path.read_text("utf-8"), f"run IVME_UPDATE_GOLDEN=1 pytest {__file__}"
+
+
+def test_every_picture_is_shown_and_every_shown_picture_is_checked() -> None:
+    shown = re.findall(r"\(pictures/([\w-]+)\.svg\)", (ROOT / "docs" / "how_it_works.md").read_text("utf-8"))
+    assert sorted(PICTURES) == sorted(set(shown))
+    assert sorted(PICTURES) == sorted(path.stem for path in (ROOT / "docs" / "pictures").glob("*.svg"))
+
+
+@pytest.mark.parametrize(("module", "file", "test"), ROWS, ids=[test for _, _, test in ROWS])
+def test_a_guarantee_names_a_module_and_a_test_that_exist(module: str, file: str, test: str) -> None:
+    assert importlib.util.find_spec(module) is not None, module
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    assert test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, f"{file} has no {test}"
+
+
+def test_every_row_of_the_guarantees_names_a_module_and_a_test() -> None:
+    page = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| guarantee")]
+    assert len(ROWS) == len(rows) > 20
