@@ -21,7 +21,7 @@ from ivme.engine.guards import Guards, Nothing
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader
-from ivme.plan.assemble import Assembly
+from ivme.plan.assemble import Assembly, program_of
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.program import Enumeration, Loop, Map, Move, Partition
@@ -236,6 +236,16 @@ class Group:
         alone.build(view)
         partitions_of(alone)
         return [name for name, _ in alone.storage.declared().values()]
+
+    def sizes(self, view: str, blueprint: Blueprint) -> list[int | None]:
+        """How many entries the maps of a view's own program have, in its order; None for one that is not kept now.
+
+        Here they may have names that begin with another view's, with which they are shared; a view that is followed may
+        keep others.
+        """
+        here = {name for name, _ in self._maps.values()}
+        program = program_of(self._assembled({view: blueprint}, self._maps), view)
+        return [self._backend.size(each.name) if each.name in here else None for each in program.maps]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
         return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")
