@@ -28,7 +28,7 @@ def test_a_short_token_is_refused() -> None:
         Settings(token="secret").check()
 
 
-def test_with_a_token_everything_but_the_health_needs_it(db: Database) -> None:
+def test_with_a_token_everything_but_the_health_and_the_page_needs_it(db: Database) -> None:
     with serving(db, Settings(token=TOKEN)) as address, httpx.Client(base_url=address, timeout=30) as client:
         for path in (
             "/views",
@@ -37,7 +37,6 @@ def test_with_a_token_everything_but_the_health_needs_it(db: Database) -> None:
             "/metrics",
             "/stats",
             "/openapi.json",
-            "/",
         ):
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}):
                 found = client.get(path, headers=headers)
