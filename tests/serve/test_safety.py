@@ -121,8 +121,12 @@ def test_stats_explain_and_metrics_say_what_is_there(client: httpx.Client, db: D
 
 
 def test_what_is_nowhere_is_not_found(steady: httpx.Client) -> None:
-    assert 404 == steady.get("/nowhere").status_code
-    assert 405 == steady.delete("/stats").status_code
+    for found, status in (
+        (steady.get("/nowhere"), 404),
+        (steady.get("/views/a/b"), 404),
+        (steady.delete("/stats"), 405),
+    ):
+        assert (status, True) == (found.status_code, "there is nothing at" in found.json()["error"])
 
 
 def test_a_server_that_goes_down_tells_who_follows() -> None:

@@ -29,8 +29,8 @@ def free_port() -> int:
 
 
 def eventually(found: Callable[[], Any], wanted: Any) -> None:
-    """Asks until the answer is what is wanted; half a minute is more than it ever takes."""
-    until = time.monotonic() + 30
+    """Asks until the answer is what is wanted; a minute and a half is more than it ever takes."""
+    until = time.monotonic() + 90
     last: Any = None
     while time.monotonic() < until:
         try:

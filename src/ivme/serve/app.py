@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
 
 import ivme
 from ivme.database import Database
@@ -79,6 +80,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     add_watching(inner, database, activity)
     add_page(inner)
     inner.add_exception_handler(Problem, _refused)
+    inner.add_exception_handler(HTTPException, _unknown)
     inner.openapi = lambda: _document(inner, database)  # type: ignore[method-assign]
     return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
 
@@ -104,6 +106,13 @@ def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[Fas
 async def _refused(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, Problem)
     return Response(problem.body(), problem.status, media_type=JSON)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """No endpoint has this path, or this method; said as all refusals are."""
+    assert isinstance(error, HTTPException)
+    message = f"there is nothing at {request.method} {request.url.path}; /openapi.json lists what there is"
+    return Response(Problem(error.status_code, message).body(), error.status_code, error.headers, JSON)
 
 
 def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -> None:

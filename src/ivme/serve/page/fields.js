@@ -20,5 +20,5 @@ export function field(name, type) {
     base === "bool"
       ? el("select", shared, el("option", { value: "true" }, "true"), el("option", { value: "false" }, "false"))
       : el("input", { ...shared, spellcheck: "false", required: base !== "string", ...(KINDS[base] ?? { type: "text" }) });
-  return el("div", { class: "field" }, el("label", { for: id }, name, el("span", { class: "type" }, type)), input);
+  return el("div", { class: "field" }, el("label", { for: id }, name, " ", el("span", { class: "type" }, type)), input);
 }

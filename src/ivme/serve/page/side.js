@@ -57,9 +57,12 @@ function viewItem(view) {
         "span",
         { class: "view-title" },
         el("span", { class: "view-name" }, ...breakable(view.name), asks.length ? el("span", { class: "given" }, `| ${asks.join(", ")}`) : null),
+        " ",
         el("span", { class: "view-class" }, view.class),
       ),
+      " ",
       el("span", { class: "view-bounds" }, ...raised(`update ${view.update}`)),
+      " ",
       el("span", { class: "view-bounds" }, ...raised(`delay ${view.delay}`)),
     ),
   );
@@ -93,7 +96,7 @@ function tableItem(table) {
   const promises = [table.append_only ? "append-only" : "", table.static ? "static" : ""].filter(Boolean);
   const columns = Object.entries(table.columns).map(([name, type]) => {
     const isKey = table.primary_key?.includes(name);
-    return el("li", {}, name, el("span", { class: "type" }, isKey ? `${type}, key` : type));
+    return el("li", {}, name, " ", el("span", { class: "type" }, isKey ? `${type}, key` : type));
   });
   return el(
     "li",
@@ -101,7 +104,7 @@ function tableItem(table) {
     el(
       "details",
       {},
-      el("summary", {}, el("span", {}, table.name), el("span", { class: "rows-count" })),
+      el("summary", {}, el("span", {}, table.name), " ", el("span", { class: "rows-count" })),
       promises.length ? el("p", { class: "quiet" }, promises.join(", ")) : null,
       el("ul", { class: "columns-list" }, ...columns),
     ),

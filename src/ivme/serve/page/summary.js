@@ -25,7 +25,7 @@ export function summary(explanation) {
 }
 
 function chip(kind, text) {
-  return el("span", { class: `chip ${kind}` }, el("span", { class: "chip-name" }, kind), text);
+  return el("span", { class: `chip ${kind}` }, el("span", { class: "chip-name" }, kind), " ", text);
 }
 
 function bound(explanation, [field, name, meaning]) {
