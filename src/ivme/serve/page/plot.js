@@ -27,8 +27,8 @@ export class Plot {
     this.node = el(
       "figure",
       { class: "tile" },
-      el("figcaption", {}, title),
-      el("p", { class: "now" }, this.figure, unit ? el("span", { class: "unit" }, unit) : null, this.detail),
+      el("figcaption", {}, title, " ", this.detail),
+      el("p", { class: "now" }, this.figure, " ", unit ? el("span", { class: "unit" }, unit) : null),
       el("div", { class: "plot-box" }, this.top, this.picture),
     );
   }

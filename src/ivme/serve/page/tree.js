@@ -6,9 +6,11 @@ import { BOX, CHARACTER, ROW, gridded, placed, widthOf } from "./layout.js";
 
 const LEGEND = [["stored", "kept view"], ["leaf", "kept rows of a table"], ["passed", "passed through"]];
 const PARTS = [["heavy", "heavy values"], ["light", "light values"]];
+const LEAST_SCALE = 0.8;
 const ROLES = ["result", "view", "auxiliary", "leaf", "support", "heavy"];
 
-/** Drawings of an explanation's trees; `show` writes the sizes of maps into them. */
+/** Drawings of an explanation's trees; `show` writes the sizes of maps into them. One that is too wide is drawn a little
+ * smaller, and then scrolled. */
 export class Trees {
   constructor(explanation, width) {
     this.shown = new Map();
@@ -30,6 +32,7 @@ export class Trees {
     const boxes = nodes.map((each) => this.box(each));
     const size = { width: Math.ceil(width + 4), height: Math.ceil(height + 4) };
     const picture = svg("svg", { ...size, viewBox: `-2 -2 ${size.width} ${size.height}`, role: "img", "aria-label": said(nodes, name) }, ...edges, ...boxes);
+    picture.style.minWidth = `${Math.ceil(size.width * LEAST_SCALE)}px`;
     return el("div", { class: "scroller", tabindex: 0, role: "group", "aria-label": name }, picture);
   }
 
