@@ -59,6 +59,7 @@ class Group:
         self._backend = backend
         self._domains = domains
         self._maps: Existing = {}
+        self._names: dict[str, tuple[Existing, list[str]]] = {}
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""
@@ -237,15 +238,23 @@ class Group:
         partitions_of(alone)
         return [name for name, _ in alone.storage.declared().values()]
 
-    def sizes(self, view: str, blueprint: Blueprint) -> list[int | None]:
-        """How many entries the maps of a view's own program have, in its order; None for one that is not kept now.
+    def map_names(self, view: str, blueprint: Blueprint) -> list[str]:
+        """The names that the maps of a view's own program have here, in its order; needs no lock.
 
-        Here they may have names that begin with another view's, with which they are shared; a view that is followed may
-        keep others.
+        A map that is shared has the name that another view gave it, and a view that is followed may keep others:
+        what is not there has a name that `sizes` does not know. Found out once for each set of maps.
         """
+        maps = self._maps
+        known = self._names.get(view)
+        if known is None or known[0] is not maps:
+            program = program_of(self._assembled({view: blueprint}, maps), view)
+            known = self._names[view] = (maps, [declared.name for declared in program.maps])
+        return known[1]
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        """How many entries maps have; None for one that is not kept now."""
         here = {name for name, _ in self._maps.values()}
-        program = program_of(self._assembled({view: blueprint}, self._maps), view)
-        return [self._backend.size(each.name) if each.name in here else None for each in program.maps]
+        return [self._backend.size(name) if name in here else None for name in names]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
         return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")

@@ -37,6 +37,9 @@ from ivme.serve.writing import Writing
 _THREADS = 32
 """Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
 
+_EXPLAINERS = 1
+"""A query that takes long to plan holds up the next one, and nobody else."""
+
 _ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
 _CHANGES = {
     "type": "object",
@@ -87,15 +90,17 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
 
 def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         runtime, changed = database._runtime, activity.changed
         runtime.observers += (changed,)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
+        app.state.explaining = ThreadPoolExecutor(_EXPLAINERS, "ivme-explain")
         flushing = asyncio.create_task(hub.run())
         try:
             yield
         finally:
             runtime.observers = tuple(observer for observer in runtime.observers if observer is not changed)
+            app.state.explaining.shutdown(wait=False, cancel_futures=True)
             flushing.cancel()
             with suppress(asyncio.CancelledError):
                 await flushing

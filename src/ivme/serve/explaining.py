@@ -60,7 +60,7 @@ def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> E
     """The explanation that a view of this database would have; the same errors as if it were made."""
     with database._runtime.lock:
         relations = tuple(table for table in database._relations() if table.name != REQUESTS)
-        parsed = as_asked(parse(query, relations), options.get("semantics"))
-        database._check_sources(parsed.tables)
+    parsed = as_asked(parse(query, relations), options.get("semantics"))
+    database._check_sources(parsed.tables)
     graph = read_options(options).graph
     return compile_plan(typed(closures_as_relations(parsed, graph)).query, **options)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -50,9 +49,8 @@ def _sent(file: File) -> Response:
 
 
 def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
-    """What the page asks for. Explaining has one thread: a query that takes long to plan holds up only the next one."""
+    """What the page asks for. Queries are explained in `app.state.explaining`, an executor."""
     answers: Any = {**refusals(), "415": {"description": "not JSON"}}
-    explaining = ThreadPoolExecutor(1, "ivme-explain")
 
     @app.get("/activity", summary="The last two minutes, second by second", responses=answers)
     async def happened() -> Response:
@@ -68,7 +66,5 @@ def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
 
     @app.post("/explain", summary="Explain a query", openapi_extra=described_body(_QUERY), responses=answers)
     async def explain_query(request: Request) -> Response:
-        body = await read_body(request)
-        return json_answer(
-            await asyncio.get_running_loop().run_in_executor(explaining, explain_request, database, body)
-        )
+        body, loop = await read_body(request), asyncio.get_running_loop()
+        return json_answer(await loop.run_in_executor(app.state.explaining, explain_request, database, body))

@@ -9,17 +9,26 @@ from ivme.view import View
 
 
 def view_stats(view: View) -> dict[str, Any]:
-    """What `v.stats()` says, with the sizes of maps under the names that `explain` has for them."""
-    state = view._state
-    with view._runtime.lock:
-        found = {**view.stats(), "maps": {}, "parts": []}
-        if state.plan is None:
-            return found
-        program = state.plan.program
-        sizes = state.group.sizes(view.name, state.plan.blueprint)
-    found["maps"] = {declared.name: size for declared, size in zip(program.maps, sizes, strict=True)}
-    found["parts"] = _parts(program, found["maps"])
-    return found
+    """What `v.stats()` says, with the sizes of maps under the names that `explain` has for them.
+
+    Which maps these are is found out before the lock is taken: that takes some milliseconds, and nobody waits for it.
+    """
+    state, runtime = view._state, view._runtime
+    if state.plan is None:
+        return {**view.stats(), "maps": {}, "parts": []}
+    program, group = state.plan.program, state.group
+    names = group.map_names(view.name, state.plan.blueprint)
+    with runtime.lock:
+        view._check_alive()
+        sizes = dict(zip((declared.name for declared in program.maps), group.sizes(names), strict=True))
+        return {
+            "strategy": state.explanation.strategy,
+            "maps": sizes,
+            "parts": _parts(program, sizes),
+            "operations": runtime.backend.operations,
+            "memory_bytes": runtime.backend.memory_bytes(),
+            **({} if group.rebalancer is None else group.rebalancer.stats()),
+        }
 
 
 def _parts(program: Program, sizes: dict[str, int | None]) -> list[dict[str, Any]]:
