@@ -88,6 +88,22 @@ def test_a_view_that_is_followed_says_the_same_or_that_it_keeps_something_else(f
             assert all(said in (wanted, None) for _, wanted, said in tree_sizes(db.view(name), rows))
 
 
+def test_sizes_stay_right_while_views_come_and_go_that_share_maps() -> None:
+    rows: Rows = {"R": {(1, 2), (1, 3), (2, 4)}, "S": {(1, 5), (2, 6), (3, 7)}}
+    with Database() as db:
+        for name, found in rows.items():
+            db.create_table(name, {"x": "int", "y": "int"})
+            db.insert(name, sorted(found))
+        for name in ("one", "two", "three"):
+            db.create_view(name, TREES["star"], strategy="view-tree")
+            for known in db.views:
+                assert all(wanted == said for _, wanted, said in tree_sizes(db.view(known), rows))
+        for gone in ("one", "three"):
+            db.drop_view(gone)
+            assert all(wanted == said for _, wanted, said in tree_sizes(db.view("two"), rows))
+            db.create_view(gone, "Q(A, B) = R(A, B)")
+
+
 @pytest.mark.parametrize(
     ("query", "tables"), [("Q(B, C) = R(A, B), S(A, C)", "RS"), ("Q(COUNT) = R(A, B), S(B, C), T(C, A)", "RST")]
 )

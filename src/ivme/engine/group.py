@@ -264,6 +264,7 @@ class Group:
             self._backend.drop_trigger(self.trigger(relation))
             del self.feeds[relation]
         for view in views:
+            self._names.pop(view, None)
             if view in self._unions:
                 self._unions.pop(view).drop()
             else:
