@@ -74,7 +74,8 @@ def test_the_page_is_dark_where_the_system_is_and_as_one_chooses(open_page: Open
 
 
 def test_everything_is_reached_by_keyboard_and_shows_the_focus(open_page: Open, address: str) -> None:
-    page = open_page(address, "#/view/search")
+    page = open_page(address)
+    expect(page.locator("#screen h1")).to_have_text("search")
     expect(page.locator("#views a[aria-current]")).to_have_count(1)
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
@@ -159,6 +160,10 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(open_page: Open) -> None:
         dialog = page.get_by_role("dialog")
         expect(dialog).to_be_visible()
         keep(page, "token", whole=False)
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(page.locator("#status")).to_contain_text("needs its token")
+        page.get_by_role("button", name="Token").click()
         page.get_by_label("Token", exact=True).fill("not the token at all")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator("#token-wrong")).to_have_text("That is not the token.")

@@ -11,6 +11,7 @@ import { viewScreen } from "./view.js";
 
 let known = null;
 let shown = null;
+let turn = 0;
 let stop = () => {};
 const explaining = new Explaining();
 
@@ -29,7 +30,7 @@ async function show({ focus }) {
   const { screen, name } = address();
   const width = Math.max(280, byId("screen").clientWidth * 0.55 - 60);
   if (screen === "explain") {
-    change("explain", () => {});
+    change("explain");
     explaining.width = width;
     byId("screen").replaceChildren(explaining.node);
     document.title = "Explain a query · ivme";
@@ -39,35 +40,41 @@ async function show({ focus }) {
   if (known === null) return;
   const view = known.views.find((each) => each.name === name) ?? (screen === "view" ? null : known.views[0]);
   if (!view) return showNothing(screen === "view" ? `There is no view ${name}.` : "There are no views yet. Explain a query, or make one with POST /views.");
-  if (screen !== "view") return location.replace(viewHref(view.name));
+  if (screen !== "view") {
+    history.replaceState(null, "", viewHref(view.name));
+    markCurrent();
+  }
   if (shown === `view ${view.name}`) return;
-  change(`view ${view.name}`, () => {});
+  change(`view ${view.name}`);
   document.title = `${view.name} · ivme`;
   await showView(view, width, focus);
 }
 
 async function showView(view, width, focus) {
-  const mine = `view ${view.name}`;
+  const mine = turn;
   const node = el("div", {});
   try {
     const ending = await viewScreen(node, view, width);
-    if (shown !== mine) return ending();
+    if (turn !== mine) return ending();
     stop = ending;
     byId("screen").replaceChildren(node);
     if (focus) node.querySelector("h1").focus();
   } catch (error) {
-    if (shown === mine) showNothing(error.message);
+    if (turn === mine) showNothing(error.message);
   }
 }
 
-function change(name, ending) {
+/** Ends the screen that is shown; whatever is still on its way to it comes too late. */
+function change(name) {
   stop();
+  turn += 1;
   shown = name;
-  stop = ending;
+  stop = () => {};
 }
 
 function showNothing(text) {
-  change("nothing", () => {});
+  if (shown === "nothing" && byId("screen").textContent === text) return;
+  change("nothing");
   byId("screen").replaceChildren(el("p", { class: "card", role: "status" }, text));
 }
 

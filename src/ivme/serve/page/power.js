@@ -22,7 +22,7 @@ export function raised(text) {
   for (let at = text.indexOf("^"); at >= 0; at = text.indexOf("^", from)) {
     const end = endOf(text, at + 1);
     const exponent = text.slice(at + 1, end);
-    const bare = exponent.startsWith("(") ? exponent.slice(1, -1) : exponent;
+    const bare = /^\(.*\)$/.test(exponent) ? exponent.slice(1, -1) : exponent;
     parts.push(text.slice(from, at), el("span", { class: "hidden" }, "^"), el("sup", {}, bare));
     from = end;
   }
