@@ -5,7 +5,7 @@ JOBS ?= 2
 SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long sanitize demo lint format typecheck bench bench-peers bench-peers-record docs clean
+.PHONY: help venv test test-long test-browser sanitize demo lint format typecheck bench bench-peers bench-peers-record docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,11 +20,15 @@ $(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(
 	@bash scripts/find-java
 	@touch $@
 
-test: $(STAMP) ## run the tests, except the long ones
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long"
+test: $(STAMP) ## run the tests, except the long ones and those in a browser
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser"
 
 test-long: $(STAMP) ## run the long tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long
+
+test-browser: $(STAMP) ## run the page's tests in chromium, which is installed on Debian; screenshots are left in build/
+	@bash scripts/find-chromium
+	$(BIN)/python -m pytest tests/browser -m browser -rs
 
 sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
 	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize

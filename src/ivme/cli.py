@@ -14,11 +14,18 @@ import typer
 
 import ivme
 from ivme.cli_errors import errors_shown
-from ivme.cli_pipeline import add_pipeline_commands, explain_pipeline, is_pipeline
+from ivme.cli_pipeline import (
+    MASTER,
+    REMOTE,
+    add_pipeline_commands,
+    explain_pipeline,
+    is_pipeline,
+    serve_pipeline,
+)
 from ivme.errors import IvmeError, PlanError
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
-from ivme.store.commands import explain_directory, is_directory, serve_directory, show_directory
+from ivme.store.commands import explain_directory, is_directory, serve_directory, serve_settings, show_directory
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -148,19 +155,28 @@ def demo(
 
 @app.command()
 def serve(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")],
+    target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
     host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port.")] = 8321,
-    durability: Annotated[str, typer.Option(help="sync or async.")] = "sync",
+    durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Serve a database over HTTP: access requests, changes, batches. Ends with Ctrl-C.
+    """Serve a database over HTTP, with a page to look at: access requests, changes, batches. Ends with Ctrl-C.
+
+    A pipeline runs while its views are served; its tables are changed by it alone.
 
     \b
     The token that clients have to send is read from the environment variable IVME_TOKEN:
       IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
     """
     with errors_shown():
-        serve_directory(directory, host, port, durability)
+        if is_pipeline(str(target)):
+            serve_pipeline(target, serve_settings(host, port), durability, master, remote)
+            return
+        if master is not None or remote is not None:
+            raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
+        serve_directory(target, host, port, durability)
 
 
 def _show_gallery() -> None:

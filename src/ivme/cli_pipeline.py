@@ -1,4 +1,4 @@
-"""The commands that take a pipeline file: run, verify and explain."""
+"""The commands that take a pipeline file: run, serve, verify and explain."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ivme.cli_errors import errors_shown
+from ivme.errors import ServeError
 from ivme.store.commands import is_directory, verify_directory
 
 if TYPE_CHECKING:
     from ivme.pipeline import Pipeline
+    from ivme.serve.settings import Settings
     from ivme.spark.driver import Driver, Report
     from ivme.spark.verify import Compared
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
-_MASTER = typer.Option(help="Spark's master, such as local[4] or spark://host:7077; local[*] if not given.")
-_REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://host.")
+MASTER = typer.Option(help="Spark's master, such as local[4] or spark://host:7077; local[*] if not given.")
+REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://host.")
 
 
 def add_pipeline_commands(app: typer.Typer) -> None:
@@ -33,8 +36,8 @@ def add_pipeline_commands(app: typer.Typer) -> None:
 def run(
     pipeline: Annotated[Path, _FILE],
     once: Annotated[bool, typer.Option("--once", help="Catch up with all sources, then stop.")] = False,
-    master: Annotated[str | None, _MASTER] = None,
-    remote: Annotated[str | None, _REMOTE] = None,
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
     """Run a pipeline: load its tables, keep its views fresh, and write its sinks, each change exactly once.
 
@@ -59,10 +62,45 @@ def run(
             console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
 
 
+def serve_pipeline(path: Path, settings: Settings, durability: str, master: str | None, remote: str | None) -> None:
+    """Runs a pipeline, and serves its database meanwhile; both end between two batches."""
+    from rich.console import Console
+
+    from ivme.pipeline import read_pipeline
+    from ivme.serve.server import serving
+
+    if durability != "sync":
+        raise ServeError("a pipeline's state is always written at once; leave --durability out")
+    found = read_pipeline(path)
+    from ivme.spark.progress import Progress
+    from ivme.spark.runner import run as run_driver
+    from ivme.spark.runner import stopped_by_signals
+
+    console = Console()
+    progress = Progress(console)
+    with (
+        _opened(found, master, remote, progress) as driver,
+        stopped_by_signals() as stop,
+        serving(driver.database, replace(settings, owner=_owner(path, found))) as address,
+    ):
+        console.print(f"serving {found.name} on {address}; it is at batch {driver.reached}", markup=False)
+        with progress.shown():
+            run_driver(driver, once=False, stop=stop)
+        console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def _owner(path: Path, pipeline: Pipeline) -> str:
+    """What is said to others: a change of theirs would be in no batch, so that sinks and `verify` would go wrong."""
+    return (
+        f"this server belongs to the pipeline {pipeline.name}, which alone changes its tables and views: write to what "
+        f"it reads, or change {path.name} and start it again"
+    )
+
+
 def verify(
     target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
-    master: Annotated[str | None, _MASTER] = None,
-    remote: Annotated[str | None, _REMOTE] = None,
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
     """Compute every view anew, and compare with what is kept.
 

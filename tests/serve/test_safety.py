@@ -28,7 +28,7 @@ def test_a_short_token_is_refused() -> None:
         Settings(token="secret").check()
 
 
-def test_with_a_token_everything_but_the_health_needs_it(db: Database) -> None:
+def test_with_a_token_everything_but_the_health_and_the_page_needs_it(db: Database) -> None:
     with serving(db, Settings(token=TOKEN)) as address, httpx.Client(base_url=address, timeout=30) as client:
         for path in (
             "/views",
@@ -37,7 +37,6 @@ def test_with_a_token_everything_but_the_health_needs_it(db: Database) -> None:
             "/metrics",
             "/stats",
             "/openapi.json",
-            "/",
         ):
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}):
                 found = client.get(path, headers=headers)
@@ -122,8 +121,12 @@ def test_stats_explain_and_metrics_say_what_is_there(client: httpx.Client, db: D
 
 
 def test_what_is_nowhere_is_not_found(steady: httpx.Client) -> None:
-    assert 404 == steady.get("/nowhere").status_code
-    assert 405 == steady.delete("/stats").status_code
+    for found, status in (
+        (steady.get("/nowhere"), 404),
+        (steady.get("/views/a/b"), 404),
+        (steady.delete("/stats"), 405),
+    ):
+        assert (status, True) == (found.status_code, "there is nothing at" in found.json()["error"])
 
 
 def test_a_server_that_goes_down_tells_who_follows() -> None:

@@ -45,7 +45,7 @@ def test_no_request_makes_the_server_fail(examples: int, mode: GenerationMode) -
 
                 with suppress(Unsatisfiable):  # an endpoint without parameters cannot be asked wrongly
                     check()
-    assert {"/views/search", "/tables/{table}/changes", "/views", "/batch"} <= called
+    assert {"/views/search", "/tables/{table}/changes", "/views", "/batch", "/explain"} <= called
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -6,6 +6,7 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,8 +42,10 @@ class Batch:
     ) -> None:
         parts, self._parts, self._over = self._parts, {}, True
         if kind is None:
+            start = perf_counter()
             self._commit(parts)
             self._runtime.settle()
+            self._runtime.tell(sum(len(each.weights) for changes in parts.values() for each in changes), start)
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows."""

@@ -22,7 +22,7 @@ from ivme.engine.guards import Guards, Nothing
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader, joined
-from ivme.plan.assemble import Assembly
+from ivme.plan.assemble import Assembly, program_of
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
 from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition
@@ -60,6 +60,7 @@ class Group:
         self._backend = backend
         self._domains = domains
         self._maps: Existing = {}
+        self._names: dict[str, tuple[Existing, list[str]]] = {}
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""
@@ -250,6 +251,24 @@ class Group:
         partitions_of(alone)
         return [name for name, _ in alone.storage.declared().values()]
 
+    def map_names(self, view: str, blueprint: Blueprint) -> list[str]:
+        """The names that the maps of a view's own program have here, in its order; needs no lock.
+
+        A map that is shared has the name that another view gave it, and a view that is followed may keep others:
+        what is not there has a name that `sizes` does not know. Found out once for each set of maps.
+        """
+        maps = self._maps
+        known = self._names.get(view)
+        if known is None or known[0] is not maps:
+            program = program_of(self._assembled({view: blueprint}, maps), view)
+            known = self._names[view] = (maps, [declared.name for declared in program.maps])
+        return known[1]
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        """How many entries maps have; None for one that is not kept now."""
+        here = {name for name, _ in self._maps.values()}
+        return [self._backend.size(name) if name in here else None for name in names]
+
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
         return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")
 
@@ -258,6 +277,7 @@ class Group:
             self._backend.drop_trigger(self.trigger(relation))
             del self.feeds[relation]
         for view in views:
+            self._names.pop(view, None)
             if view in self._unions:
                 self._unions.pop(view).drop()
             else:

@@ -9,7 +9,8 @@ feeds the next views in the same transaction. Any error rolls all of it back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,14 @@ from ivme.engine.single_row import Put, RowLog, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError
 
+Observer = Callable[[int, float], None]
+"""Is told the rows of each batch that has been applied, and the seconds that it took."""
+
 
 class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
+
+    observers: tuple[Observer, ...] = ()
 
     def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> dict[str, RowChange]:
         """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows.
@@ -90,6 +96,7 @@ class Runtime(Installation):
 
     def put(self, name: str, row: Any, weight: int) -> bool:
         """Changes the multiplicity of one row the short way; False if it takes the long one."""
+        start = perf_counter() if self.observers else None
         with self.lock:
             put = self._puts.get(name) if type(name) is str else None
             if put is None:
@@ -97,7 +104,17 @@ class Runtime(Installation):
                 if put is None:
                     return False
                 self._puts[name] = put
-            return put(row, weight)
+            done = put(row, weight)
+        if start is not None and done:
+            self.settle()
+            self.tell(1, start)
+        return done
+
+    def tell(self, rows: int, start: float) -> None:
+        """Tells the observers of a batch that has been applied, and is as durable as was asked for."""
+        seconds = perf_counter() - start
+        for observer in self.observers:
+            observer(rows, seconds)
 
     def _short_way(self, name: str) -> Put | None:
         """How to change one row of a table on which no views depend that need more than their trigger."""

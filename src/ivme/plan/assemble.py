@@ -40,11 +40,15 @@ from ivme.structure.hypergraph import Edge
 
 def assemble(blueprint: Blueprint) -> ir.Program:
     """The program of one view; what nobody reads is neither stored nor computed."""
-    assembly = Assembly(catalog_of({"": blueprint}))
+    return program_of(Assembly(catalog_of({"": blueprint})), "")
+
+
+def program_of(assembly: Assembly, name: str) -> ir.Program:
+    """The program of the only view of an assembly; its maps are in the same order whatever is there already."""
+    blueprint = assembly.catalog.blueprints[name]
     triggers = tuple(ir.Trigger(relation, assembly.trigger(relation)) for relation in assembly.relations)
     fill = () if blueprint.lazy else assembly.fill(frozenset())
-    build = assembly.build("")
-    enumeration = assembly.enumeration("")
+    build, enumeration = assembly.build(name), assembly.enumeration(name)
     moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
     maps = assembly.storage.maps()
     if not partitions:

@@ -23,12 +23,13 @@ LEAST_WIDTH = 24
 @dataclass(frozen=True, slots=True)
 class Box:
     """A node of a drawing. `stored` is whether the program keeps it, None where that is no question; `kind` is that of
-    the view node, the role of the map, or "variable"."""
+    the view node, the role of the map, or "variable"; `map` is the map of the program that holds it, if any."""
 
     label: str
     kind: str
     stored: bool | None = None
     children: tuple[Box, ...] = ()
+    map: str | None = None
 
     def walk(self) -> Iterator[Box]:
         """The boxes of the tree, parents first."""
@@ -41,11 +42,11 @@ def view_boxes(program: Program, trees: Iterable[ViewNode]) -> tuple[Box, ...]:
     """The view trees of a program; the maps that it keeps, if it follows no trees."""
 
     def box(node: ViewNode) -> Box:
-        stored = stored_map(program, node) is not None
-        return Box(str(node), node.kind, stored, tuple(box(child) for child in node.children))
+        held = stored_map(program, node)
+        return Box(str(node), node.kind, held is not None, tuple(box(child) for child in node.children), held)
 
     boxes = tuple(box(tree) for tree in trees)
-    return boxes or tuple(Box(str(declared), declared.role, True) for declared in program.maps)
+    return boxes or tuple(Box(str(declared), declared.role, True, (), declared.name) for declared in program.maps)
 
 
 def order_boxes(order: VariableOrder) -> tuple[Box, ...]:

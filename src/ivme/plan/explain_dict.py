@@ -100,7 +100,7 @@ def _tree(program: Program, node: ViewNode) -> dict[str, Any]:
 
 def _box(box: Box) -> dict[str, Any]:
     children = [_box(child) for child in box.children]
-    return {"name": box.label, "kind": box.kind, "stored": box.stored, "children": children}
+    return {"name": box.label, "kind": box.kind, "stored": box.stored, "map": box.map, "children": children}
 
 
 def _map(program: Program, name: str) -> dict[str, Any]:

@@ -7,37 +7,38 @@ from ivme.plan.draw import Box
 from ivme.plan.mark_blueprint import Marks, shared
 from ivme.plan.mark_tree import MarkNode
 from ivme.plan.program import Program
+from ivme.plan.stored import leaf_map
 from ivme.plan.templates import Template
 
 
 def mark_boxes(marks: Marks, program: Program) -> tuple[Box, ...]:
     """The mark trees of a program; what no map holds is only passed through."""
-    names = {declared.name for declared in program.maps}
 
     def base(node: MarkNode) -> Box:
         if isinstance(node.base, Template):
-            return _box(marks.base(node), names, *(_box(part, names) for part in marks.generators(node.base)))
-        return support(node.base, node.schema) if isinstance(node.base, MarkNode) else _box(marks.base(node), names)
+            return _box(marks.base(node), program, *(_box(part, program) for part in marks.generators(node.base)))
+        return support(node.base, node.schema) if isinstance(node.base, MarkNode) else _box(marks.base(node), program)
 
     def good(node: MarkNode) -> Box:
         if not node.supports:
             return base(node)
         below = (support(child, shared(node, child)) for child in node.supports)
-        return _box(marks.good(node), names, base(node), *below)
+        return _box(marks.good(node), program, base(node), *below)
 
     def support(node: MarkNode, schema: tuple[str, ...]) -> Box:
         counted = marks.support(node, schema)
         if counted == marks.good(node):
             return good(node)
-        return _box(counted, names, good(node)) if isinstance(counted, View) else _box(counted, names)
+        return _box(counted, program, good(node)) if isinstance(counted, View) else _box(counted, program)
 
     return tuple(good(root) for root, _ in marks.forest.roots)
 
 
-def _box(node: Node, names: set[str], *below: Box) -> Box:
+def _box(node: Node, program: Program, *below: Box) -> Box:
     """A view under its own name, a relation as its projection; leaves and their supports are always stored."""
     listed = ", ".join(node.schema)
     if isinstance(node, View):
-        return Box(f"{node.name}({listed})", node.role, node.name in names, below)
+        held = next((declared.name for declared in program.maps if declared.name == node.name), None)
+        return Box(f"{node.name}({listed})", node.role, held is not None, below, held)
     label = getattr(node, "label", "")
-    return Box(f"∃{label}({listed})", "indicator", True, below)
+    return Box(f"∃{label}({listed})", "indicator", True, below, leaf_map(program, label, node.schema, indicator=True))

@@ -14,15 +14,16 @@ def stored_map(program: Program, node: ViewNode) -> str | None:
     """
     atoms, indicators = node.atoms, node.indicators
     if node.kind == "indicator" and node.label is not None:
-        return _leaf(program, node.label, node.schema, indicator=True)
+        return leaf_map(program, node.label, node.schema, indicator=True)
     if len(atoms) == 1 and not indicators:
-        return _leaf(program, atoms[0], node.schema)
+        return leaf_map(program, atoms[0], node.schema)
     wanted = (node.kind, node.schema, atoms, indicators)
     found = (m.name for m in program.maps if (m.role, m.schema, m.atoms, m.indicators) == wanted)
     return next(found, None)
 
 
-def _leaf(program: Program, label: str, schema: tuple[str, ...], *, indicator: bool = False) -> str | None:
+def leaf_map(program: Program, label: str, schema: tuple[str, ...], *, indicator: bool = False) -> str | None:
+    """The name of the map that holds the rows of an atom, or of its part, on some of its variables."""
     source = program.source(label)
     columns = sorted(source.schema.index(variable) for variable in schema)
     role = "support" if indicator and len(columns) < len(source.schema) else "leaf"
@@ -40,11 +41,21 @@ def _columns(program: Program, declared: Map) -> list[int]:
 
 
 def _read_alike(one: Source, other: Source) -> bool:
-    """Whether two atoms read the same rows in the same way, but for the names of variables."""
+    """Whether two atoms read the same part of the same rows in the same way, but for the names of variables."""
 
     def shape(source: Source) -> tuple[object, ...]:
         atom = source.atom
         terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
-        return atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts
+        sides = ((s.partition, tuple(source.schema.index(v) for v in s.key), s.heavy) for s in source.part)
+        return (
+            atom.relation,
+            atom.closure,
+            atom.columns,
+            terms,
+            atom.where,
+            source.not_null,
+            source.lifts,
+            sorted(sides),
+        )
 
     return shape(one) == shape(other)

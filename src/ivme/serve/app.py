@@ -13,24 +13,32 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
 
 import ivme
 from ivme.database import Database
 from ivme.errors import IvmeError
+from ivme.query.types import Type
 from ivme.serve.access import Access
-from ivme.serve.asking import JSON, find_view
+from ivme.serve.activity import Activity
+from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.asking import JSON
 from ivme.serve.description import describe_view, refusals, stats, view_paths
 from ivme.serve.following import Following
+from ivme.serve.front import add_page, add_watching
 from ivme.serve.gate import Gate
 from ivme.serve.hub import Hub
 from ivme.serve.metrics import KIND, Metrics
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
-from ivme.serve.values import dumps, read_json
+from ivme.serve.values import read_json, read_text
 from ivme.serve.writing import Writing
 
 _THREADS = 32
 """Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
+
+_EXPLAINERS = 1
+"""A query that takes long to plan holds up the next one, and nobody else."""
 
 _ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
 _CHANGES = {
@@ -54,29 +62,45 @@ _VIEW = {
     "required": ["name", "query"],
     "properties": {"name": {"type": "string"}, "query": {"type": "string"}, "options": {"type": "object"}},
 }
+_MAPS = {"name": "_maps", "in": "query", "required": False, "schema": {"type": "boolean"}}
 _KEY = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}}
 
 
 def create_app(database: Database, settings: Settings | None = None) -> Gate:
     """The ASGI application that serves a database."""
     chosen = settings or Settings()
-    hub, metrics, writing = Hub(chosen), Metrics(), Writing(database)
-    inner = FastAPI(title="ivme", version=ivme.__version__, lifespan=_lifespan(hub), docs_url=None, redoc_url=None)
+    activity = Activity()
+    hub, metrics, writing = Hub(chosen), Metrics(activity), Writing(database)
+    inner = FastAPI(
+        title="ivme",
+        version=ivme.__version__,
+        lifespan=_lifespan(database, hub, activity),
+        docs_url=None,
+        redoc_url=None,
+    )
     _add_reading(inner, database, hub, metrics)
-    _add_writing(inner, database, writing)
+    _add_writing(inner, database, writing, chosen.owner)
+    add_watching(inner, database, activity)
+    add_page(inner)
     inner.add_exception_handler(Problem, _refused)
+    inner.add_exception_handler(HTTPException, _unknown)
     inner.openapi = lambda: _document(inner, database)  # type: ignore[method-assign]
     return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
 
 
-def _lifespan(hub: Hub) -> Callable[[FastAPI], Any]:
+def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        runtime, changed = database._runtime, activity.changed
+        runtime.observers += (changed,)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
+        app.state.explaining = ThreadPoolExecutor(_EXPLAINERS, "ivme-explain")
         flushing = asyncio.create_task(hub.run())
         try:
             yield
         finally:
+            runtime.observers = tuple(observer for observer in runtime.observers if observer is not changed)
+            app.state.explaining.shutdown(wait=False, cancel_futures=True)
             flushing.cancel()
             with suppress(asyncio.CancelledError):
                 await flushing
@@ -89,8 +113,11 @@ async def _refused(_: Request, problem: Exception) -> Response:
     return Response(problem.body(), problem.status, media_type=JSON)
 
 
-def _json(content: Any, status: int = 200) -> Response:
-    return Response(dumps(content) + b"\n", status, media_type=JSON)
+async def _unknown(request: Request, error: Exception) -> Response:
+    """No endpoint has this path, or this method; said as all refusals are."""
+    assert isinstance(error, HTTPException)
+    message = f"there is nothing at {request.method} {request.url.path}; /openapi.json lists what there is"
+    return Response(Problem(error.status_code, message).body(), error.status_code, error.headers, JSON)
 
 
 def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -> None:
@@ -98,54 +125,48 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
 
     @app.get("/healthz", summary="Whether the server answers")
     async def healthz() -> Response:
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     @app.get("/metrics", summary="Figures for Prometheus", responses=answers)
     async def figures() -> Response:
         return Response(await asyncio.to_thread(metrics.text, database, hub), media_type=KIND)
 
-    @app.get("/stats", summary="Tables, views and sizes", responses=answers)
-    async def all_stats() -> Response:
-        return _json(await asyncio.to_thread(stats, database, hub.subscribers))
+    @app.get("/stats", summary="Tables, views and sizes", openapi_extra={"parameters": [_MAPS]}, responses=answers)
+    async def all_stats(request: Request) -> Response:
+        maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
+        return json_answer(await asyncio.to_thread(stats, database, hub.subscribers, maps=maps))
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
-        return _json([describe_view(database.view(name)) for name in database.views])
-
-    @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
-    async def explain(view: str) -> Response:
-        return _json(find_view(database, view).explain().to_dict())
+        return json_answer([describe_view(database.view(name)) for name in database.views])
 
 
-def _body(schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}, "parameters": list(parameters)}
-
-
-async def _read(request: Request) -> bytes:
-    """A body that says that it is JSON; a page of another site cannot send such a one."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != JSON:
-        raise Problem(415, f"the body has to be {JSON}, and say so in Content-Type; it says {kind or 'nothing'}")
-    return await request.body()
-
-
-def _add_writing(app: FastAPI, database: Database, writing: Writing) -> None:
+def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str) -> None:
     answers: Any = {**refusals(), "415": {"description": "not JSON"}, "409": {"description": "under way"}}
 
-    @app.post("/tables/{table}/changes", summary="A batch", openapi_extra=_body(_CHANGES, _KEY), responses=answers)
+    async def read(request: Request) -> bytes:
+        if owner:
+            raise Problem(403, owner)
+        return await read_body(request)
+
+    @app.post(
+        "/tables/{table}/changes", summary="A batch", openapi_extra=described_body(_CHANGES, _KEY), responses=answers
+    )
     async def table_changes(table: str, request: Request) -> Response:
-        body, key = await _read(request), request.headers.get("idempotency-key")
-        return _json(await asyncio.to_thread(writing.table_changes, table, body, key))
+        body, key = await read(request), request.headers.get("idempotency-key")
+        return json_answer(await asyncio.to_thread(writing.table_changes, table, body, key))
 
-    @app.post("/batch", summary="A batch over several tables", openapi_extra=_body(_BATCH, _KEY), responses=answers)
+    @app.post(
+        "/batch", summary="A batch over several tables", openapi_extra=described_body(_BATCH, _KEY), responses=answers
+    )
     async def batch(request: Request) -> Response:
-        body, key = await _read(request), request.headers.get("idempotency-key")
-        return _json(await asyncio.to_thread(writing.batch, body, key))
+        body, key = await read(request), request.headers.get("idempotency-key")
+        return json_answer(await asyncio.to_thread(writing.batch, body, key))
 
-    @app.post("/views", status_code=201, summary="Make a view", openapi_extra=_body(_VIEW), responses=answers)
+    @app.post("/views", status_code=201, summary="Make a view", openapi_extra=described_body(_VIEW), responses=answers)
     async def create_view(request: Request) -> Response:
-        given = read_json(await _read(request))
-        return _json(await asyncio.to_thread(_create_view, database, given), 201)
+        given = read_json(await read(request))
+        return json_answer(await asyncio.to_thread(_create_view, database, given), 201)
 
 
 def _create_view(database: Database, given: Any) -> dict[str, Any]:

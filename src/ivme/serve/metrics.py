@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ivme.database import Database
+from ivme.serve.activity import Activity
 from ivme.serve.hub import Hub
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -19,11 +20,14 @@ _BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 class Metrics:
     """Counts of requests by endpoint and status, and their times in buckets."""
 
+    activity: Activity
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)
     buckets: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     def observe(self, endpoint: str, status: int, seconds: float) -> None:
+        if endpoint == "rows":
+            self.activity.asked(seconds)
         self.requests[endpoint, status] += 1
         self.seconds[endpoint] = self.seconds.get(endpoint, 0.0) + seconds
         for bound in _BOUNDS:

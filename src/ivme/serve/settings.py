@@ -28,6 +28,8 @@ class Settings:
     """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back."""
     linger: float = 60.0
     """How long changes are kept after the last subscriber has left, in seconds."""
+    owner: str = ""
+    """What is said to whoever would change the database, if its changes come from somewhere else only."""
 
     def check(self) -> None:
         """Refuses a port that is none, and to be reachable from other machines without a token."""

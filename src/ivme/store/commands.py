@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ivme.database import Database
+    from ivme.serve.settings import Settings
 
 
 def is_directory(text: str) -> bool:
@@ -76,15 +77,23 @@ def verify_directory(path: Path) -> Iterator[str]:
             yield f"view {name} is what its query gives"
 
 
-def serve_directory(path: Path, host: str, port: int, durability: str) -> None:
-    """Serves a database until it is interrupted."""
+def serve_settings(host: str, port: int) -> Settings:
+    """What a server is to allow; refused if it cannot be, before anything is opened."""
     try:
-        from ivme.serve.server import serve
+        import ivme.serve.server  # noqa: F401
         from ivme.serve.settings import Settings
     except ImportError as error:
         raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
     settings = Settings(host, port, os.environ.get("IVME_TOKEN") or None)
     settings.check()
+    return settings
+
+
+def serve_directory(path: Path, host: str, port: int, durability: str) -> None:
+    """Serves a database until it is interrupted."""
+    settings = serve_settings(host, port)
+    from ivme.serve.server import serve
+
     with _opened(path, durability) as db:
         print(f"serving {path} on http://{host}:{port}", flush=True)
         serve(db, settings)

@@ -1,0 +1,28 @@
+"""Bodies of requests and answers, for the endpoints that FastAPI has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from ivme.serve.asking import JSON
+from ivme.serve.problem import Problem
+from ivme.serve.values import dumps
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    return Response(dumps(content) + b"\n", status, media_type=JSON)
+
+
+async def read_body(request: Request) -> bytes:
+    """A body that says that it is JSON; a page of another site cannot send such a one."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != JSON:
+        raise Problem(415, f"the body has to be {JSON}, and say so in Content-Type; it says {kind or 'nothing'}")
+    return await request.body()
+
+
+def described_body(schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    """What the OpenAPI document says of a body of JSON, and of parameters beside it."""
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}, "parameters": list(parameters)}

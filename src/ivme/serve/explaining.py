@@ -1,0 +1,66 @@
+"""What would be done for a query over the tables and views that are there, and bounds as curves over ε."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ivme.compile import as_asked, compile_plan, parse
+from ivme.database import Database
+from ivme.engine.typed import typed
+from ivme.errors import IvmeError
+from ivme.plan.explain import Explanation
+from ivme.plan.exponent import Bound
+from ivme.plan.options import read_options
+from ivme.plan.tuning import CHOICES
+from ivme.query.closures import closures_as_relations
+from ivme.serve.problem import Problem, problem_of
+from ivme.serve.values import read_json
+from ivme.serve.writing import REQUESTS
+
+MOST_CHARACTERS = 10_000
+"""The longest query that is explained: planning takes time that grows with the query."""
+
+_BOUNDS = ("preprocessing", "update", "delay", "space")
+
+
+def explained(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as plain values, with its bounds as curves."""
+    return {**explanation.to_dict(), "tradeoff": tradeoff(explanation)}
+
+
+def tradeoff(explanation: Explanation) -> dict[str, Any] | None:
+    """The exponents of N at each ε, for a view whose bounds depend on it; they are linear in between."""
+    bounds: dict[str, Bound | None] = {name: getattr(explanation, name) for name in _BOUNDS}
+    known = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not any(bound.depends_on_epsilon for bound in known.values()):
+        return None
+    curves = {name: [float(bound.exponent.at(epsilon)) for epsilon in CHOICES] for name, bound in known.items()}
+    return {"epsilon": [float(epsilon) for epsilon in CHOICES], **curves}
+
+
+def explain_request(database: Database, body: bytes) -> dict[str, Any]:
+    """The explanation that a request `{"query": ..., "options": {...}}` asks for."""
+    given = read_json(body)
+    if not isinstance(given, dict) or not {"query"} <= given.keys() <= {"query", "options"}:
+        raise Problem(422, 'a query to explain is {"query": ..., "options": {...}}, the options being optional')
+    query, options = given["query"], given.get("options", {})
+    if not isinstance(query, str) or not isinstance(options, dict):
+        raise Problem(422, "the query is a string, and its options an object")
+    if len(query) > MOST_CHARACTERS:
+        raise Problem(413, f"the query has more than {MOST_CHARACTERS} characters")
+    try:
+        return explained(explain_for(database, query, options))
+    except IvmeError as error:
+        problem = problem_of(error)
+        raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
+
+
+def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> Explanation:
+    """The explanation that a view of this database would have; the same errors as if it were made."""
+    with database._runtime.lock:
+        relations = tuple(table for table in database._relations() if table.name != REQUESTS)
+    parsed = as_asked(parse(query, relations), options.get("semantics"))
+    database._check_sources(parsed.tables)
+    graph = read_options(options).graph
+    return compile_plan(typed(closures_as_relations(parsed, graph)).query, **options)[0]

@@ -1,0 +1,70 @@
+"""The page at `/`, and what it asks for beyond what every client does: sizes, explanations, what happens now."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+
+from ivme.database import Database
+from ivme.serve.activity import Activity
+from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.asking import find_view
+from ivme.serve.description import refusals
+from ivme.serve.explaining import MOST_CHARACTERS, explain_request, explained
+from ivme.serve.files import HEADERS, File, page_files
+from ivme.serve.problem import Problem
+from ivme.serve.sizes import view_stats
+
+_QUERY = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["query"],
+    "properties": {"query": {"type": "string", "maxLength": MOST_CHARACTERS}, "options": {"type": "object"}},
+}
+
+
+def is_open(path: str) -> bool:
+    """Whether a path is a file of the page, which anybody may have."""
+    return path == "/" or path.startswith("/page/")
+
+
+def add_page(app: FastAPI) -> None:
+    """The page's files."""
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return _sent(page_files()["index.html"])
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def part(name: str) -> Response:
+        if name not in page_files():
+            raise Problem(404, "there is no such file of the page")
+        return _sent(page_files()[name])
+
+
+def _sent(file: File) -> Response:
+    return Response(file.content, media_type=file.kind, headers=HEADERS)
+
+
+def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
+    """What the page asks for. Queries are explained in `app.state.explaining`, an executor."""
+    answers: Any = {**refusals(), "415": {"description": "not JSON"}}
+
+    @app.get("/activity", summary="The last two minutes, second by second", responses=answers)
+    async def happened() -> Response:
+        return json_answer(activity.to_dict())
+
+    @app.get("/views/{view}/stats", summary="A view's sizes, its heavy and light parts", responses=answers)
+    async def sizes(view: str) -> Response:
+        return json_answer(await asyncio.to_thread(view_stats, find_view(database, view)))
+
+    @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
+    async def explain(view: str) -> Response:
+        return json_answer(explained(find_view(database, view).explain()))
+
+    @app.post("/explain", summary="Explain a query", openapi_extra=described_body(_QUERY), responses=answers)
+    async def explain_query(request: Request) -> Response:
+        body, loop = await read_body(request), asyncio.get_running_loop()
+        return json_answer(await loop.run_in_executor(app.state.explaining, explain_request, database, body))
