@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivme.database import Database
 from ivme.engine.arrow_types import arrow_type
+from ivme.plan.explain import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.spark.distribute import with_weights
@@ -57,13 +58,23 @@ class Engine:
         if self.sharding is None:
             return
         if self._view is None:
-            query: Any = self.sharding.engine_query()
-            self._view = self._database.create_view(self.sharding.name, query, **self.sharding.engine_options())
+            self._view = self._made(self.sharding)
         if followed and self._feed is None:
             self._feed = self._view.changes()
         elif not followed and self._feed is not None:
             self._feed.close()
             self._feed = None
+
+    def _made(self, sharding: Sharding) -> View:
+        for view in sharding.beneath:
+            self._database.create_view(view.name, view.text, **dict(view.options))
+        query: Any = sharding.gathered or sharding.engine_query()
+        return self._database.create_view(sharding.name, query, **sharding.engine_options())
+
+    def explain(self) -> Explanation:
+        """What the engine does for its view."""
+        assert self._view is not None
+        return self._view.explain()
 
     def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = (), sign: int = 1) -> None:
         """Applies rows with weights to the engine's tables, all or nothing."""
@@ -95,7 +106,7 @@ class Engine:
         assert self._view is not None
         found = self._view.weighted(**parameters)
         schema = self.partial_schema(self.sharding)
-        if self.sharding.query.aggregates:
+        if self.sharding.has_partial_rows:
             return pa.Table.from_batches([batch for batch, _ in found], schema=schema)
         weighted = [pa.record_batch([*batch.columns, pa.array(counts)], schema=schema) for batch, counts in found]
         return pa.Table.from_batches(weighted, schema=schema)
@@ -103,9 +114,9 @@ class Engine:
     @staticmethod
     def partial_schema(sharding: Sharding) -> pa.Schema:
         """The columns of the partial rows of a view."""
-        query = sharding.engine_query()
-        fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, head_types(query), strict=True)]
-        return pa.schema(fields if query.aggregates else [*fields, pa.field(WEIGHT, pa.int64())])
+        types = head_types(sharding.engine_query()) if sharding.has_partial_rows else sharding.typed.head
+        fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(sharding.partial, types, strict=True)]
+        return pa.schema(fields if sharding.has_partial_rows else [*fields, pa.field(WEIGHT, pa.int64())])
 
     def change(self) -> pa.Table | None:
         """The change of the view's own rows since the last call, weights last; None if nobody follows it.
@@ -118,7 +129,7 @@ class Engine:
         changes = [item for change in self._feed for item in change.items()]
         schema = change_schema(self.sharding)
         weights = pa.array(np.array([weight for _, weight in changes], np.int64))
-        if not self.sharding.query.aggregates:
+        if not self.sharding.has_partial_rows:
             return _table([row for row, _ in changes], schema, weights)
         partial = self.partial_schema(self.sharding)
         found = pa.table(_columns([row for row, _ in changes], partial), schema=partial)

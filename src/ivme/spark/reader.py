@@ -57,7 +57,7 @@ class ViewSource(DataSource):
         return from_arrow_schema(Engine.partial_schema(made) if self._partial(made) else row_schema(made))
 
     def _partial(self, made: Sharding) -> bool:
-        return self.options.get("partial") == "true" and bool(made.query.aggregates)
+        return self.options.get("partial") == "true" and made.has_partial_rows
 
     def reader(self, schema: StructType) -> ViewReader:  # noqa: ARG002
         root, view = self._wanted()

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
-from ivme.spark.catalog import Catalog
+from ivme.spark.catalog import Catalog, ViewEntry
 from ivme.spark.degrees import local_degrees
 from ivme.spark.distribute import Placed, place_in_view, write_placed
 from ivme.spark.engine import Engine
@@ -130,10 +130,8 @@ class Shard:
                 self.engines[key].apply(parts, step.clipped)
                 self._applied.append(key)
             self._failed_in_table = False
-            for view in self.catalog.views if step.catalog is not None else ():
-                for pattern in range(len(view.routing.patterns)):
-                    engine = self.engines[EngineKey(view.name, view.generation, pattern)]
-                    engine.complete(followed=view.followed)
+            if step.catalog is not None:
+                self._complete()
             self._write_changes(step)
         except SparkError:
             raise
@@ -150,15 +148,24 @@ class Shard:
         """Makes the engines of a new catalog, and forgets those that it has no more."""
         wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
         for view in catalog.views:
-            made = sharding(view, catalog.tables)
-            for pattern in range(len(view.routing.patterns)):
-                wanted[EngineKey(view.name, view.generation, pattern)] = made
+            wanted.update(dict.fromkeys(self._keys(view), sharding(view, catalog.tables)))
         self.catalog = catalog
         kept = {key: engine for key, engine in self.engines.items() if key in wanted}
         for key, what in wanted.items():
             if key not in kept:
                 kept[key] = Engine.of_table(what) if key.is_table else Engine.of_view(what)
         self.engines = kept
+
+    def _keys(self, view: ViewEntry) -> list[EngineKey]:
+        """The engines that a view has here: those of patterns that have a cell in this shard."""
+        shards = view.routing.shards
+        here = [(self.number - pattern.first) % shards < pattern.cells for pattern in view.routing.patterns]
+        return [EngineKey(view.name, view.generation, number) for number, is_here in enumerate(here) if is_here]
+
+    def _complete(self) -> None:
+        for view in self.catalog.views:
+            for key in self._keys(view):
+                self.engines[key].complete(followed=view.followed)
 
     def _write_changes(self, step: Step) -> None:
         """Writes the changes of the views that are followed; the same again, if the step is repeated."""
@@ -224,9 +231,7 @@ class Shard:
         for part in parts:
             if part.rows.num_rows:
                 self.engines[part.engine].apply([(part.table, part.rows)])
-        for view in self.catalog.views:
-            for pattern in range(len(view.routing.patterns)):
-                self.engines[EngineKey(view.name, view.generation, pattern)].complete(followed=view.followed)
+        self._complete()
 
     # Reading
 
@@ -247,8 +252,8 @@ class Shard:
         found = [pa.schema([(REQUEST, pa.int64()), *schema]).empty_table()]
         for request in requests.to_pylist():
             number = request.pop(REQUEST)
-            for pattern in range(len(entry.routing.patterns)):
-                rows = self.engines[EngineKey(entry.name, entry.generation, pattern)].rows(request)
+            for key in self._keys(entry):
+                rows = self.engines[key].rows(request)
                 found.append(rows.add_column(0, REQUEST, pa.array([number] * rows.num_rows, pa.int64())))
         return pa.concat_tables(found)
 
@@ -261,7 +266,7 @@ class Shard:
         entry = catalog.view(view)
 
         def placed() -> Iterable[Placed]:
-            for relation in dict.fromkeys(o.relation for o in sharding(entry, catalog.tables).occurrences):
+            for relation in sharding(entry, catalog.tables).relations:
                 yield from place_in_view(catalog, entry, catalog.table(relation), self.table_rows(relation))
 
         return write_placed(self.journal.root, folder, f"from-{self.number}", placed())

@@ -23,7 +23,7 @@ from ivme.spark.cluster import Cluster, Question
 from ivme.spark.journal import Step
 from ivme.spark.outcome import bases, decided, failure
 from ivme.spark.parts import PartFile
-from ivme.spark.planning import Planned, plan_view
+from ivme.spark.planning import Planned, plan_view, views_beneath
 from ivme.spark.protocol import Message
 from ivme.spark.routing import Routing
 from ivme.spark.sharded_batch import ShardedBatch
@@ -91,6 +91,7 @@ class ShardedDatabase:
         with self._lock:
             self._check_new(name)
             entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
+            entry = replace(entry, beneath=views_beneath(entry, self._catalog))
             planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows)
             self._build(planned)
         return self.view(name)
@@ -146,6 +147,9 @@ class ShardedDatabase:
         """Forgets a view."""
         with self._lock:
             name = self._catalog.view(name).name
+            needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
+            if needed:
+                raise PlanError(f"cannot drop view {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_view(name))
             self._views.pop(name, None)
             shutil.rmtree(self._journal.root / "changes" / name, ignore_errors=True)
@@ -159,8 +163,8 @@ class ShardedDatabase:
                 raise PlanError(f"cannot drop table {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_table(name))
 
-    def _relations_of(self, entry: ViewEntry) -> set[str]:
-        return {atom.relation for atom in sharding(entry, self._catalog.tables).query.atoms}
+    def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:
+        return sharding(entry, self._catalog.tables).relations
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""
