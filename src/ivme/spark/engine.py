@@ -17,8 +17,8 @@ from ivme.plan.explain import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.spark.distribute import with_weights
-from ivme.spark.merge import WEIGHT, consolidated, finish
-from ivme.spark.sharding import Sharding
+from ivme.spark.merge import WEIGHT, consolidated, finish, group_numbers
+from ivme.spark.sharding import Sharding, needs_merging
 from ivme.view import Changes, View
 
 
@@ -121,20 +121,52 @@ class Engine:
     def change(self) -> pa.Table | None:
         """The change of the view's own rows since the last call, weights last; None if nobody follows it.
 
-        Rows of a view with parameters have these in front. Groups are whole here: a view whose groups are spread
-        over shards is not followed.
+        Rows of a view with parameters have these in front. Of groups that are spread over shards it is the change of
+        partial rows.
         """
         if self._feed is None or self.sharding is None:
             return None
         changes = [item for change in self._feed for item in change.items()]
-        schema = change_schema(self.sharding)
         weights = pa.array(np.array([weight for _, weight in changes], np.int64))
         if not self.sharding.has_partial_rows:
-            return _table([row for row, _ in changes], schema, weights)
+            return _table([row for row, _ in changes], change_schema(self.sharding), weights)
         partial = self.partial_schema(self.sharding)
         found = pa.table(_columns([row for row, _ in changes], partial), schema=partial)
+        if needs_merging(self.sharding):
+            return found.append_column(WEIGHT, weights)
         rows = finish(self.sharding, found)
         return consolidated(rows.set_column(rows.num_columns - 1, WEIGHT, weights))
+
+    def parts_of(self, keys: pa.Table) -> pa.Table:
+        """The rows as `change` gives them, all with their present weights, that have the keys of given rows.
+
+        Linear in the view's rows here, or in those of the access requests among the keys.
+        """
+        assert self.sharding is not None
+        inputs = keys.column_names[: len(self.sharding.query.input)]
+        if not inputs:
+            return _having(self._weighted_parts({}), keys)
+        requests = keys.select(inputs).group_by(inputs).aggregate([]).to_pylist()
+        found = [change_schema(self.sharding).empty_table()]
+        for request in requests:
+            rows = self._weighted_parts(dict(zip(self.sharding.query.parameters, request.values(), strict=True)))
+            given = [pa.array([request[name]] * rows.num_rows, keys.schema.field(name).type) for name in inputs]
+            found.append(pa.table([*given, *rows.columns], schema=found[0].schema))
+        return _having(pa.concat_tables(found), keys)
+
+    def _weighted_parts(self, parameters: Mapping[str, Any]) -> pa.Table:
+        rows = self.rows(parameters)
+        partial = self.sharding is not None and self.sharding.has_partial_rows
+        return with_weights(rows, np.ones(rows.num_rows, np.int64)) if partial else rows
+
+
+def _having(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """The rows whose keys are among those given; NULL is a key as any other."""
+    if not keys.column_names:
+        return rows
+    numbers, _ = group_numbers(pa.concat_tables([keys, rows.select(keys.column_names)]))
+    wanted = np.isin(numbers[keys.num_rows :], numbers[: keys.num_rows])
+    return rows.filter(pa.array(wanted))
 
 
 def change_schema(sharding: Sharding) -> pa.Schema:

@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
 from ivme.spark.catalog import Catalog, ViewEntry
+from ivme.spark.change_files import PARTIAL, merged_path
 from ivme.spark.degrees import local_degrees
 from ivme.spark.distribute import Placed, place_in_view, write_placed
 from ivme.spark.engine import Engine
 from ivme.spark.journal import Journal, Step
 from ivme.spark.parts import EngineKey, Part, PartFile, read_parts, write_parts
-from ivme.spark.sharding import sharding
+from ivme.spark.sharding import needs_merging, sharding
 
 Position = tuple[int, str]
 """A step's number and digest; (0, "") is the beginning."""
@@ -168,20 +169,30 @@ class Shard:
                 self.engines[key].complete(followed=view.followed)
 
     def _write_changes(self, step: Step) -> None:
-        """Writes the changes of the views that are followed; the same again, if the step is repeated."""
+        """Writes the changes of the views that are followed; the same again, if the step is repeated.
+
+        Those of rows that have parts in other shards too wait for the driver to merge them, unless it has.
+        """
         for key, engine in self.engines.items():
             change = engine.change()
-            if change is not None and change.num_rows:
-                path = f"changes/{key.name}/{step.number}-{self.number}-{key.pattern}"
-                file = write_parts(self.journal.root, f"{path}.part", self.number, [Part(key, key.name, change)])
-                (self.journal.root / file.path).replace(self.journal.root / path)
+            if change is None or not change.num_rows or engine.sharding is None:
+                continue
+            folder = f"changes/{key.name}"
+            if needs_merging(engine.sharding):
+                if merged_path(self.journal.root, key.name, step.number).exists():
+                    continue
+                folder = f"{PARTIAL}/{key.name}"
+            path = f"{folder}/{step.number}-{self.number}-{key.pattern}"
+            file = write_parts(self.journal.root, f"{path}.part", self.number, [Part(key, key.name, change)])
+            (self.journal.root / file.path).replace(self.journal.root / path)
 
     # Undoing and rebuilding
 
     def _take_back(self, number: int) -> None:
         """Undoes the last step: by the opposite changes where that is possible, and else by rebuilding."""
-        for path in (self.journal.root / "changes").glob(f"*/{number}-{self.number}-*"):
-            path.unlink()
+        for folder in ("changes", PARTIAL):
+            for path in (self.journal.root / folder).glob(f"*/{number}-{self.number}-*"):
+                path.unlink()
         step = self.journal.read_step(number)
         engines = [self.engines[key] for key in self._applied]
         if step.catalog is not None or step.clipped or not all(engine.takes_back for engine in engines):
@@ -256,6 +267,11 @@ class Shard:
                 rows = self.engines[key].rows(request)
                 found.append(rows.add_column(0, REQUEST, pa.array([number] * rows.num_rows, pa.int64())))
         return pa.concat_tables(found)
+
+    def parts_of(self, view: str, keys: pa.Table) -> pa.Table | None:
+        """What this shard has of the rows or groups with these keys; None if it has no engine of the view."""
+        parts = [self.engines[key].parts_of(keys) for key in self._keys(self.catalog.view(view))]
+        return pa.concat_tables(parts) if parts else None
 
     def table_rows(self, table: str) -> pa.Table:
         """The rows of a table that this shard has, with their multiplicities as last column."""

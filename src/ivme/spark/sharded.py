@@ -19,8 +19,10 @@ from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.types import Type
 from ivme.spark.catalog import Catalog, ViewEntry, read_view_options
+from ivme.spark.change_files import PARTIAL
 from ivme.spark.cluster import Cluster, Question
 from ivme.spark.journal import Step
+from ivme.spark.merged_changes import merge_changes
 from ivme.spark.outcome import bases, decided, failure
 from ivme.spark.parts import PartFile
 from ivme.spark.planning import Planned, plan_view, views_beneath
@@ -54,6 +56,7 @@ class ShardedDatabase:
             self._outcome = self._cluster.take_step(last)
             if failure(self._outcome) is not None:
                 self._take_back()
+            merge_changes(self)
 
     @property
     def _step(self) -> int:
@@ -86,7 +89,7 @@ class ShardedDatabase:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
-        aggregates or DISTINCT can then be followed.
+        aggregates or DISTINCT are then followed without merging parts.
         """
         with self._lock:
             self._check_new(name)
@@ -152,7 +155,8 @@ class ShardedDatabase:
                 raise PlanError(f"cannot drop view {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_view(name))
             self._views.pop(name, None)
-            shutil.rmtree(self._journal.root / "changes" / name, ignore_errors=True)
+            for folder in ("changes", PARTIAL):
+                shutil.rmtree(self._journal.root / folder / name, ignore_errors=True)
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
@@ -170,17 +174,11 @@ class ShardedDatabase:
         """From the next step on, the changes of a view are kept."""
         with self._lock:
             entry = self._catalog.view(name)
-            made = sharding(entry, self._catalog.tables)
-            query = made.query
+            query = sharding(entry, self._catalog.tables).query
             if query.input and query.aggregates:
                 raise PlanError(
                     f"view {name} has parameters and aggregates, so that its changes cannot be followed; follow a "
                     f"view that groups by {', '.join(query.parameters)} instead"
-                )
-            if (query.aggregates or query.distinct) and not is_whole(made):
-                raise PlanError(
-                    f"parts of the rows of view {name} are in several shards, so that its changes cannot be followed; "
-                    "make it with whole_rows=True, or read it after each batch"
                 )
             if not entry.followed:
                 self._commit(catalog=self._catalog.with_view(replace(entry, followed=True)))
@@ -249,6 +247,7 @@ class ShardedDatabase:
         if error is not None:
             self._take_back()
             raise error
+        merge_changes(self)
         if catalog is None:
             self._look()
 

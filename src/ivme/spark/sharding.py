@@ -246,3 +246,8 @@ def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:
 def is_whole(sharding: Sharding) -> bool:
     """Whether no two shards have parts of the same row or group."""
     return sharding.routing.variables <= set(sharding.query.free)
+
+
+def needs_merging(sharding: Sharding) -> bool:
+    """Whether rows of shards are not rows of the view: multiplicities add up where rows simply follow each other."""
+    return not is_whole(sharding) and bool(sharding.query.aggregates or sharding.query.distinct)
