@@ -1,7 +1,7 @@
 """`python -m tests.spark.killed_driver CHECKPOINT ARCHIVES BATCHES`: applies numbered batches until it is killed.
 
-A batch carries its number, so that one that was applied before the kill is not applied again. Prints at the end the view,
-and what all changes of another one, whose only row has parts in both shards, add up to.
+A batch carries its number, so that one that was applied before the kill is not applied again. At the end it prints the
+view, and what all changes of another one, whose only row has parts in both shards, add up to.
 """
 
 from __future__ import annotations
