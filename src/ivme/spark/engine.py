@@ -76,6 +76,11 @@ class Engine:
         assert self._view is not None
         return self._view.explain()
 
+    def stats(self) -> dict[str, Any]:
+        """Of a view with heavy and light parts, how its keys are split here."""
+        assert self._view is not None
+        return self._view.stats()
+
     def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = (), sign: int = 1) -> None:
         """Applies rows with weights to the engine's tables, all or nothing."""
         lenient = {relation.lower() for relation in clipped}

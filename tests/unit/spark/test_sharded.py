@@ -89,6 +89,25 @@ def test_a_view_whose_rows_become_skewed_is_spread_anew(
     view.verify()
 
 
+def test_a_count_of_triangles_with_a_hub_is_spread_and_split_in_each_shard(tmp_path: Path) -> None:
+    """Statistics of all shards choose where rows go; each engine finds its own heavy keys when it is built (0092)."""
+    db: Any = local_database(tmp_path, 3)
+    circle = [(i, (i * 7 + 1) % 500) for i in range(500)]
+    rows = {"r": [(0, i) for i in range(500)], "s": circle, "t": [(i, 0) for i in range(500)]}
+    for name, edges in rows.items():
+        db.create_table(name, {"a": "int", "b": "int"})
+        db.insert(name, edges)
+    view = db.create_view("v", "Q(COUNT) = r(A, B), s(B, C), t(C, A)", strategy="skew", epsilon=0.5)
+    assert any(pattern["heavy"] for pattern in view.stats()["patterns"]), "the hub has a grid of its own"
+    assert largest_over_mean(view) < 2
+    assert 500 == view.scalar()
+    engines = [
+        engine for shard in db._cluster.shards.values() for key, engine in shard.engines.items() if key.pattern > 0
+    ]
+    split = [part for engine in engines for part in engine.stats()["partitions"].values()]
+    assert any(part["heavy"] for part in split)
+
+
 # Views
 
 
