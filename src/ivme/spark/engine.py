@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.arrow_types import arrow_type
 from ivme.plan.explain import Explanation
@@ -75,6 +76,11 @@ class Engine:
         """What the engine does for its view."""
         assert self._view is not None
         return self._view.explain()
+
+    def path(self, src: Any, dst: Any) -> list[Any] | None:
+        """A shortest path between two nodes of a closure; None if there is none."""
+        assert isinstance(self._view, ClosureView)
+        return self._view.path(src, dst)
 
     def stats(self) -> dict[str, Any]:
         """Of a view with heavy and light parts, how its keys are split here."""

@@ -50,6 +50,11 @@ def _many(shard: Shard, message: Message) -> Answer:
     return {}, (shard.many(message.head["view"], message.tables[0]),)
 
 
+def _path(shard: Shard, message: Message) -> Answer:
+    found = shard.path(message.head["view"], message.tables[0])
+    return {}, () if found is None else (found,)
+
+
 def _parts(shard: Shard, message: Message) -> Answer:
     found = shard.parts_of(message.head["view"], message.tables[0])
     return {}, () if found is None else (found,)
@@ -85,6 +90,7 @@ OPERATIONS: Mapping[str, Callable[[Shard, Message], Answer]] = {
     "rows": _rows,
     "many": _many,
     "parts": _parts,
+    "path": _path,
     "table": _table,
     "spread": _spread,
     "degrees": _degrees,

@@ -268,6 +268,12 @@ class Shard:
                 found.append(rows.add_column(0, REQUEST, pa.array([number] * rows.num_rows, pa.int64())))
         return pa.concat_tables(found)
 
+    def path(self, view: str, ends: pa.Table) -> pa.Table | None:
+        """The nodes of a shortest path in a closure, from the first to the second of `ends`."""
+        (key,) = self._keys(self.catalog.view(view))
+        nodes = self.engines[key].path(*ends.column(0).to_pylist())
+        return None if nodes is None else pa.table({"node": pa.array(nodes, ends.schema.types[0])})
+
     def parts_of(self, view: str, keys: pa.Table) -> pa.Table | None:
         """What this shard has of the rows or groups with these keys; None if it has no engine of the view."""
         parts = [self.engines[key].parts_of(keys) for key in self._keys(self.catalog.view(view))]

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ivme.engine.ingest import to_arrow
 from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.query.closures import is_closure
+from ivme.query.model import Column, Table
 from ivme.spark.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
+from ivme.spark.cluster import Question
 from ivme.spark.merge import WEIGHT, expanded
 from ivme.spark.planning import explain_view
 from ivme.spark.sharded_changes import ShardedChanges
@@ -116,6 +120,23 @@ class ShardedView:
         if len(row) != len(self.columns):
             raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
         return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
+
+    def path(self, src: Any, dst: Any) -> list[Any] | None:
+        """A shortest path from one node of a closure to another, both included; None if there is none."""
+        with self._database._lock:
+            made = self._sharding
+            if not is_closure(made.query):
+                raise PlanError(f"view {self.name} is not a closure and nothing else, so that it has no paths")
+            node = Column("node", made.typed.types[made.query.atoms[0].variables[0]])
+            ends = to_arrow([(src,), (dst,)], Table(f"ends of paths in {self.name}", (node,)))
+            question = Question(made.routing.patterns[0].first, {"op": "path", "view": self.name}, (ends,))
+            (answer,) = self._database._ask([question])
+        return answer.tables[0].column(0).to_pylist() if answer.tables else None
+
+    def distance(self, src: Any, dst: Any) -> int | None:
+        """The number of edges of a shortest path in a closure; None if there is none."""
+        nodes = self.path(src, dst)
+        return None if nodes is None else len(nodes) - 1
 
     # Changes
 

@@ -94,6 +94,21 @@ def test_a_closure_lives_in_one_shard_and_says_so(tmp_path: Path) -> None:
     assert not db.rebalance("pairs")
 
 
+def test_paths_of_a_closure_are_asked_of_its_shard(tmp_path: Path) -> None:
+    db: Any = declare(local_database(tmp_path, 3))
+    db.insert("edge", [(1, 2), (2, 3), (1, 4), (4, 5), (5, 3)])
+    view = db.create_view("pairs", "Q(X, Y) = closure(edge)")
+    assert [1, 2, 3] == view.path(1, 3)
+    assert 2 == view.distance(1, 3)
+    assert (None, None) == (view.path(3, 1), view.distance(3, 1))
+    assert (None, None) == (view.path(1, 99), view.distance(1, 99))
+    with pytest.raises(DataError, match="is a str"):
+        view.path("one", 3)
+    other = db.create_view("other", "SELECT src FROM edge")
+    with pytest.raises(PlanError, match="not a closure"):
+        other.path(1, 2)
+
+
 def test_a_batch_that_an_acyclic_closure_refuses_leaves_no_trace(tmp_path: Path) -> None:
     db = declare(local_database(tmp_path, 3))
     order = db.create_view("order", "Q(X, Y) = closure(edge)", graph="acyclic")
