@@ -1,19 +1,21 @@
 """`python -m tests.spark.killed_driver CHECKPOINT ARCHIVES BATCHES`: applies numbered batches until it is killed.
 
-A batch carries its number, so that one that was applied before the kill is not applied again. Prints the view at the
-end.
+A batch carries its number, so that one that was applied before the kill is not applied again. At the end it prints the
+view, and what all changes of another one, whose only row has parts in both shards, add up to.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import ivme
 from ivme.spark.session import open_session
 
 VIEW = "SELECT R.a, SUM(S.c) AS t, COUNT(*) AS n FROM R JOIN S ON R.b = S.b GROUP BY R.a"
+SPREAD = "SELECT COUNT(*) AS n, SUM(S.c) AS t FROM R JOIN S ON R.b = S.b"
 
 
 def rows_of(number: int) -> list[tuple[int, int]]:
@@ -36,11 +38,19 @@ def main(checkpoint: str, archives: str, batches: int) -> None:
                 db.create_table(table, {"a": "int", "b": "int"} if table == "R" else {"b": "int", "c": "int"})
         if "v" not in db.views:
             db.create_view("v", VIEW)
+        if "spread" not in db.views:
+            db.create_view("spread", SPREAD)
+        feed = db.view("spread").changes()
         print("open", [status["pid"] for status in db.status()], flush=True)
         reached = db.position("feed")
         for number in range(0 if reached is None else reached + 1, batches):
             apply(db, number)
             print("batch", number, flush=True)
+        feed._seen = 0
+        net: Counter[tuple[object, ...]] = Counter()
+        for change in feed:
+            net.update(change)
+        print("changes", json.dumps(sorted(([list(row), n] for row, n in net.items() if n), key=str)), flush=True)
         print("rows", json.dumps(sorted(db.view("v"))), flush=True)
     spark.stop()
 

@@ -82,5 +82,8 @@ def test_the_flight_network_is_the_same_every_time_and_its_pipeline_is_valid(tmp
     deleted = [tuple(c.values())[1:] for c in changes if c["op"] == "delete"]
     assert len(set(deleted)) == len(deleted)
     assert set(deleted) <= {tuple(route.values()) for route in routes}
+    night = sum(route["night"] for route in routes)
+    assert AIRPORTS / 3 < night < AIRPORTS, "so many that some airports reach many, so few that others reach none"
+    assert {True, False} == {change["night"] for change in changes}
     (tmp_path / "flights.yml").write_text(pipeline_text(), "utf-8")
     assert [view.name for view in VIEWS] == [view.name for view in read_pipeline(tmp_path / "flights.yml").views]

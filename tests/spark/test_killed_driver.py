@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ivme
-from tests.spark.killed_driver import VIEW, apply
+from tests.spark.killed_driver import SPREAD, VIEW, apply
 from tests.test_docs import ROOT
 
 BATCHES = 8
@@ -67,8 +67,11 @@ def test_a_killed_driver_loses_and_doubles_nothing(tmp_path: Path, archives: Pat
         expected.create_table("R", {"a": "int", "b": "int"})
         expected.create_table("S", {"b": "int", "c": "int"})
         view = expected.create_view("v", VIEW)
+        spread = expected.create_view("spread", SPREAD)
         for number in range(BATCHES):
             apply(expected, number)
+        (last,) = spread
+        assert sorted([[[0, None], -1], [list(last), 1]], key=str) == json.loads(lines[-2].removeprefix("changes "))
         assert [list(row) for row in sorted(view)] == json.loads(lines[-1].removeprefix("rows "))
 
 

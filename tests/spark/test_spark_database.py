@@ -162,6 +162,29 @@ def test_views_are_read_as_a_format(two: ivme.SparkDatabase, spark: SparkSession
     assert sorted(embedded.view("cqap0")(A=3)) == sorted(map(tuple, two.table("cqap0", A=3).collect()))
 
 
+def test_a_closure_and_a_view_on_a_view_are_kept_in_one_shard_each(
+    two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
+) -> None:
+    names = {"onward": "Q(Y | X) = closure(R)(X, Y)", "rich": "SELECT name, total FROM revenue WHERE total > 100"}
+    for each in (two, embedded):
+        for name, text in names.items():
+            each.create_view(name, text)
+    two.register("onward")
+    asked = spark.sql("SELECT x.id, o.* FROM range(12) x, LATERAL onward(x.id) o").collect()
+    assert sorted((x, y) for x in range(12) for (y,) in embedded.view("onward")(X=x)) == sorted(map(tuple, asked))
+    assert sorted(embedded.view("onward")(X=3)) == sorted(map(tuple, two.table("onward", X=3).collect()))
+    assert sorted(embedded.view("rich")) == sorted(map(tuple, two.table("rich").collect()))
+    feeds = [each.view("onward").changes() for each in (two, embedded)]
+    for each in (two, embedded):
+        each.insert("R", [(11, 77), (77, 78)])
+        each.delete("R", [(11, 77), (77, 78)])
+    assert list(feeds[0]) == list(feeds[1])
+    for each in (two, embedded):
+        each.view("onward").verify()
+        for name in names:
+            each.drop_view(name)
+
+
 def test_changes_are_a_stream_and_a_stream_changes_tables_once(
     two: ivme.SparkDatabase, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -12,14 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from ivme.cli_pipeline import told
+from ivme.compile import parse
 from ivme.demo.network import Network, make_network
-from ivme.demo.pipeline import VIEWS, DemoView, pipeline_text
+from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
 from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
 from ivme.plan.explain_text import summary_lines
 from ivme.spark.driver import Applied, Driver
 from ivme.spark.progress import Progress
-from ivme.spark.recompute import Frames
+from ivme.spark.recompute import Frames, query_frame
 from ivme.spark.runner import run
 from ivme.spark.session import open_session
 from ivme.spark.verify import table_frame, verify_pipeline
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MARK = ".ivme-demo"
-_LONG = 5.0
+_LONG = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
     network = _prepare(folder)
     pipeline = read_pipeline(folder / "flights.yml")
     _headline(console, f"A flight network in {folder}")
-    console.print(f"{len(VIEWS)} views over 200,000 routes between 3,000 airports; 20,000 changes wait as 20 files.")
+    console.print(f"{len(SHOWN)} views over 200,000 routes between 3,000 airports; 20,000 changes wait as 20 files.")
     session = open_session("ivme demo", master="local[2]", log=pipeline.state / "spark.log")
     batches: list[Applied] = []
     progress = Progress(console)
@@ -61,13 +62,13 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
     try:
         console.print(f"loaded by Spark, and the views built, in {time.perf_counter() - clock:.1f} s")
         _explain(driver, console)
-        before = {view.name: _answers(driver, view) for view in VIEWS}
+        before = {view.name: _answers(driver, view) for view in SHOWN}
         _headline(console, "The day begins: 20 files of 1,000 changes")
         for file in sorted(network.waiting.iterdir()):
             file.rename(network.changes / file.name)
         with progress.shown():
             run(driver, once=True)
-        _show_answers(console, before, {view.name: _answers(driver, view) for view in VIEWS})
+        _show_answers(console, before, {view.name: _answers(driver, view) for view in SHOWN})
         refreshed = _recompute(session, driver)
         _show_refresh(console, batches, refreshed)
         _verify(driver, console)
@@ -98,7 +99,7 @@ def _headline(console: Console, text: str) -> None:
 
 
 def _explain(driver: Driver, console: Console) -> None:
-    for view in VIEWS:
+    for view in SHOWN:
         _headline(console, f"{view.name}: {view.title}")
         console.print(view.sql, markup=False, highlight=False)
         lines = summary_lines(driver.database.view(view.name).explain())
@@ -134,22 +135,32 @@ def _show_answers(console: Console, before: dict[str, list[tuple[str, str]]], af
 def _recompute(session: SparkSession, driver: Driver) -> list[Refreshed]:
     """Spark computing each view from cached tables: the better of two runs, unless the first is so long that starting
     up does not count."""
-    frames: Frames = {source.table.name: table_frame(driver, source).cache() for source in driver.pipeline.tables}
+    frames = {source.table.name: table_frame(driver, source).cache() for source in driver.pipeline.tables}
+    tables = tuple(frames.values())
     for name, frame in frames.items():
         frame.count()
         frame.createOrReplaceTempView(name)
     found = []
     for view in VIEWS:
-        seconds = _timed(session, view)
-        found.append(Refreshed(view.name, seconds if seconds > _LONG else min(seconds, _timed(session, view))))
-    for frame in frames.values():
+        if not view.shown:
+            frames[view.name] = session.sql(view.sql)
+            continue
+        seconds = _timed(session, driver, view, frames)
+        again = _timed(session, driver, view, frames) if seconds < _LONG else seconds
+        found.append(Refreshed(view.name, min(seconds, again)))
+    for frame in tables:
         frame.unpersist()
     return found
 
 
-def _timed(session: SparkSession, view: DemoView) -> float:
+def _timed(session: SparkSession, driver: Driver, view: DemoView, frames: Frames) -> float:
+    """One request for Spark; of a closure, which takes a sequence of joins, all of it."""
+    query = parse(view.sql, tuple(driver.database.relation(name) for name in frames))
     clock = time.perf_counter()
-    session.sql(view.sql, args=view.requests[0] or None).toArrow()
+    if query.has_closures:
+        query_frame(query, frames).toArrow()
+    else:
+        session.sql(view.sql, args=view.requests[0] or None).toArrow()
     return time.perf_counter() - clock
 
 
@@ -165,7 +176,11 @@ def _show_refresh(console: Console, batches: list[Applied], refreshed: list[Refr
     table.add_row("ivme, from the file to the sinks (median)", f"{whole:.3f}", f"{total / whole:,.1f}")
     table.add_row("ivme, the durable commit alone (median)", f"{engine:.3f}", f"{total / engine:,.1f}")
     console.print(table)
-    console.print("Spark answers one city pair in that time; ivme has all pairs ready, and answers one at once.")
+    console.print(
+        "In that time Spark answers one city pair, and finds all that is reachable by joins until nothing is new; "
+        "ivme has all pairs and cities ready, and answers for one at once.",
+        highlight=False,
+    )
 
 
 def _verify(driver: Driver, console: Console) -> None:

@@ -1,6 +1,8 @@
 """A flight network made up from a seed: airports in named cities, routes between them, and a day of changes.
 
 Hubs have many routes and most airports have few, so that triangles are many and unevenly spread, as in real networks.
+Night flights are few, and most of them start or end at a base: by night some airports reach hundreds of others, and
+most reach none.
 The same seed gives the same files, byte for byte.
 """
 
@@ -20,6 +22,7 @@ AIRPORTS = 3_000
 ROUTES = 200_000
 FILES = 20
 CHANGES = 1_000
+BASES = 40
 SEED = 2026
 
 # fmt: off
@@ -34,7 +37,8 @@ _QUALIFIERS = ("", "New ", "Port ", "Fort ", "Lake ", "Upper ", "Lower ", "East 
 CITIES = tuple(f"{qualifier}{place}" for qualifier, place in product(_QUALIFIERS, _PLACES))
 _AIRLINES = ("LX", "BA", "SK", "LA", "KQ", "JL", "QF", "VN", "TP", "TK")
 
-Columns = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Columns = tuple[np.ndarray[Any, Any], ...]
+"""The columns of routes, as in `_table`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,14 @@ def _routes(random: np.random.Generator, first: int, size: int) -> Columns:
     loops = ends[:, 0] == ends[:, 1]
     ends[loops, 1] = (ends[loops, 1] + 1) % AIRPORTS
     numbers = np.array([f"{_AIRLINES[i % len(_AIRLINES)]} {i}" for i in range(first, first + size)])
-    return numbers, ends[:, 0], ends[:, 1]
+    at_base = (ends % (AIRPORTS // BASES) == 0).any(axis=1)
+    night = random.random(size) < np.where(at_base, 0.2, 0.002)
+    return numbers, ends[:, 0], ends[:, 1], night
 
 
 def _table(routes: Columns) -> pa.Table:
-    return pa.table({"no": pa.array(routes[0].tolist()), "src": pa.array(routes[1]), "dst": pa.array(routes[2])})
+    numbers, sources, targets, night = routes
+    return pa.table({"no": numbers.tolist(), "src": sources, "dst": targets, "night": night})
 
 
 def _write_day(random: np.random.Generator, routes: Columns, folder: Path) -> None:
@@ -86,4 +93,4 @@ def _write_day(random: np.random.Generator, routes: Columns, folder: Path) -> No
         operations = ["delete"] * half + ["insert"] * half
         minutes = number * 24 * 60 // FILES
         name = f"2026-06-01T{minutes // 60:02d}-{minutes % 60:02d}.csv"
-        pc.write_csv(_table(tuple(columns)).add_column(0, "op", pa.array(operations)), folder / name)  # type: ignore[arg-type]
+        pc.write_csv(_table(tuple(columns)).add_column(0, "op", pa.array(operations)), folder / name)

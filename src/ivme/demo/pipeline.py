@@ -8,7 +8,7 @@ FLIGHTS = """\
 # A flight network, kept fresh.   ivme run flights.yml    ivme verify flights.yml    ivme explain flights.yml
 tables:
   routes:
-    columns: {no: string, src: int, dst: int}
+    columns: {no: string, src: int, dst: int, night: bool}
     load: {format: parquet, path: data/routes.parquet}
     changes:
       directory: data/changes        # drop more files here while `ivme run flights.yml` runs
@@ -34,12 +34,16 @@ sinks:
 
 @dataclass(frozen=True, slots=True)
 class DemoView:
-    """A view of the demonstration: what it is for, its text in the file, and access requests to show."""
+    """A view of the demonstration: what it is for, its text in the file, and access requests to show.
+
+    One that is not `shown` is there for the next one to read.
+    """
 
     name: str
     title: str
     sql: str
     requests: tuple[dict[str, str], ...] = ({},)
+    shown: bool = True
 
     def text(self) -> str:
         body = "\n".join(f"      {line}" for line in self.sql.split("\n"))
@@ -63,8 +67,25 @@ VIEWS: tuple[DemoView, ...] = (
         "FROM routes r JOIN routes s ON r.dst = s.src\n"
         "JOIN routes t ON s.dst = t.src AND t.dst = r.src",
     ),
+    DemoView("night", "the night flights, for the next view", "SELECT src, dst FROM routes WHERE night", shown=False),
+    DemoView(
+        "reachable",
+        "airports reachable from a city by night: a closure",
+        "WITH RECURSIVE reach(src, dst) AS (\n"
+        "  SELECT src, dst FROM night\n"
+        "  UNION\n"
+        "  SELECT r.src, n.dst FROM reach r JOIN night n ON r.dst = n.src\n"
+        ")\n"
+        "SELECT DISTINCT b.id, b.city FROM airports a\n"
+        "JOIN reach r ON a.id = r.src\n"
+        "JOIN airports b ON r.dst = b.id\n"
+        "WHERE a.city = :city",
+        ({"city": "London"}, {"city": "Fort Nairobi"}, {"city": "Fort Hobart"}),
+    ),
 )
-"""The views in the order of the file. One more, such as the airports reachable from a city, is one more entry."""
+"""The views in the order of the file."""
+
+SHOWN = tuple(view for view in VIEWS if view.shown)
 
 
 def pipeline_text() -> str:

@@ -22,7 +22,7 @@ def plot_refresh(path: Path, batches: Sequence[Applied], refreshed: Sequence[Ref
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
     numbers = [batch.number for batch in batches]
     axes.plot(numbers, [b.seconds for b in batches], "o-", color="#1b6ca8", label="ivme: file to sinks, all views")
     axes.plot(numbers, [b.engine_seconds for b in batches], "o-", color="#6bb7e6", label="ivme: durable commit alone")
@@ -34,6 +34,6 @@ def plot_refresh(path: Path, batches: Sequence[Applied], refreshed: Sequence[Ref
     axes.set_ylabel("seconds to be fresh again")
     axes.set_title("A flight network of 200,000 routes")
     axes.grid(True, which="both", alpha=0.2)
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

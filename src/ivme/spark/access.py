@@ -14,7 +14,7 @@ from ivme.errors import DataError, UnknownNameError
 from ivme.query.model import Aggregate, Column, Table
 from ivme.spark.cluster import Question
 from ivme.spark.hashing import Hashes, hash_column
-from ivme.spark.merge import expanded, merge
+from ivme.spark.merge import WEIGHT, merge
 from ivme.spark.routing import asked_places, places
 from ivme.spark.shard import REQUEST
 from ivme.spark.sharding import Sharding
@@ -87,11 +87,13 @@ def put_many_together(made: Sharding, requests: pa.Table, parts: Sequence[pa.Tab
     order = np.argsort(whose, kind="stable")
     bounds = np.searchsorted(whose[order], np.arange(requests.num_rows + 1))
     answers = [
-        expanded(put_together(made, [plain.take(pa.array(order[bounds[n] : bounds[n + 1]]))]))
-        for n in range(requests.num_rows)
+        put_together(made, [plain.take(pa.array(order[bounds[n] : bounds[n + 1]]))]) for n in range(requests.num_rows)
     ]
-    rows = pa.concat_tables(answers) if answers else expanded(merge(made, [plain.slice(0, 0)]))
-    asked = requests.take(pa.array(np.repeat(np.arange(len(answers)), [a.num_rows for a in answers]), pa.int64()))
+    found = pa.concat_tables(answers) if answers else merge(made, [plain.slice(0, 0)])
+    chosen = np.repeat(np.arange(found.num_rows), np.maximum(found.column(WEIGHT).to_numpy(), 0))
+    numbers = np.repeat(np.arange(len(answers)), [answer.num_rows for answer in answers])
+    rows = found.drop_columns([WEIGHT]).take(pa.array(chosen, pa.int64()))
+    asked = requests.take(pa.array(numbers[chosen], pa.int64()))
     names = [f":{name}" if name in rows.column_names else name for name in requests.column_names]
     return pa.table([*asked.columns, *rows.columns], names=[*names, *rows.column_names])
 

@@ -5,7 +5,7 @@ A view is kept as its text and options: every process compiles it to the same pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -18,8 +18,27 @@ from ivme.spark.routing import Routing
 
 
 @dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view as its maker wrote it."""
+
+    name: str
+    text: str
+    options: tuple[tuple[str, Any], ...]
+
+    def to_json(self) -> list[Any]:
+        return [self.name, self.text, _options_json(self.options)]
+
+    @staticmethod
+    def from_json(found: Sequence[Any]) -> ViewText:
+        return ViewText(found[0], found[1], _options_from(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept."""
+    """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept.
+
+    `beneath` are the views that it reads, and those that they read, in the order in which they were made.
+    """
 
     name: str
     text: str
@@ -27,15 +46,17 @@ class ViewEntry:
     routing: Routing
     generation: int = 0
     followed: bool = False
+    beneath: tuple[ViewText, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "text": self.text,
-            "options": {name: _written(value) for name, value in self.options},
+            "options": _options_json(self.options),
             "routing": self.routing.to_json(),
             "generation": self.generation,
             "followed": self.followed,
+            "beneath": [view.to_json() for view in self.beneath],
         }
 
     @staticmethod
@@ -43,10 +64,11 @@ class ViewEntry:
         return ViewEntry(
             found["name"],
             found["text"],
-            tuple((name, _read(name, value)) for name, value in found["options"].items()),
+            _options_from(found["options"]),
             Routing.from_json(found["routing"]),
             found["generation"],
             found["followed"],
+            tuple(map(ViewText.from_json, found.get("beneath", ()))),
         )
 
 
@@ -103,6 +125,14 @@ def read_view_options(given: Mapping[str, object]) -> tuple[tuple[str, Any], ...
     """The options of a view, checked, in a form that is written and read without loss."""
     options = read_options(given)
     return tuple((name, getattr(options, name)) for name in sorted(given))
+
+
+def _options_json(options: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return {name: _written(value) for name, value in options}
+
+
+def _options_from(found: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, _read(name, value)) for name, value in found.items())
 
 
 def _written(value: Any) -> Any:

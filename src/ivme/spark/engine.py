@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.arrow_types import arrow_type
+from ivme.plan.explain import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.spark.distribute import with_weights
-from ivme.spark.merge import WEIGHT, consolidated, finish
-from ivme.spark.sharding import Sharding
+from ivme.spark.merge import WEIGHT, consolidated, finish, group_numbers
+from ivme.spark.sharding import Sharding, needs_merging
 from ivme.view import Changes, View
 
 
@@ -57,13 +59,33 @@ class Engine:
         if self.sharding is None:
             return
         if self._view is None:
-            query: Any = self.sharding.engine_query()
-            self._view = self._database.create_view(self.sharding.name, query, **self.sharding.engine_options())
+            self._view = self._made(self.sharding)
         if followed and self._feed is None:
             self._feed = self._view.changes()
         elif not followed and self._feed is not None:
             self._feed.close()
             self._feed = None
+
+    def _made(self, sharding: Sharding) -> View:
+        for view in sharding.beneath:
+            self._database.create_view(view.name, view.text, **dict(view.options))
+        query: Any = sharding.gathered or sharding.engine_query()
+        return self._database.create_view(sharding.name, query, **sharding.engine_options())
+
+    def explain(self) -> Explanation:
+        """What the engine does for its view."""
+        assert self._view is not None
+        return self._view.explain()
+
+    def path(self, src: Any, dst: Any) -> list[Any] | None:
+        """A shortest path between two nodes of a closure; None if there is none."""
+        assert isinstance(self._view, ClosureView)
+        return self._view.path(src, dst)
+
+    def stats(self) -> dict[str, Any]:
+        """Of a view with heavy and light parts, how its keys are split here."""
+        assert self._view is not None
+        return self._view.stats()
 
     def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = (), sign: int = 1) -> None:
         """Applies rows with weights to the engine's tables, all or nothing."""
@@ -95,7 +117,7 @@ class Engine:
         assert self._view is not None
         found = self._view.weighted(**parameters)
         schema = self.partial_schema(self.sharding)
-        if self.sharding.query.aggregates:
+        if self.sharding.has_partial_rows:
             return pa.Table.from_batches([batch for batch, _ in found], schema=schema)
         weighted = [pa.record_batch([*batch.columns, pa.array(counts)], schema=schema) for batch, counts in found]
         return pa.Table.from_batches(weighted, schema=schema)
@@ -103,27 +125,59 @@ class Engine:
     @staticmethod
     def partial_schema(sharding: Sharding) -> pa.Schema:
         """The columns of the partial rows of a view."""
-        query = sharding.engine_query()
-        fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, head_types(query), strict=True)]
-        return pa.schema(fields if query.aggregates else [*fields, pa.field(WEIGHT, pa.int64())])
+        types = head_types(sharding.engine_query()) if sharding.has_partial_rows else sharding.typed.head
+        fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(sharding.partial, types, strict=True)]
+        return pa.schema(fields if sharding.has_partial_rows else [*fields, pa.field(WEIGHT, pa.int64())])
 
     def change(self) -> pa.Table | None:
         """The change of the view's own rows since the last call, weights last; None if nobody follows it.
 
-        Rows of a view with parameters have these in front. Groups are whole here: a view whose groups are spread
-        over shards is not followed.
+        Rows of a view with parameters have these in front. Of groups that are spread over shards it is the change of
+        partial rows.
         """
         if self._feed is None or self.sharding is None:
             return None
         changes = [item for change in self._feed for item in change.items()]
-        schema = change_schema(self.sharding)
         weights = pa.array(np.array([weight for _, weight in changes], np.int64))
-        if not self.sharding.query.aggregates:
-            return _table([row for row, _ in changes], schema, weights)
+        if not self.sharding.has_partial_rows:
+            return _table([row for row, _ in changes], change_schema(self.sharding), weights)
         partial = self.partial_schema(self.sharding)
         found = pa.table(_columns([row for row, _ in changes], partial), schema=partial)
+        if needs_merging(self.sharding):
+            return found.append_column(WEIGHT, weights)
         rows = finish(self.sharding, found)
         return consolidated(rows.set_column(rows.num_columns - 1, WEIGHT, weights))
+
+    def parts_of(self, keys: pa.Table) -> pa.Table:
+        """The rows as `change` gives them, all with their present weights, that have the keys of given rows.
+
+        Linear in the view's rows here, or in those of the access requests among the keys.
+        """
+        assert self.sharding is not None
+        inputs = keys.column_names[: len(self.sharding.query.input)]
+        if not inputs:
+            return _having(self._weighted_parts({}), keys)
+        requests = keys.select(inputs).group_by(inputs).aggregate([]).to_pylist()
+        found = [change_schema(self.sharding).empty_table()]
+        for request in requests:
+            rows = self._weighted_parts(dict(zip(self.sharding.query.parameters, request.values(), strict=True)))
+            given = [pa.array([request[name]] * rows.num_rows, keys.schema.field(name).type) for name in inputs]
+            found.append(pa.table([*given, *rows.columns], schema=found[0].schema))
+        return _having(pa.concat_tables(found), keys)
+
+    def _weighted_parts(self, parameters: Mapping[str, Any]) -> pa.Table:
+        rows = self.rows(parameters)
+        partial = self.sharding is not None and self.sharding.has_partial_rows
+        return with_weights(rows, np.ones(rows.num_rows, np.int64)) if partial else rows
+
+
+def _having(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """The rows whose keys are among those given; NULL is a key as any other."""
+    if not keys.column_names:
+        return rows
+    numbers, _ = group_numbers(pa.concat_tables([keys, rows.select(keys.column_names)]))
+    wanted = np.isin(numbers[keys.num_rows :], numbers[: keys.num_rows])
+    return rows.filter(pa.array(wanted))
 
 
 def change_schema(sharding: Sharding) -> pa.Schema:

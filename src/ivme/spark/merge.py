@@ -31,7 +31,7 @@ def merge(sharding: Sharding, parts: Sequence[pa.Table]) -> pa.Table:
     Distinct rows come once, unless the view hides some of its groups. Linear in the parts.
     """
     together = pa.concat_tables(parts)
-    if not sharding.query.aggregates:
+    if not sharding.has_partial_rows:
         return _added_rows(sharding, together)
     return finish(sharding, together if is_whole(sharding) else _added_groups(sharding, together))
 

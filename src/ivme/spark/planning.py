@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
-from ivme.compile import compile_plan
+from ivme.compile import compile_plan, parse
 from ivme.engine.typed import typed
 from ivme.errors import PlanError
 from ivme.plan.explain import Explanation
-from ivme.query.model import Column, Query, Table
-from ivme.spark.catalog import Catalog, ViewEntry
+from ivme.query.model import Query, Table
+from ivme.spark.catalog import Catalog, ViewEntry, ViewText
 from ivme.spark.degrees import choose_routing, merged_degrees, routing_load
+from ivme.spark.engine import Engine
+from ivme.spark.hypercube import Pattern
 from ivme.spark.routing import Routing
-from ivme.spark.sharding import parse_view, sharding, shareable
+from ivme.spark.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
 
 Degrees = Callable[[Catalog, str], list[list[dict[str, Any]]]]
 
@@ -34,7 +37,12 @@ class Planned:
 
 def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
     """Checks a view, and chooses its routing from the statistics of its tables."""
-    query = _checked(entry, catalog)
+    if dict(entry.options).get("semantics") == "ring":
+        raise PlanError(f"view {entry.name} has semantics='ring', which shards do not support; use ivme.Database")
+    query = parse_view(entry, catalog.tables)
+    if is_gathered(entry, query):
+        return _planned_gathered(entry, catalog)
+    query = typed(query).query
     _explained(entry, catalog.tables)
     unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
     parts = degrees(catalog.with_view(unrouted), entry.name)
@@ -45,25 +53,26 @@ def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_row
     return Planned(replace(entry, routing=routing), sum(each["rows"] for each in found), load, before)
 
 
-def _checked(entry: ViewEntry, catalog: Catalog) -> Query:
-    """The typed query of a view; views on views, closures and rings are refused."""
-    views = tuple(_as_table(view, catalog) for view in catalog.views if view.name != entry.name)
-    query = parse_view(entry.name, entry.text, (*catalog.tables, *views))
-    for atom in query.atoms:
-        if atom.relation in {view.name for view in views}:
-            raise PlanError(
-                f"view {entry.name} is built on view {atom.relation}; views over sharded views are not supported: "
-                "write it over the tables"
-            )
-    if dict(entry.options).get("semantics") == "ring":
-        raise PlanError(f"view {entry.name} has semantics='ring', which shards do not support; use ivme.Database")
-    return typed(query).query
+def _planned_gathered(entry: ViewEntry, catalog: Catalog) -> Planned:
+    """A view in one cell of one shard, which its name chooses, so that several such views are in several shards."""
+    shards = entry.routing.shards
+    home = int.from_bytes(blake2b(entry.name.encode(), digest_size=8).digest(), "big") % shards
+    planned = replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
+    _explained(planned, catalog.tables)
+    return Planned(planned, 1, 1.0, 1.0)
 
 
-def _as_table(view: ViewEntry, catalog: Catalog) -> Table:
-    made = sharding(view, catalog.tables)
-    heads = zip(made.query.head, made.typed.head, strict=True)
-    return Table(view.name, tuple(Column(column.name, type_) for column, type_ in heads))
+def views_beneath(entry: ViewEntry, catalog: Catalog) -> tuple[ViewText, ...]:
+    """The views that a view reads, and those that they read, in the order in which they were made."""
+    views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
+    query = parse(entry.text, (*catalog.tables, *views))
+    read = {table.name for table in query.tables}
+    needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
+    return tuple(ViewText(v.name, v.text, v.options) for v in catalog.views if v.name in needed)
+
+
+def _names(views: Iterable[ViewText]) -> list[str]:
+    return [view.name for view in views]
 
 
 def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: int, *, whole_rows: bool) -> Routing:
@@ -88,6 +97,10 @@ def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: i
 def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """What each shard does for a view; PlanError if no strategy maintains it."""
     made = sharding(entry, tables)
+    if made.gathered is not None:
+        engine = Engine.of_view(made)
+        engine.complete(followed=False)
+        return engine.explain()
     explanation, plan = compile_plan(typed(made.engine_query()).query, **made.engine_options())
     if plan is None:
         raise PlanError(f"view {entry.name} cannot be maintained: {explanation.reason}")
@@ -96,7 +109,21 @@ def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
 
 def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """The explanation of what each shard runs, with a note on how rows are spread."""
-    return replace(_explained(entry, tables), notes=(*_explained(entry, tables).notes, *routing_notes(entry)))
+    explained = _explained(entry, tables)
+    notes = gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
+    return replace(explained, notes=(*explained.notes, *notes))
+
+
+def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
+    """Where a gathered view is, and why."""
+    (pattern,) = entry.routing.patterns
+    beneath = ", ".join(view.name for view in entry.beneath)
+    reason = "it reads other views" if beneath else "its paths may go through all rows"
+    kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
+    return (
+        f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "
+        "it cannot be spread",
+    )
 
 
 def routing_notes(entry: ViewEntry) -> tuple[str, ...]:

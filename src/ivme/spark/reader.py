@@ -21,11 +21,11 @@ from ivme.engine.arrow_types import arrow_type
 from ivme.errors import SparkError, UnknownNameError
 from ivme.query.model import Aggregate
 from ivme.spark.access import put_together, questions_for, read_requests
+from ivme.spark.change_files import change_files, merged_up_to, read_change
 from ivme.spark.engine import Engine, change_schema
 from ivme.spark.merge import WEIGHT, expanded, finish
 from ivme.spark.present import Present
-from ivme.spark.sharded_changes import change_files, read_change
-from ivme.spark.sharding import Sharding, is_whole
+from ivme.spark.sharding import Sharding, needs_merging
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,7 @@ class ViewSource(DataSource):
         return from_arrow_schema(Engine.partial_schema(made) if self._partial(made) else row_schema(made))
 
     def _partial(self, made: Sharding) -> bool:
-        return self.options.get("partial") == "true" and bool(made.query.aggregates)
+        return self.options.get("partial") == "true" and made.has_partial_rows
 
     def reader(self, schema: StructType) -> ViewReader:  # noqa: ARG002
         root, view = self._wanted()
@@ -84,7 +84,7 @@ class ViewReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         made = Present.of(self._root, self._step).view(self._view)
-        if _needs_merging(made) and not self._partial:
+        if needs_merging(made) and not self._partial:
             return [InputPartition(-1)]
         return [InputPartition(number) for number in range(len(self._questions(made)))]
 
@@ -108,7 +108,8 @@ class ChangeReader(DataSourceStreamReader):
         return {"step": self._after}
 
     def latestOffset(self, start: Mapping[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
-        return {"step": max(start["step"], Present.of(self._root).step)}
+        present = Present.of(self._root)
+        return {"step": merged_up_to(present.journal.root, self._view, start["step"], max(start["step"], present.step))}
 
     def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
         files = change_files(Present.of(self._root).journal, self._view, start["step"], end["step"])
@@ -127,11 +128,6 @@ def row_schema(made: Sharding) -> pa.Schema:
 
 def _renamed(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_name(WEIGHTS) if field.name == WEIGHT else field for field in schema])
-
-
-def _needs_merging(made: Sharding) -> bool:
-    """Whether rows of shards are not rows of the view: multiplicities add up where rows simply follow each other."""
-    return not is_whole(made) and bool(made.query.aggregates or made.query.distinct)
 
 
 def _parameters(made: Sharding, options: Mapping[str, str]) -> dict[str, Any]:
@@ -162,7 +158,7 @@ def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any])
     reader = spark.read.format("ivme").option("checkpoint", str(database._journal.root)).option("view", made.name)
     for name, value in parameters.items():
         reader = reader.option(f"parameter.{name}", _text(value))
-    if made.query.aggregates and _needs_merging(made) and not made.query.input:
+    if made.query.aggregates and needs_merging(made) and not made.query.input:
         return _merged(made, reader.option("partial", "true").load())
     return reader.load()
 

@@ -8,10 +8,10 @@ Nothing of a plan or of the engine is used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ivme.compile import is_sql
+from ivme.compile import as_asked, is_sql
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Aggregate, Atom, Query
 
@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 Frames = Mapping[str, "DataFrame"]
 
 
-def view_frame(spark: SparkSession, text: str, query: Query, frames: Frames) -> DataFrame:
-    """The rows of a view, with the parameters in front where it has some."""
-    if is_sql(text) and not query.input and not any(atom.closure for atom in query.atoms):
+def view_frame(
+    spark: SparkSession, text: str, query: Query, frames: Frames, options: Mapping[str, object] = MappingProxyType({})
+) -> DataFrame:
+    """The rows of a view, with the parameters in front where it has some; `query` is its text as it was parsed.
+
+    Of the view's options those matter that say what its rows are: `semantics`, and `graph` of a closure.
+    """
+    asked = as_asked(query, options.get("semantics"))
+    if is_sql(text) and asked == query and not query.input and not query.has_closures:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"`{name}`")
         return spark.sql(text)
-    return query_frame(query, frames)
+    return query_frame(asked, frames, undirected=options.get("graph") == "undirected")
 
 
-def query_frame(query: Query, frames: Frames) -> DataFrame:
-    """The rows of a parsed query, with the inputs in front."""
+def query_frame(query: Query, frames: Frames, *, undirected: bool = False) -> DataFrame:
+    """The rows of a parsed query, with the inputs in front; `undirected` closures go along edges both ways."""
     from pyspark.sql import functions as sf
 
-    joined = _joined([_atom_frame(atom, frames[atom.relation], query) for atom in query.atoms])
+    joined = _joined([_atom_frame(atom, frames[atom.relation], query, undirected=undirected) for atom in query.atoms])
     keys = [sf.col(f"`{variable}`") for variable in (*query.input, *query.output)]
     inputs = [sf.col(f"`{v}`").alias(f"parameter {p}") for v, p in zip(query.input, query.parameters, strict=True)]
     if query.aggregates:
@@ -46,14 +52,14 @@ def query_frame(query: Query, frames: Frames) -> DataFrame:
     return rows.select(*inputs, *(sf.col(f"`{c.source}`").alias(c.name) for c in query.head))
 
 
-def _atom_frame(atom: Atom, rows: DataFrame, query: Query) -> DataFrame:
+def _atom_frame(atom: Atom, rows: DataFrame, query: Query, *, undirected: bool) -> DataFrame:
     """The atom's variables as columns: constants and repeated variables agree, and inputs are not NULL."""
     from pyspark.sql import functions as sf
 
     if atom.where is not None:
         rows = rows.where(sf.expr(str(atom.where)))
     if atom.closure:
-        rows = closure_frame(rows.select(*(_column(column) for column in atom.columns)))
+        rows = closure_frame(rows.select(*(_column(column) for column in atom.columns)), undirected=undirected)
         columns: list[Column] = [sf.col(name) for name in rows.columns]
     else:
         columns = [_column(column) for column in atom.columns]
@@ -103,19 +109,24 @@ def _aggregate(aggregate: Aggregate) -> Column:
     return functions[aggregate.function](sf.col(f"`{aggregate.variable}`"))
 
 
-def closure_frame(edges: DataFrame) -> DataFrame:
-    """All pairs with a path of at least one edge between them: paths are doubled until there is no new pair.
+def closure_frame(edges: DataFrame, *, undirected: bool = False) -> DataFrame:
+    """All pairs with a path of at least one edge between them, by plain joins, each round with the pairs that are new.
 
-    Spark's own WITH RECURSIVE knows UNION ALL only, and does not end on cycles (SPARK.md).
+    Semi-naive: every pair is extended by one edge once, in the round after the one that found it, so that all rounds
+    together make as many rows as there are pairs times edges from their ends. As many rounds as the longest of the
+    shortest paths has edges; a round is a join, an anti-join and a copy of what is known, since Spark would else repeat
+    the rounds before. Spark's own WITH RECURSIVE knows UNION ALL only, and does not end on cycles (SPARK.md).
     """
-    from pyspark.sql import functions as sf
-
     names = edges.columns
-    pairs = edges.toDF("one", "other").dropna().distinct().localCheckpoint()
-    size, before = pairs.count(), -1
-    while size != before:
-        left, right = pairs.toDF("one", "middle"), pairs.toDF("middle", "other")
-        longer = left.join(right, "middle").select("one", "other")
-        pairs = reduce(lambda x, y: x.union(y), [pairs, longer]).distinct().localCheckpoint()
-        size, before = pairs.count(), size
-    return pairs.select(sf.col("one").alias(names[0]), sf.col("other").alias(names[1]))
+    parts = int(edges.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    steps = edges.toDF("middle", "last")
+    if undirected:
+        steps = steps.dropna().union(steps.dropna().select("last", "middle"))
+    steps = steps.distinct().localCheckpoint()
+    found = new = steps.toDF("one", "other")
+    while not new.isEmpty():
+        made = new.toDF("first", "middle").join(steps, "middle").select("first", "last").distinct()
+        known = found["one"].eqNullSafe(made["first"]) & found["other"].eqNullSafe(made["last"])
+        new = made.join(found, known, "left_anti").toDF("one", "other").localCheckpoint()
+        found = found.union(new).coalesce(parts).localCheckpoint()
+    return found.toDF(*names)

@@ -50,6 +50,16 @@ def _many(shard: Shard, message: Message) -> Answer:
     return {}, (shard.many(message.head["view"], message.tables[0]),)
 
 
+def _path(shard: Shard, message: Message) -> Answer:
+    found = shard.path(message.head["view"], message.tables[0])
+    return {}, () if found is None else (found,)
+
+
+def _parts(shard: Shard, message: Message) -> Answer:
+    found = shard.parts_of(message.head["view"], message.tables[0])
+    return {}, () if found is None else (found,)
+
+
 def _table(shard: Shard, message: Message) -> Answer:
     return {}, (shard.table_rows(message.head["table"]),)
 
@@ -79,6 +89,8 @@ OPERATIONS: Mapping[str, Callable[[Shard, Message], Answer]] = {
     "advance": _advance,
     "rows": _rows,
     "many": _many,
+    "parts": _parts,
+    "path": _path,
     "table": _table,
     "spread": _spread,
     "degrees": _degrees,

@@ -16,13 +16,14 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
-from ivme.spark.catalog import Catalog
+from ivme.spark.catalog import Catalog, ViewEntry
+from ivme.spark.change_files import PARTIAL, merged_path
 from ivme.spark.degrees import local_degrees
 from ivme.spark.distribute import Placed, place_in_view, write_placed
 from ivme.spark.engine import Engine
 from ivme.spark.journal import Journal, Step
 from ivme.spark.parts import EngineKey, Part, PartFile, read_parts, write_parts
-from ivme.spark.sharding import sharding
+from ivme.spark.sharding import needs_merging, sharding
 
 Position = tuple[int, str]
 """A step's number and digest; (0, "") is the beginning."""
@@ -130,10 +131,8 @@ class Shard:
                 self.engines[key].apply(parts, step.clipped)
                 self._applied.append(key)
             self._failed_in_table = False
-            for view in self.catalog.views if step.catalog is not None else ():
-                for pattern in range(len(view.routing.patterns)):
-                    engine = self.engines[EngineKey(view.name, view.generation, pattern)]
-                    engine.complete(followed=view.followed)
+            if step.catalog is not None:
+                self._complete()
             self._write_changes(step)
         except SparkError:
             raise
@@ -150,9 +149,7 @@ class Shard:
         """Makes the engines of a new catalog, and forgets those that it has no more."""
         wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
         for view in catalog.views:
-            made = sharding(view, catalog.tables)
-            for pattern in range(len(view.routing.patterns)):
-                wanted[EngineKey(view.name, view.generation, pattern)] = made
+            wanted.update(dict.fromkeys(self._keys(view), sharding(view, catalog.tables)))
         self.catalog = catalog
         kept = {key: engine for key, engine in self.engines.items() if key in wanted}
         for key, what in wanted.items():
@@ -160,21 +157,42 @@ class Shard:
                 kept[key] = Engine.of_table(what) if key.is_table else Engine.of_view(what)
         self.engines = kept
 
+    def _keys(self, view: ViewEntry) -> list[EngineKey]:
+        """The engines that a view has here: those of patterns that have a cell in this shard."""
+        shards = view.routing.shards
+        here = [(self.number - pattern.first) % shards < pattern.cells for pattern in view.routing.patterns]
+        return [EngineKey(view.name, view.generation, number) for number, is_here in enumerate(here) if is_here]
+
+    def _complete(self) -> None:
+        for view in self.catalog.views:
+            for key in self._keys(view):
+                self.engines[key].complete(followed=view.followed)
+
     def _write_changes(self, step: Step) -> None:
-        """Writes the changes of the views that are followed; the same again, if the step is repeated."""
+        """Writes the changes of the views that are followed; the same again, if the step is repeated.
+
+        Those of rows that have parts in other shards too wait for the driver to merge them, unless it has.
+        """
         for key, engine in self.engines.items():
             change = engine.change()
-            if change is not None and change.num_rows:
-                path = f"changes/{key.name}/{step.number}-{self.number}-{key.pattern}"
-                file = write_parts(self.journal.root, f"{path}.part", self.number, [Part(key, key.name, change)])
-                (self.journal.root / file.path).replace(self.journal.root / path)
+            if change is None or not change.num_rows or engine.sharding is None:
+                continue
+            folder = f"changes/{key.name}"
+            if needs_merging(engine.sharding):
+                if merged_path(self.journal.root, key.name, step.number).exists():
+                    continue
+                folder = f"{PARTIAL}/{key.name}"
+            path = f"{folder}/{step.number}-{self.number}-{key.pattern}"
+            file = write_parts(self.journal.root, f"{path}.part", self.number, [Part(key, key.name, change)])
+            (self.journal.root / file.path).replace(self.journal.root / path)
 
     # Undoing and rebuilding
 
     def _take_back(self, number: int) -> None:
         """Undoes the last step: by the opposite changes where that is possible, and else by rebuilding."""
-        for path in (self.journal.root / "changes").glob(f"*/{number}-{self.number}-*"):
-            path.unlink()
+        for folder in ("changes", PARTIAL):
+            for path in (self.journal.root / folder).glob(f"*/{number}-{self.number}-*"):
+                path.unlink()
         step = self.journal.read_step(number)
         engines = [self.engines[key] for key in self._applied]
         if step.catalog is not None or step.clipped or not all(engine.takes_back for engine in engines):
@@ -224,9 +242,7 @@ class Shard:
         for part in parts:
             if part.rows.num_rows:
                 self.engines[part.engine].apply([(part.table, part.rows)])
-        for view in self.catalog.views:
-            for pattern in range(len(view.routing.patterns)):
-                self.engines[EngineKey(view.name, view.generation, pattern)].complete(followed=view.followed)
+        self._complete()
 
     # Reading
 
@@ -247,10 +263,21 @@ class Shard:
         found = [pa.schema([(REQUEST, pa.int64()), *schema]).empty_table()]
         for request in requests.to_pylist():
             number = request.pop(REQUEST)
-            for pattern in range(len(entry.routing.patterns)):
-                rows = self.engines[EngineKey(entry.name, entry.generation, pattern)].rows(request)
+            for key in self._keys(entry):
+                rows = self.engines[key].rows(request)
                 found.append(rows.add_column(0, REQUEST, pa.array([number] * rows.num_rows, pa.int64())))
         return pa.concat_tables(found)
+
+    def path(self, view: str, ends: pa.Table) -> pa.Table | None:
+        """The nodes of a shortest path in a closure, from the first to the second of `ends`."""
+        (key,) = self._keys(self.catalog.view(view))
+        nodes = self.engines[key].path(*ends.column(0).to_pylist())
+        return None if nodes is None else pa.table({"node": pa.array(nodes, ends.schema.types[0])})
+
+    def parts_of(self, view: str, keys: pa.Table) -> pa.Table | None:
+        """What this shard has of the rows or groups with these keys; None if it has no engine of the view."""
+        parts = [self.engines[key].parts_of(keys) for key in self._keys(self.catalog.view(view))]
+        return pa.concat_tables(parts) if parts else None
 
     def table_rows(self, table: str) -> pa.Table:
         """The rows of a table that this shard has, with their multiplicities as last column."""
@@ -261,7 +288,7 @@ class Shard:
         entry = catalog.view(view)
 
         def placed() -> Iterable[Placed]:
-            for relation in dict.fromkeys(o.relation for o in sharding(entry, catalog.tables).occurrences):
+            for relation in sharding(entry, catalog.tables).relations:
                 yield from place_in_view(catalog, entry, catalog.table(relation), self.table_rows(relation))
 
         return write_placed(self.journal.root, folder, f"from-{self.number}", placed())

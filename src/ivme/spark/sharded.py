@@ -19,11 +19,13 @@ from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.types import Type
 from ivme.spark.catalog import Catalog, ViewEntry, read_view_options
+from ivme.spark.change_files import PARTIAL
 from ivme.spark.cluster import Cluster, Question
 from ivme.spark.journal import Step
+from ivme.spark.merged_changes import merge_changes
 from ivme.spark.outcome import bases, decided, failure
 from ivme.spark.parts import PartFile
-from ivme.spark.planning import Planned, plan_view
+from ivme.spark.planning import Planned, plan_view, views_beneath
 from ivme.spark.protocol import Message
 from ivme.spark.routing import Routing
 from ivme.spark.sharded_batch import ShardedBatch
@@ -54,6 +56,7 @@ class ShardedDatabase:
             self._outcome = self._cluster.take_step(last)
             if failure(self._outcome) is not None:
                 self._take_back()
+            merge_changes(self)
 
     @property
     def _step(self) -> int:
@@ -86,11 +89,12 @@ class ShardedDatabase:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
-        aggregates or DISTINCT can then be followed.
+        aggregates or DISTINCT are then followed without merging parts.
         """
         with self._lock:
             self._check_new(name)
             entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
+            entry = replace(entry, beneath=views_beneath(entry, self._catalog))
             planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows)
             self._build(planned)
         return self.view(name)
@@ -146,9 +150,13 @@ class ShardedDatabase:
         """Forgets a view."""
         with self._lock:
             name = self._catalog.view(name).name
+            needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
+            if needed:
+                raise PlanError(f"cannot drop view {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_view(name))
             self._views.pop(name, None)
-            shutil.rmtree(self._journal.root / "changes" / name, ignore_errors=True)
+            for folder in ("changes", PARTIAL):
+                shutil.rmtree(self._journal.root / folder / name, ignore_errors=True)
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
@@ -159,24 +167,18 @@ class ShardedDatabase:
                 raise PlanError(f"cannot drop table {name}: {', '.join(needed)} needs it; drop that first")
             self._commit(catalog=self._catalog.without_table(name))
 
-    def _relations_of(self, entry: ViewEntry) -> set[str]:
-        return {atom.relation for atom in sharding(entry, self._catalog.tables).query.atoms}
+    def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:
+        return sharding(entry, self._catalog.tables).relations
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""
         with self._lock:
             entry = self._catalog.view(name)
-            made = sharding(entry, self._catalog.tables)
-            query = made.query
+            query = sharding(entry, self._catalog.tables).query
             if query.input and query.aggregates:
                 raise PlanError(
                     f"view {name} has parameters and aggregates, so that its changes cannot be followed; follow a "
                     f"view that groups by {', '.join(query.parameters)} instead"
-                )
-            if (query.aggregates or query.distinct) and not is_whole(made):
-                raise PlanError(
-                    f"parts of the rows of view {name} are in several shards, so that its changes cannot be followed; "
-                    "make it with whole_rows=True, or read it after each batch"
                 )
             if not entry.followed:
                 self._commit(catalog=self._catalog.with_view(replace(entry, followed=True)))
@@ -245,6 +247,7 @@ class ShardedDatabase:
         if error is not None:
             self._take_back()
             raise error
+        merge_changes(self)
         if catalog is None:
             self._look()
 

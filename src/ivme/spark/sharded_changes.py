@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.spark.journal import Journal
+from ivme.spark.change_files import change_files, merged_up_to, read_change
 from ivme.spark.merge import WEIGHT, consolidated
 
 if TYPE_CHECKING:
     from ivme.spark.sharded import ShardedDatabase
 
 RowChange = dict[tuple[Any, ...], int]
-
-
-def change_files(journal: Journal, view: str, after: int, upto: int) -> dict[int, list[Path]]:
-    """The files with a view's changes in the steps after one and up to another, by step."""
-    found: dict[int, list[Path]] = {}
-    for path in (journal.root / "changes" / view).glob("*-*-*"):
-        number = path.name.split("-")[0]
-        if number.isdecimal() and path.name.count("-") == 2 and "." not in path.name and after < int(number) <= upto:
-            found.setdefault(int(number), []).append(path)
-    return dict(sorted(found.items()))
-
-
-def read_change(path: Path) -> pa.Table:
-    """The change of a view's rows in one step and shard, with the weights as last column."""
-    data = path.read_bytes()
-    return pa.ipc.open_stream(pa.py_buffer(data[data.index(b"\n") + 1 :])).read_all()
 
 
 class ShardedChanges:
@@ -45,8 +28,9 @@ class ShardedChanges:
     def __iter__(self) -> Iterator[RowChange]:
         if not self._open:
             return
-        upto = self._database._step
-        files = change_files(self._database._journal, self._view, self._seen, upto)
+        journal = self._database._journal
+        upto = merged_up_to(journal.root, self._view, self._seen, self._database._step)
+        files = change_files(journal, self._view, self._seen, upto)
         self._seen = upto
         for paths in files.values():
             rows = consolidated(pa.concat_tables(map(read_change, paths)))

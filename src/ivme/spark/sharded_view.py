@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.database import Database
-from ivme.engine.arrow_expression import evaluate_columns
-from ivme.errors import DataError, PlanError, UnknownNameError, VerificationError
+from ivme.engine.ingest import to_arrow
+from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.query.closures import is_closure
+from ivme.query.model import Column, Table
 from ivme.spark.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
 from ivme.spark.cluster import Question
 from ivme.spark.merge import WEIGHT, expanded
 from ivme.spark.planning import explain_view
 from ivme.spark.sharded_changes import ShardedChanges
+from ivme.spark.sharded_verify import verify_view
 from ivme.spark.sharding import Sharding, sharding
 
 if TYPE_CHECKING:
@@ -120,6 +121,23 @@ class ShardedView:
             raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
         return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
 
+    def path(self, src: Any, dst: Any) -> list[Any] | None:
+        """A shortest path from one node of a closure to another, both included; None if there is none."""
+        with self._database._lock:
+            made = self._sharding
+            if not is_closure(made.query):
+                raise PlanError(f"view {self.name} is not a closure and nothing else, so that it has no paths")
+            node = Column("node", made.typed.types[made.query.atoms[0].variables[0]])
+            ends = to_arrow([(src,), (dst,)], Table(f"ends of paths in {self.name}", (node,)))
+            question = Question(made.routing.patterns[0].first, {"op": "path", "view": self.name}, (ends,))
+            (answer,) = self._database._ask([question])
+        return answer.tables[0].column(0).to_pylist() if answer.tables else None
+
+    def distance(self, src: Any, dst: Any) -> int | None:
+        """The number of edges of a shortest path in a closure; None if there is none."""
+        nodes = self.path(src, dst)
+        return None if nodes is None else len(nodes) - 1
+
     # Changes
 
     def changes(self) -> ShardedChanges:
@@ -146,52 +164,5 @@ class ShardedView:
 
     def verify(self) -> None:
         """Recomputes the view from the shards' tables, in this process; VerificationError names a difference."""
-        made = self._sharding
-        with self._database._lock, Database() as fresh:
-            entry, catalog = self._database._catalog.view(self.name), self._database._catalog
-            for relation in dict.fromkeys(atom.relation for atom in made.query.atoms):
-                declared = catalog.table(relation)
-                fresh.create_table(relation, {c.name: c.type for c in declared.columns if c.type is not None})
-                for answer in self._database._ask_all({"op": "table", "table": relation}):
-                    rows = answer.tables[0]
-                    fresh.apply(relation, rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy())
-            view = fresh.create_view(self.name, entry.text, strategy="recompute")
-            asked = [{}] if not made.query.input else _some_requests(self._database, made)
-            for request in asked:
-                _compare(self.name, request, Counter(dict(_counted(view.items(**request)))), self.items(**request))
-
-
-def _some_requests(database: ShardedDatabase, made: Sharding) -> list[dict[str, Any]]:
-    """Values of the parameters to verify: those of the first rows of atoms that have them."""
-    values: dict[str, list[Any]] = {}
-    for name, variable in zip(made.query.parameters, made.query.input, strict=True):
-        atom = next(atom for atom in made.query.atoms if variable in atom.variables)
-        column = atom.columns[atom.terms.index(variable)]
-        (answer,) = database._ask([Question(0, {"op": "table", "table": atom.relation})])
-        found = evaluate_columns(column, answer.tables[0].drop_columns([WEIGHT]).slice(0, 64)).to_pylist()
-        values[name] = [value for value in found if value is not None]
-    size = min(map(len, values.values()))
-    return [{name: listed[i] for name, listed in values.items()} for i in range(size)]
-
-
-def _counted(items: Iterator[tuple[Row, int]]) -> dict[Row, int]:
-    total: Counter[Row] = Counter()
-    for row, multiplicity in items:
-        total[_rounded(row)] += multiplicity
-    return total
-
-
-def _rounded(row: Row) -> Row:
-    """Float sums depend on the order of additions: they are compared to nine digits."""
-    return tuple(float(f"{value:.9e}") if isinstance(value, float) else value for value in row)
-
-
-def _compare(view: str, request: Mapping[str, Any], expected: Counter[Row], items: Iterator[tuple[Row, int]]) -> None:
-    actual = _counted(items)
-    for row in [*expected, *actual]:
-        if expected[row] != actual.get(row, 0):
-            given = f" for {dict(request)!r}" if request else ""
-            raise VerificationError(
-                f"view {view}{given} has the row {row!r} {actual.get(row, 0)} times; computed from its tables it is "
-                f"there {expected[row]} times"
-            )
+        with self._database._lock:
+            verify_view(self._database, self)

@@ -3,6 +3,10 @@
 Occurrences of a table in a self-join may be routed differently, so that each becomes a table of its own in the shards;
 those that are routed alike share one. With aggregates the engines keep partial rows: each group's key, its count, and
 what its aggregates add up from.
+
+A closure's paths go through all shards, and the rows of a view that reads another are in its shards and not in those
+of the tables. Such a view is *gathered*: one engine of one shard has all rows of the tables that it rests on, the
+views beneath it, and the view itself.
 """
 
 from __future__ import annotations
@@ -15,12 +19,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.compile import parse
+from ivme.compile import as_asked, parse
 from ivme.engine.arrow_expression import evaluate_columns
 from ivme.engine.typed import TypedQuery, typed
-from ivme.errors import PlanError
-from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
-from ivme.spark.catalog import ViewEntry
+from ivme.query.closures import closures_as_relations
+from ivme.query.expression import ColumnRef
+from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
+from ivme.spark.catalog import ViewEntry, ViewText
 from ivme.spark.hashing import hash_rows
 from ivme.spark.routing import Numbers, Routing, places, variable_hashes
 
@@ -39,7 +44,8 @@ class Occurrence:
 class Sharding:
     """A view over typed tables, its routing, its occurrences, and the query of its engines.
 
-    `atoms` are the names of the engines' tables, atom by atom.
+    `atoms` are the names of the engines' tables, atom by atom. `gathered` is the view's own text, if it is gathered,
+    and `beneath` are then the views that its engine needs for it.
     """
 
     name: str
@@ -49,17 +55,33 @@ class Sharding:
     atoms: tuple[str, ...]
     partial: tuple[HeadColumn, ...]
     options: tuple[tuple[str, Any], ...]
+    tables: tuple[Table, ...]
+    beneath: tuple[ViewText, ...] = ()
+    gathered: str | None = None
 
     @property
     def query(self) -> Query:
         return self.typed.query
 
+    @property
+    def has_partial_rows(self) -> bool:
+        """Whether the rows of engines are partial rows, and not rows of the view."""
+        return bool(self.query.aggregates) and self.gathered is None
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The tables whose rows the view's engines have."""
+        return tuple(dict.fromkeys(occurrence.relation for occurrence in self.occurrences))
+
+    def _table(self, relation: str) -> Table:
+        return next(table for table in self.tables if table.name == relation)
+
     def _columns(self, relation: str) -> list[str]:
-        return list(self.query.table(relation).column_names)
+        return list(self._table(relation).column_names)
 
     def engine_tables(self) -> tuple[Table, ...]:
         """The tables that an engine has."""
-        return tuple(replace(self.query.table(o.relation), name=o.table) for o in self.occurrences)
+        return tuple(replace(self._table(o.relation), name=o.table) for o in self.occurrences)
 
     def engine_query(self) -> Query:
         """The view over the engine's tables, with partial rows if it has aggregates."""
@@ -68,7 +90,9 @@ class Sharding:
         return replace(made, text=str(made))
 
     def engine_options(self) -> dict[str, Any]:
-        """The options of the view, with the engine's names of tables."""
+        """The options of the view, with the engine's names of tables, which are the tables' own if it is gathered."""
+        if self.gathered is not None:
+            return dict(self.options)
         return {name: self._renamed(name, value) for name, value in self.options}
 
     def _renamed(self, option: str, value: Any) -> Any:
@@ -116,11 +140,14 @@ def _where(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
 @lru_cache(maxsize=64)
 def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     """The view that a catalog's entry describes."""
-    query = typed(parse_view(entry.name, entry.text, tables))
+    query = parse_view(entry, tables)
+    if is_gathered(entry, query):
+        return _gathered(entry, query, tables)
+    ready = typed(query)
     groups: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
     occurrences, atoms = [], []
-    for position, atom in enumerate(query.query.atoms):
+    for position, atom in enumerate(ready.query.atoms):
         identity = row_identity(position)
         key = (_route_key(atom, entry.routing.variables), identity in entry.routing.variables and identity)
         if key not in groups:
@@ -129,20 +156,51 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
             groups[key] = atom.relation if number == 1 else f"{atom.relation}~{number}"
             occurrences.append(Occurrence(groups[key], atom.relation, atom, identity))
         atoms.append(groups[key])
-    return Sharding(
-        entry.name, query, entry.routing, tuple(occurrences), tuple(atoms), partial_head(query.query), entry.options
-    )
+    partial = partial_head(ready.query)
+    return Sharding(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables)
 
 
-def parse_view(name: str, text: str, tables: tuple[Table, ...]) -> Query:
-    """A view's query; refuses what shards cannot maintain."""
-    query = replace(parse(text, tables), name=name)
-    if any(atom.closure for atom in query.atoms):
-        raise PlanError(
-            f"view {name} is a closure: paths go through all shards, so that it cannot be sharded; keep it in an "
-            "embedded ivme.Database"
-        )
-    return query
+def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
+    """A view's query, over tables and the views beneath it as if they were tables."""
+    known = tables
+    for view in entry.beneath if isinstance(entry, ViewEntry) else ():
+        known = (*known, view_as_table(view, known))
+    options = dict(entry.options)
+    query = as_asked(replace(parse(entry.text, known), name=entry.name), options.get("semantics"))
+    return closures_as_relations(query, options.get("graph", "digraph"))
+
+
+def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Table:
+    """What is known of a view as if it were a table."""
+    query = parse_view(view, tables)
+    return Table(view.name, tuple(Column(c.name, t) for c, t in zip(query.head, typed(query).head, strict=True)))
+
+
+def is_gathered(entry: ViewEntry, query: Query) -> bool:
+    """Whether a view is kept whole in one shard."""
+    return query.has_closures or bool(entry.beneath)
+
+
+def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Sharding:
+    """A view with one occurrence of each table that it or a view beneath it reads."""
+    read = set(_reads(query))
+    known = tables
+    for view in entry.beneath:
+        read |= set(_reads(parse_view(view, known)))
+        known = (*known, view_as_table(view, known))
+    occurrences = tuple(Occurrence(t.name, t.name, _all_of(t), "") for t in tables if t.name in read)
+    ready, shown = typed(query), query.head
+    below, text = entry.beneath, entry.text
+    return Sharding(entry.name, ready, entry.routing, occurrences, (), shown, entry.options, tables, below, text)
+
+
+def _reads(query: Query) -> list[str]:
+    """The relations that a query reads, those of closures included."""
+    return [table.name if table.closure_of is None else table.closure_of.relation for table in query.tables]
+
+
+def _all_of(table: Table) -> Atom:
+    return Atom(table.name, table.column_names, tuple(map(ColumnRef, table.column_names)))
 
 
 def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
@@ -188,3 +246,8 @@ def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:
 def is_whole(sharding: Sharding) -> bool:
     """Whether no two shards have parts of the same row or group."""
     return sharding.routing.variables <= set(sharding.query.free)
+
+
+def needs_merging(sharding: Sharding) -> bool:
+    """Whether rows of shards are not rows of the view: multiplicities add up where rows simply follow each other."""
+    return not is_whole(sharding) and bool(sharding.query.aggregates or sharding.query.distinct)

@@ -52,7 +52,7 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
         for text in driver.pipeline.views:
             start = time.perf_counter()
             query = replace(parse(text.query, tuple(known)), name=text.name)
-            frame = view_frame(driver.spark, text.query, query, frames)
+            frame = view_frame(driver.spark, text.query, query, frames, dict(text.options))
             view = driver.database.view(text.name)
             yield _compare(view, query, frame, start)
             if not query.input:
