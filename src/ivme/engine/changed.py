@@ -18,6 +18,7 @@ from ivme.engine.code_expression import code_number, code_test, has_codes, numbe
 from ivme.engine.dictionary import NULL_CODE, Codes
 from ivme.engine.domains import BatchEncoder, Domain, Domains
 from ivme.engine.feed import Feed, FeedColumn
+from ivme.engine.row_column import row_column
 from ivme.errors import DataError
 from ivme.query.expression import ColumnRef
 from ivme.query.inference import type_of
@@ -129,20 +130,45 @@ _Column = Callable[[Changed, list[Any]], Codes]
 class Inputs:
     """What the triggers of a relation want of its rows, by trigger."""
 
-    __slots__ = ("_columns", "_expressions", "triggers")
+    __slots__ = ("_columns", "_expressions", "_few", "triggers")
 
     def __init__(self, table: Table, domains: Domains, feeds: Sequence[tuple[str, Feed]]) -> None:
         wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
         expressions = list(dict.fromkeys(column.expression for column in wanted))
         self._expressions = len(expressions)
         self._columns = [_column(column, expressions.index(column.expression), table, domains) for column in wanted]
+        self._few = [_few_column(column, table, domains) for column in wanted]
         self.triggers = [(name, [wanted.index(column) for column in feed.columns]) for name, feed in feeds]
 
     def of(self, changed: Changed) -> list[tuple[str, list[Codes]]]:
         """For each trigger its columns."""
-        evaluated: list[Any] = [None] * (2 * self._expressions)
-        columns = [column(changed, evaluated) for column in self._columns]
+        columns = self._of_few(changed) if len(changed.weights) <= _FEW else None
+        if columns is None:
+            evaluated: list[Any] = [None] * (2 * self._expressions)
+            columns = [column(changed, evaluated) for column in self._columns]
         return [(name, [columns[i] for i in picked]) for name, picked in self.triggers]
+
+    def _of_few(self, changed: Changed) -> list[Codes] | None:
+        """The columns row by row; None if there is nothing to compute, or a value is in doubt."""
+        if all(isinstance(column, int) for column in self._few):
+            return None
+        rows = list(map(tuple, changed.listed()))
+        try:
+            return [
+                changed.code(column) if isinstance(column, int) else np.array([column(row) for row in rows], np.int64)
+                for column in self._few
+            ]
+        except DataError:
+            return None
+
+
+_FEW = 16
+"""Up to this many rows are computed one by one, which takes less than a call of Arrow for each expression."""
+
+
+def _few_column(column: FeedColumn, table: Table, domains: Domains) -> int | Callable[[tuple[Any, ...]], int]:
+    position = plain_position(column, table)
+    return row_column(column, table, domains) if position is None else position
 
 
 def plain_position(column: FeedColumn, table: Table) -> int | None:

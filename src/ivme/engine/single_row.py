@@ -7,24 +7,20 @@ follows) is left to the long way, which also knows what to say about it; then no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
 from ivme.engine.backend import NativeBackend
 from ivme.engine.changed import Layout, plain_position
-from ivme.engine.dictionary import NULL_CODE
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.group import Group
 from ivme.engine.journal import Journal
-from ivme.engine.load import getter
 from ivme.engine.row_check import row_check
+from ivme.engine.row_column import row_column
 from ivme.engine.value_check import INT_LIMIT
 from ivme.errors import DataError
-from ivme.query.inference import type_of
 from ivme.query.model import Table
-from ivme.query.sql_values import DECIMALS
 
 Row = tuple[Any, ...]
 Codes = tuple[int, ...]
@@ -146,7 +142,7 @@ def _encoder(
     """From a row to its codes and those of the expressions over it; None if it is no row as it should be."""
     arity = len(table.columns)
     wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
-    computed = [_computed(column, table, domains) for column in wanted if plain_position(column, table) is None]
+    computed = [row_column(column, table, domains) for column in wanted if plain_position(column, table) is None]
     if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
 
         def integers(row: Any) -> Codes | None:
@@ -175,27 +171,3 @@ def _encoder(
         return tuple(codes)
 
     return encoded
-
-
-def _computed(column: FeedColumn, table: Table, domains: Domains) -> Callable[[Row], int]:
-    """A function from a row of values to a column of a feed that is an expression over it."""
-    get, form = getter(column.expression, table.column_names), column.form
-    if form == "test":
-        return lambda row: int(get(row) is True)
-    if form == "known":
-        return lambda row: NULL_CODE if get(row) is None else 0
-    type_ = type_of(column.expression, table)
-    assert type_ is not None
-    if form in ("low", "high"):
-        assert type_.scale is not None
-        scale, shift = type_.scale, 0 if form == "low" else 64
-        return lambda row: _word(get(row), scale, shift)
-    encode = domains.domain(type_).encode_value
-    return lambda row: encode(get(row))
-
-
-def _word(value: Any, scale: int, shift: int) -> int:
-    """A word of a decimal without its point, as a signed number; NULL counts as 0."""
-    whole = 0 if value is None else int(Decimal(value).scaleb(scale, DECIMALS))
-    word = whole >> shift & (2**64 - 1)
-    return word - 2**64 if word >= 2**63 else word
