@@ -97,7 +97,9 @@ class Run:
     def measure(self, workload: Workload) -> None:
         say(f"{workload.title} ({workload.rows:,} rows)")
         found = race(workload, self.starts(workload), self.sizes.seconds, lambda text: say(f"  {text}"))
-        if isinstance(self.python, str) and workload.pathway:
+        if isinstance(self.python, str) and not workload.pathway:
+            self.missing[f"Pathway ({workload.title})"] = "no plan is written for it"
+        elif isinstance(self.python, str):
             try:
                 found.append(pathway_result(self.python, workload))
             except MissingError as error:
