@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -97,7 +99,9 @@ class Run:
     def measure(self, workload: Workload) -> None:
         say(f"{workload.title} ({workload.rows:,} rows)")
         found = race(workload, self.starts(workload), self.sizes.seconds, lambda text: say(f"  {text}"))
-        if isinstance(self.python, str) and workload.pathway:
+        if isinstance(self.python, str) and not workload.pathway:
+            self.missing[f"Pathway ({workload.title})"] = "no plan is written for it"
+        elif isinstance(self.python, str):
             try:
                 found.append(pathway_result(self.python, workload))
             except MissingError as error:
@@ -192,4 +196,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a cluster that was started is stopped
     main()

@@ -23,7 +23,7 @@ PAIR = 2
 """Rounds come in pairs that undo each other, so that a slow contender may leave out the later pairs of a turn."""
 
 SLOW = 1.0
-"""Seconds of a turn from which on a contender is slow."""
+"""Seconds after which a contender is slow, and its turn ends with the pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +122,21 @@ def timed(workload: Workload, contenders: Sequence[Contender], budget: float) ->
     for turn in turns:
         for contender, taken in zip(contenders, found, strict=True):
             if len(taken) < LEAST or sum(taken) * workload.turn < budget or contender.name == OURS:
-                slow = bool(taken) and max(taken) * len(turn) > SLOW
-                rounds = turn[:PAIR] if slow and contender.name != OURS else turn
-                taken.append(_turn(contender, rounds) / len(rounds))
+                taken.append(_turn(contender, turn))
     return [Samples(each.name, tuple(taken)) for each, taken in zip(contenders, found, strict=True)]
 
 
 def _turn(contender: Contender, turn: Sequence[Round]) -> float:
+    """Seconds a round."""
     began = time.perf_counter()
-    for round_ in turn:
+    for done, round_ in enumerate(turn, 1):
         contender.apply(round_)
         for request in round_.requests:
             contender.answer(request)
-    return time.perf_counter() - began
+        taken = time.perf_counter() - began
+        if taken > SLOW and done % PAIR == 0:
+            break
+    return taken / done
 
 
 def results(workload: Workload, samples: Sequence[Samples]) -> list[Result]:

@@ -71,8 +71,8 @@ def test_a_slow_contender_takes_one_pair_of_rounds_a_turn_and_ends_with_the_same
     (workload,) = (w for w in join_counts(replace(TINY, single_rounds=22, turn=4)) if w.turn > 1)
     monkeypatch.setattr("benchmarks.peers.race.SLOW", 0.0)
     (found,) = race(workload, [Ivme, Counted], 1)
-    # two checked rounds, a whole turn, then a pair in each of the other four
-    assert 2 + 4 + 4 * 2 == applied["rounds"]
+    # two checked rounds, then one pair of the four rounds in each of five turns
+    assert 2 + 5 * 2 == applied["rounds"]
     assert 5 == len(found.theirs) == len(found.ours)
 
 
