@@ -25,6 +25,9 @@ HERE = Path(__file__).parent
 SCREENSHOTS = HERE.parents[1] / "build" / "screenshots"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+MOST_MILLISECONDS = 30_000
+"""How long to wait for what is to be seen: far more than it takes, unless the machine is busy."""
+
 Open = Callable[..., "Page"]
 
 
@@ -75,7 +78,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
         context = browser.new_context(viewport=options.pop("viewport", {"width": 1280, "height": 900}), **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(MOST_MILLISECONDS)
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
         page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
@@ -93,6 +96,7 @@ def expect(shown: Any) -> Any:
     """What is to be seen soon; Playwright waits for it. Imported late: collecting these tests needs no Playwright."""
     from playwright.sync_api import expect as expect_soon
 
+    expect_soon.set_options(timeout=MOST_MILLISECONDS)
     return expect_soon(shown)
 
 
