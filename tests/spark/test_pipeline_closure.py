@@ -84,7 +84,7 @@ def test_closures_of_a_pipeline_follow_their_table_and_spark_recomputes_them(
 GRAPHS: dict[str, list[tuple[int, int]]] = {
     "nothing": [],
     "a cycle and a tail": [(1, 2), (2, 3), (3, 1), (3, 4), (3, 4)],
-    "a path": [(i, i + 1) for i in range(9)],
+    "a path": [(i, i + 1) for i in range(4)],
     "a self-loop": [(1, 1), (2, 1)],
 }
 
