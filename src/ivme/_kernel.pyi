@@ -115,8 +115,11 @@ class Kernel:
         loops: Sequence[tuple[int, Sequence[int], Sequence[int]]],
         factors: Sequence[tuple[int, Sequence[int]]],
         extremes: Sequence[tuple[str, int, Sequence[int], int]],
+        guards: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ...,
     ) -> int:
-        """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields)."""
+        """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields).
+
+        A guard: (map, columns of its key, their inputs); a request without a match has no rows."""
     def drop_reader(self, reader: int) -> None: ...
     def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""

@@ -12,7 +12,7 @@ from typing import Any
 from ivme.algebra.ring import Payload, multiply
 from ivme.engine.indexed_map import IndexedMap
 from ivme.engine.kernel import Row
-from ivme.plan.program import Enumeration, Extreme, Index, Loop, Read
+from ivme.plan.program import Enumeration, Extreme, Index, Loop, Read, single_guards
 
 
 def enumerate_items(
@@ -21,6 +21,8 @@ def enumerate_items(
     """The output tuples for the given inputs, each with its payload and the values of its ordered aggregates."""
     context = {variable: inputs[original] for variable, original in enumeration.inputs}
     if any(value is None for value in context.values()):
+        return
+    if not all(_finds(loop, maps[loop.read.map], context) for loop in single_guards(enumeration)):
         return
     for assignment in _nested(enumeration.loops, maps, context):
         payload = _product(enumeration.factors, maps, assignment)
@@ -40,6 +42,23 @@ def _nested(
         yield from _nested(rest, maps, {**context, **values})
 
 
+def _finds(guard: Loop, stored: IndexedMap, context: dict[str, Any]) -> bool:
+    """Whether a guard has a match, in O(1)."""
+    if not guard.new:
+        return stored.get(_key(guard.read, context)) is not None
+    index, key = _index(guard, context)
+    return stored.size(index, key) > 0
+
+
+def _index(loop: Loop, context: dict[str, Any]) -> tuple[Index, Row]:
+    names = loop.read.variables
+    index = Index(
+        tuple(i for i, name in enumerate(names) if name not in loop.new),
+        tuple(i for i, name in enumerate(names) if name in loop.new),
+    )
+    return index, tuple(context[names[i] or ""] for i in index.key)
+
+
 def _open(loop: Loop, stored: IndexedMap, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The values of the loop's new variables that go with the context; one empty answer if it only checks."""
     names = loop.read.variables
@@ -47,12 +66,9 @@ def _open(loop: Loop, stored: IndexedMap, context: dict[str, Any]) -> Iterator[d
         if stored.get(_key(loop.read, context)) is not None:
             yield {}
         return
-    index = Index(
-        tuple(i for i, name in enumerate(names) if name not in loop.new),
-        tuple(i for i, name in enumerate(names) if name in loop.new),
-    )
+    index, key = _index(loop, context)
     new = [names[i] or "" for i in index.values]
-    for values in stored.matches(index, tuple(context[names[i] or ""] for i in index.key)):
+    for values in stored.matches(index, key):
         stored.tally.operations += 1
         yield dict(zip(new, values, strict=True))
 

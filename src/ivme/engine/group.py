@@ -25,7 +25,7 @@ from ivme.engine.union import UnionReader, joined
 from ivme.plan.assemble import Assembly, program_of
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition
+from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition, single_guards
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
 from ivme.plan.tuning import Tuning
@@ -160,9 +160,11 @@ class Group:
     def _guard(self, view: str, enumeration: Enumeration) -> None:
         if view in self._guards:
             self._guards.pop(view).drop()
-        if enumeration.guards:
+        single = single_guards(enumeration)
+        longer = [guard for guard in enumeration.guards if len(guard) > 1 or guard[0] not in single]
+        if longer:
             given = tuple((variable, variable) for variable, _ in enumeration.inputs)
-            self._guards[view] = Guards(self._backend, view, given, enumeration.guards)
+            self._guards[view] = Guards(self._backend, view, given, longer)
 
     def run(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[EmittedDelta]:
         """Takes the changed rows of a relation, in pieces if they may need rebalancing."""

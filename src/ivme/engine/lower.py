@@ -187,7 +187,13 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
         extremes.append((extreme.function, maps[extreme.read.map], known, value))
     factors = [read(factor) for factor in enumeration.factors]
     outputs = _positions(enumeration.outputs, variables)
-    return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes)
+    guards = [_guard(loop, inputs, maps) for loop in ir.single_guards(enumeration)]
+    return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes, guards)
+
+
+def _guard(loop: ir.Loop, inputs: Sequence[str], maps: dict[str, int]) -> tuple[int, list[int], list[int]]:
+    key = [(i, name or "") for i, name in enumerate(loop.read.variables) if name not in loop.new]
+    return maps[loop.read.map], [i for i, _ in key], _positions([name for _, name in key], inputs)
 
 
 def _positions(wanted: Sequence[str], schema: Sequence[str]) -> list[int]:

@@ -76,6 +76,19 @@ struct ReaderBuilder {
         }
     }
 
+    void guard(size_t id, const Numbers& columns, const Numbers& key) {
+        Guard guard{use(id), nullptr, key};
+        require(columns.size() == key.size(), "a guard has an input for each column of its key");
+        for (unsigned input : key) require(input < reader.inputs, "a guard's key is of inputs");
+        if (!columns.empty() && columns.size() < guard.map->arity()) {
+            guard.groups = guard.map->index(columns);
+            require(guard.groups, "a guard needs an index that its map does not have");
+        } else {
+            for (unsigned i = 0; i < columns.size(); ++i) require(columns[i] == i, "a whole key is in order");
+        }
+        reader.guards.push_back(std::move(guard));
+    }
+
     void loop(size_t id, const Numbers& columns, const Numbers& fresh) {
         Loop loop;
         loop.map = use(id);
@@ -186,7 +199,7 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
 
 std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables,
                                      std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
-                                     const nb::list& extremes) {
+                                     const nb::list& extremes, const nb::list& guards) {
     // The maps count their readers, and the last cursor may be the last to go.
     std::shared_ptr<Reader> reader(new Reader, [](Reader* gone) {
         for (const Map* map : gone->maps) --const_cast<Map*>(map)->users;
@@ -197,6 +210,10 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
     require(inputs <= variables, "the inputs are among the variables");
     ReaderBuilder builder{kernel, *reader, std::vector<unsigned>(variables, ~0u), {}};
     for (unsigned i = 0; i < inputs; ++i) builder.known_at[i] = 0;
+    for (nb::handle item : guards) {
+        auto [map, columns, key] = nb::cast<std::tuple<size_t, Numbers, Numbers>>(item);
+        builder.guard(map, columns, key);
+    }
     for (nb::handle item : loops) {
         auto [map, columns, fresh] = nb::cast<std::tuple<size_t, Numbers, Numbers>>(item);
         builder.loop(map, columns, fresh);

@@ -45,6 +45,10 @@ bool Enumerator::refill(unsigned level, unsigned most, uint64_t& operations) {
     if (!level) {
         if (next_ == requests_) return false;
         take_requests(stage, most);
+        for (const Guard& guard : reader_.guards) {
+            operations += stage.n;
+            pass_guard(guard, stage);
+        }
     }
     while (level && !stage.n) {
         Stage& before = stages_[level - 1];
@@ -73,6 +77,32 @@ void Enumerator::take_requests(Stage& stage, unsigned most) {
         stage.requests[stage.n] = static_cast<uint32_t>(next_);
         stage.n += known;
     }
+}
+
+// Keeps the requests that a guard has a match for.
+void Enumerator::pass_guard(const Guard& guard, Stage& stage) {
+    unsigned kept = 0;
+    auto keep = [&](size_t row) {
+        for (unsigned v = 0; v < reader_.inputs; ++v) stage.values[v][kept] = stage.values[v][row];
+        stage.requests[kept++] = stage.requests[row];
+    };
+    auto key = [&](size_t row, int64_t* to) {
+        for (unsigned variable : guard.key) *to++ = stage.values[variable][row];
+    };
+    KeyBlock block;
+    auto find = [&](const auto& table) {
+        probe_keys(table, block, stage.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
+            if (table.find(k, tag) != NIL) keep(row);
+        });
+    };
+    if (guard.groups) {
+        find(guard.groups->groups());
+    } else if (!guard.key.empty()) {
+        find(*guard.map);
+    } else if (guard.map->size()) {
+        return;
+    }
+    stage.n = kept;
 }
 
 // Finds, for all rows of the stage before a loop, what the loop will yield for them.

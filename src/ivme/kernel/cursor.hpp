@@ -21,6 +21,13 @@ struct Loop {
     bool checks = false;
 };
 
+// A request whose inputs have no match here has no rows.
+struct Guard {
+    const Map* map;
+    const GroupIndex* groups;   // null: the key is a whole entry, or there is none and any entry will do
+    std::vector<unsigned> key;  // inputs
+};
+
 struct Factor {
     const Map* map;
     std::vector<unsigned> variables;
@@ -41,6 +48,7 @@ struct Reader {
     unsigned inputs = 0;
     unsigned variables = 0;
     std::vector<unsigned> outputs;
+    std::vector<Guard> guards;
     std::vector<Loop> loops;
     std::vector<Factor> factors;
     std::vector<Extreme> extremes;
@@ -106,6 +114,7 @@ private:
     bool refill(unsigned level, unsigned most, uint64_t& operations);
     void make_room(Stage& stage, unsigned rows);
     void take_requests(Stage& stage, unsigned most);
+    void pass_guard(const Guard& guard, Stage& stage);
     void look_up(unsigned level, uint64_t& operations);
     void expand(unsigned level, unsigned most);
     void read_rows(unsigned level);

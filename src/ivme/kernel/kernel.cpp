@@ -196,12 +196,16 @@ NB_MODULE(_kernel, m) {
                  return k.add_trigger(parse_trigger(k, registers, slots, steps));
              })
         .def("drop_trigger", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_trigger(id); }); })
-        .def("add_reader",
-             [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
-                const nb::list& factors, const nb::list& extremes) {
-                 auto lock = with_python(k);
-                 return k.add_reader(parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes));
-             })
+        .def(
+            "add_reader",
+            [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
+               const nb::list& factors, const nb::list& extremes, const nb::list& guards) {
+                auto lock = with_python(k);
+                return k.add_reader(
+                    parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes, guards));
+            },
+            nb::arg("inputs"), nb::arg("variables"), nb::arg("outputs"), nb::arg("loops"), nb::arg("factors"),
+            nb::arg("extremes"), nb::arg("guards") = nb::list())
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
         .def("run_one", &run_one)

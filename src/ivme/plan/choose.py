@@ -85,12 +85,16 @@ def _forced(query: Query, options: Options) -> Choice:
 
 
 def _candidates(query: Query, trees: Plan, options: Options) -> Iterator[Plan]:
-    """The plans of all maintaining strategies that have one for the query."""
+    """The plans of all maintaining strategies that have one for the query. Heavy and light parts, whose plans take the
+    longest to find, are left out where another plan is constant in everything."""
     known = _with_static(trees, query)
     yield known
+    constant = False
+    for plan in _marked(query, known):
+        constant = all(cost.exponent.at(Fraction(1, 2)) == 0 for cost in (plan.update, plan.delay))
+        yield plan
     for strategy in MAINTAINING[1:]:
-        if strategy == "marks":
-            yield from _marked(query, known)
+        if strategy == "marks" or (strategy == "skew" and constant):
             continue
         try:
             yield _with_static(plan_with(strategy, query, options), query)

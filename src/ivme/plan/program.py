@@ -82,6 +82,7 @@ __all__ = [
     "Step",
     "Trigger",
     "Watch",
+    "single_guards",
 ]
 
 
@@ -198,6 +199,15 @@ class Enumeration:
     branches: tuple[Branch, ...] = ()
     disjoint: bool = False
     guards: tuple[tuple[Loop, ...], ...] = ()
+
+
+def single_guards(enumeration: Enumeration) -> tuple[Loop, ...]:
+    """The guards that one look at the inputs decides; those of several loops have to be read."""
+    known = {variable for variable, _ in enumeration.inputs}
+    one = (guard[0] for guard in enumeration.guards if len(guard) == 1)
+    return tuple(
+        loop for loop in one if known.issuperset(name or "" for name in loop.read.variables if name not in loop.new)
+    )
 
 
 @dataclass(frozen=True, slots=True)
