@@ -35,6 +35,7 @@ from ivme.plan.moves import pseudo_source
 from ivme.plan.prune import without_dead_steps
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of, watches
 from ivme.plan.storage import Existing, MapKey, Storage
+from ivme.plan.versions import Versions
 from ivme.structure.hypergraph import Edge
 
 
@@ -171,7 +172,7 @@ class Assembly:
 
     def propagated(self, affected: list[Propagation], leaves: LeafDeltas) -> Iterator[ir.Step]:
         """Takes the deltas of the leaves up, one leaf after the other."""
-        versions = _Versions(self.storage, affected)
+        versions = Versions(self.storage, affected)
         shared: dict[MapKey, _Delta] = {}
         for k, propagation in enumerate(affected):
             yield from leaves.commit(partial(versions.is_new, at=k))
@@ -182,7 +183,7 @@ class Assembly:
         self,
         use: Propagation,
         k: int,
-        versions: _Versions,
+        versions: Versions,
         leaves: LeafDeltas,
         shared: dict[MapKey, _Delta],
     ) -> Iterator[ir.Step]:
@@ -367,36 +368,3 @@ def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.S
 def _rank(node: Node) -> tuple[str, ...]:
     node = referred(node)
     return ("view", node.name) if isinstance(node, View) else (type(node).__name__, node.label, *node.schema)
-
-
-class _Versions:
-    """Which contents of the changed relation's shared maps each propagation must see."""
-
-    def __init__(self, storage: Storage, propagations: list[Propagation]) -> None:
-        self._storage = storage
-        self._order = {propagation.use: k for k, propagation in enumerate(propagations)}
-        self._bases = {use.label: k for use, k in self._order.items() if isinstance(use, Leaf)}
-        self._last_old: dict[MapKey, int] = {}
-        for k, propagation in enumerate(propagations):
-            for rule in propagation.rules:
-                for sibling in rule.siblings:
-                    if self._position(sibling, k) > k:
-                        self._last_old[storage.key(sibling)] = k
-
-    def _position(self, node: Node, current: int) -> int:
-        """The sibling's place among the uses of the changed relation; `current` if it does not change."""
-        node = referred(node)
-        if isinstance(node, View):
-            return current
-        if isinstance(node, IndicatorLeaf):
-            return self._order.get(node, current)
-        return self._bases.get(node.label, current)
-
-    def is_new(self, key: MapKey, at: int) -> bool:
-        """Whether the map may hold its new contents from propagation `at` on."""
-        return self._last_old.get(key, -1) < at
-
-    def pending(self, rule: Rule, k: int) -> list[Node]:
-        """Siblings whose new contents the rule wants while their map holds the old."""
-        new = [sibling for sibling in rule.siblings if self._position(sibling, k) < k]
-        return [sibling for sibling in new if not self.is_new(self._storage.key(sibling), k)]
