@@ -8,6 +8,7 @@ its HL-signature, so that the parts of a relation add up to it; every view equal
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -15,6 +16,7 @@ from typing import Any
 
 from ivme.compile import parse
 from ivme.database import Database
+from ivme.engine.batch import FEW
 from ivme.engine.dictionary import NULL_CODE
 from ivme.plan.assemble import Assembly
 from ivme.query.model import Query
@@ -44,11 +46,18 @@ class Twins:
         self.apply(filled or [])
         self.views = [db.create_view("the view", text, **{"strategy": "skew", **options}) for db in self.databases]
 
-    def apply(self, steps: list[Update]) -> None:
-        """One batch on both; triggers scan nothing unless the base M changes."""
+    def apply(self, steps: list[Update], few: bool = False) -> None:
+        """One batch on both; triggers scan nothing unless the base M changes.
+
+        With `few` it goes the short way, which is to do the same as if its rows had come one by one.
+        """
+        few = few and sum(abs(weight) for _, _, weight in steps) <= FEW and all(None not in row for _, row, _ in steps)
         for database, view in zip(self.databases, self.views or [None, None], strict=True):
             before = counted_scans(database, view)
-            apply_to(database, steps)
+            if few:
+                apply_rows(database, steps, together=database is self.databases[0])
+            else:
+                apply_to(database, steps)
             if view is not None:
                 after = counted_scans(database, view)
                 assert before == after or before[1] != after[1], "a trigger scanned a map"
@@ -90,6 +99,7 @@ def run_stream(
     filled: int = 0,
     followed: bool = False,
     every: int = 1,
+    few: bool = False,
 ) -> Twins:
     """Runs a stream; the first `filled` updates are there before the view is. Checks after every n-th batch."""
     twins = Twins(text, options, steps[:filled])
@@ -97,7 +107,7 @@ def run_stream(
         twins.follow()
     twins.check()
     for number, start in enumerate(range(filled, len(steps), batch)):
-        twins.apply(steps[start : start + batch])
+        twins.apply(steps[start : start + batch], few)
         if number % every == 0:
             twins.check()
     twins.check()
@@ -116,6 +126,14 @@ def apply_to(database: Database, steps: list[Update]) -> None:
     with database.batch() as batch:
         for relation, changes in contents(steps).items():
             batch.apply(relation, list(changes), list(changes.values()))
+
+
+def apply_rows(database: Database, steps: list[Update], *, together: bool) -> None:
+    """Row by row, in one batch or in one each."""
+    with database.batch() if together else nullcontext(database) as target:
+        for relation, row, weight in steps:
+            for _ in range(abs(weight)):
+                (target.insert if weight > 0 else target.delete)(relation, [row])
 
 
 def balance_of(view: View) -> Any:

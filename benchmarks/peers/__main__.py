@@ -17,8 +17,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.peers import install, plots, report
@@ -123,6 +123,16 @@ class Run:
             self.lacks(error)
 
 
+@contextmanager
+def tidy_when_stopped() -> Iterator[None]:
+    """SIGTERM ends the run as an error does, so that a cluster that was started is stopped."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def measured(sizes: Sizes, only: Sequence[str], peers: Sequence[str], graphs: Path, data: Path, out: Path) -> Report:
     """The report of a run; what there is of it is written even if a workload fails."""
     began, where = report.today(), report.machine()
@@ -190,11 +200,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write(found, options.out)
     else:
         sizes = SIZES[options.size or ("quick" if options.quick else "full")]
-        found = measured(sizes, options.only, options.peers, options.graphs, options.data, options.out)
+        with tidy_when_stopped():
+            found = measured(sizes, options.only, options.peers, options.graphs, options.data, options.out)
     if options.record:
         record(found)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a cluster that was started is stopped
     main()

@@ -118,7 +118,9 @@ def how(report: Report) -> list[str]:
         "(or all access requests) read. It is the median over the samples; the ratio is the peer's median divided by "
         "ivme's over the same rounds, taken in turns in the same run, with the quartiles of the ratios turn by turn. "
         "Above 1 ivme is faster, below 1 the peer is. All answers were found equal before a clock ran. Everybody works "
-        "in memory or without fsync; DuckDB, PostgreSQL and Spark use all cores, ivme, SQLite and Pathway one.",
+        "in memory or without fsync; DuckDB, PostgreSQL and Spark use all cores, ivme, SQLite and Pathway one. "
+        "Pathway hands over the changes of an answer, of which its user keeps a copy; where an answer has many rows, "
+        "ivme beside it does the same with view.changes().",
     ]
 
 

@@ -146,16 +146,16 @@ class DatabaseMachine(RuleBasedStateMachine):
             changes.append((table, row, weight))
         return data.draw(st.permutations(changes)) if shuffled and data.draw(st.booleans()) else changes
 
-    def _apply(self, changes: list[tuple[str, tuple[Any, ...], int]]) -> None:
+    def _apply(self, changes: list[tuple[str, tuple[Any, ...], int]], *, by_rows: bool = False) -> None:
         for database in self.databases:
-            _apply_to(database, changes)
+            _apply_to(database, changes, by_rows=by_rows)
         for table, row, weight in changes:
             self.contents[table][row] += weight
         self.contents = {table: +stored for table, stored in self.contents.items()}
 
-    @rule(data=st.data(), size=st.sampled_from([1, 1, 3, 8, 16]))
-    def batch(self, data: Any, size: int) -> None:
-        self._apply(self._changes(data, size))
+    @rule(data=st.data(), size=st.sampled_from([1, 1, 3, 8, 16]), by_rows=st.booleans())
+    def batch(self, data: Any, size: int, by_rows: bool) -> None:
+        self._apply(self._changes(data, size), by_rows=by_rows)
 
     @rule(data=st.data(), steps=st.integers(1, 4))
     def single_rows(self, data: Any, steps: int) -> None:
@@ -174,8 +174,8 @@ class DatabaseMachine(RuleBasedStateMachine):
             database.insert(table, rows)
             database.delete(table, rows)
 
-    @rule(data=st.data(), bad=st.sampled_from(["absent", "type", "arity", "table"]))
-    def failing_batch(self, data: Any, bad: str) -> None:
+    @rule(data=st.data(), bad=st.sampled_from(["absent", "type", "arity", "table"]), by_rows=st.booleans())
+    def failing_batch(self, data: Any, bad: str, by_rows: bool) -> None:
         changes = self._changes(data, 4)
         absent = data.draw(st.sampled_from(sorted(TABLES)))
         row = (UNKNOWN[self.kind],) * TABLES[absent]
@@ -187,7 +187,7 @@ class DatabaseMachine(RuleBasedStateMachine):
         }[bad]
         for database in self.databases:
             with pytest.raises((DataError, UnknownNameError), match=last[0]):
-                _apply_to(database, [*changes, last])
+                _apply_to(database, [*changes, last], by_rows=by_rows)
 
     @rule(data=st.data())
     def lenient_delete(self, data: Any) -> None:
@@ -265,10 +265,14 @@ class DatabaseMachine(RuleBasedStateMachine):
         return [dict(zip(query.parameters, each, strict=True)) for each in chosen]
 
 
-def _apply_to(database: Database, changes: list[tuple[str, Any, int]]) -> None:
+def _apply_to(database: Database, changes: list[tuple[str, Any, int]], *, by_rows: bool = False) -> None:
+    """One batch of weighted rows, or of inserts and deletes, which may take the short way."""
     with database.batch() as batch:
         for table, row, weight in changes:
-            batch.apply(table, [row], [weight])
+            if by_rows:
+                (batch.insert if weight > 0 else batch.delete)(table, [row] * abs(weight))
+            else:
+                batch.apply(table, [row], [weight])
 
 
 def check_rows(view: Any, query: Query, inputs: dict[str, Any], expected: dict[Any, int]) -> None:

@@ -89,13 +89,15 @@ def stream(data: Any, text: str, *, nulls: bool = False, options: dict[str, Any]
     query = parse_rule(text)
     steps = data.draw(updates(query, domain=3, max_size=18, nulls=nulls))
     epsilon = data.draw(st.sampled_from(EPSILONS) | st.fractions(0, 1, max_denominator=12))
+    followed = not (query.input and query.aggregates) and data.draw(st.booleans())
     run_stream(
         text,
         {"epsilon": epsilon, **(options or {})},
         steps,
         batch=data.draw(st.sampled_from([1, 1, 6])),
         filled=data.draw(st.sampled_from([0, 0, len(steps) // 2])),
-        followed=not (query.input and query.aggregates) and data.draw(st.booleans()),
+        followed=followed,
+        few=not followed and data.draw(st.booleans()),
     )
 
 

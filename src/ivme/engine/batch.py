@@ -19,13 +19,20 @@ from ivme.engine.ingest import to_arrow
 from ivme.engine.positions import Progress
 from ivme.engine.row_check import place
 from ivme.engine.runtime import Runtime
+from ivme.engine.single_row import Few
 from ivme.engine.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.query.model import Table
 
+FEW = 16
+"""Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
+
 
 class Batch:
-    """Changes to several tables that take effect together when the `with` block ends."""
+    """Changes to several tables that take effect together when the `with` block ends.
+
+    As long as they are few tuples in lists they are kept as such, and go the short way if it takes all of them.
+    """
 
     def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
         self._runtime = runtime
@@ -33,6 +40,7 @@ class Batch:
         self._parts: dict[str, list[Changed]] = {}
         self._clipped: set[str] = set()
         self._over = False
+        self._few: list[Few] | None = [] if progress is None else None
 
     def __enter__(self) -> Self:
         return self
@@ -40,12 +48,22 @@ class Batch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        parts, self._parts, self._over = self._parts, {}, True
-        if kind is None:
-            start = perf_counter()
-            self._commit(parts)
-            self._runtime.settle()
-            self._runtime.tell(sum(len(each.weights) for changes in parts.values() for each in changes), start)
+        try:
+            if kind is None:
+                start = perf_counter()
+                self._runtime.tell(self._made(), start)
+        finally:
+            self._parts, self._few, self._over = {}, None, True
+
+    def _made(self) -> int:
+        """Makes the changes, durably if that was asked for; how many rows they have."""
+        few = self._few
+        if few and self._runtime.put_few(few):
+            return len(few)
+        self._take_long_way()
+        self._commit(self._parts)
+        self._runtime.settle()
+        return sum(len(each.weights) for changes in self._parts.values() for each in changes)
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows."""
@@ -53,15 +71,32 @@ class Batch:
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away."""
-        state = self._take(table, rows, -1)
-        if not strict:
-            self._clipped.add(state.table.name)
+        if strict:
+            self._take(table, rows, -1)
+            return
+        self._take_long_way()
+        self._clipped.add(self._take_all(table, rows, -1).table.name)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
         """Adds each row as often as its weight says."""
         self._take(table, rows, weights)
 
-    def _take(self, name: str, rows: Any, weights: Any) -> TableState:
+    def _take(self, name: str, rows: Any, weights: Any) -> None:
+        if self._few is not None and type(rows) is list and type(weights) is int and abs(weights) == 1:
+            taken = self._runtime.few(name, rows, weights) if len(rows) + len(self._few) <= FEW else None
+            if taken is not None and len(taken) == len(rows):
+                self._few += taken
+                return
+        self._take_long_way()
+        self._take_all(name, rows, weights)
+
+    def _take_long_way(self) -> None:
+        """From here on all changes go the long way, also those that came before."""
+        few, self._few = self._few or (), None
+        for change in few:
+            self._take_all(change.table, [change.row], change.weight)
+
+    def _take_all(self, name: str, rows: Any, weights: Any) -> TableState:
         if self._over:
             raise PlanError("the batch is over; open another one with db.batch()")
         state = self._table(name)

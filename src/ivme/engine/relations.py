@@ -25,7 +25,7 @@ from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import Participant
-from ivme.engine.single_row import Put
+from ivme.engine.single_row import ShortWay
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError, PlanError, StaleCursor
 from ivme.plan import program as ir
@@ -54,7 +54,7 @@ class Relations:
         self._queues: dict[str, list[deque[RowChange]]] = {}
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
-        self._puts: dict[str, Put] = {}
+        self._ways: dict[str, ShortWay] = {}
 
     def relation(self, name: str) -> Table:
         """The table of that name, or the view seen as one."""
@@ -93,7 +93,7 @@ class Relations:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
         self._layouts.clear()
         self._inputs.clear()
-        self._puts.clear()
+        self._ways.clear()
 
     def all_rows(self, relation: str) -> Changed:
         """All rows of a table or view, with their multiplicities."""

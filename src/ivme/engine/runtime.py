@@ -30,7 +30,7 @@ from ivme.engine.installation import Installation
 from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
-from ivme.engine.single_row import Put, RowLog, single_row
+from ivme.engine.single_row import Few, RowLog, ShortWay, put_few, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError
 
@@ -98,17 +98,31 @@ class Runtime(Installation):
         """Changes the multiplicity of one row the short way; False if it takes the long one."""
         start = perf_counter() if self.observers else None
         with self.lock:
-            put = self._puts.get(name) if type(name) is str else None
-            if put is None:
-                put = self._short_way(name)
-                if put is None:
-                    return False
-                self._puts[name] = put
-            done = put(row, weight)
+            way = self.short_way(name)
+            if way is None or (weight < 0 and self.tables[name].table.append_only):
+                return False
+            done = way.put(row, weight)
         if start is not None and done:
             self.settle()
             self.tell(1, start)
         return done
+
+    def few(self, name: str, rows: Sequence[Any], weight: int) -> list[Few] | None:
+        """Changes of a few rows on the short way, not yet made; None if it is not for them."""
+        with self.lock:
+            way = self.short_way(name) if self.journal is None else None
+            if way is None or (weight < 0 and self.tables[name].table.append_only):
+                return None
+            codes = list(map(way.encode, rows))
+        return [Few(name, row, weight, way, each) for row, each in zip(rows, codes, strict=True) if each is not None]
+
+    def put_few(self, changes: Sequence[Few]) -> bool:
+        """Makes changes of a few rows, all or none; False if they have to go the long way."""
+        with self.lock:
+            if any(self.short_way(change.table) is not change.way for change in changes):
+                return False
+            assert isinstance(self.backend, NativeBackend)
+            return put_few(self.backend, changes)
 
     def tell(self, rows: int, start: float) -> None:
         """Tells the observers of a batch that has been applied, and is as durable as was asked for."""
@@ -116,9 +130,19 @@ class Runtime(Installation):
         for observer in self.observers:
             observer(rows, seconds)
 
-    def _short_way(self, name: str) -> Put | None:
-        """How to change one row of a table on which no views depend that need more than their trigger."""
-        state = self.tables.get(name) if type(name) is str else None
+    def short_way(self, name: str) -> ShortWay | None:
+        """How to change single rows of a table on which no views depend that need more than their trigger."""
+        if type(name) is not str:
+            return None
+        way = self._ways.get(name)
+        if way is None:
+            way = self._short_way(name)
+            if way is not None:
+                self._ways[name] = way
+        return way
+
+    def _short_way(self, name: str) -> ShortWay | None:
+        state = self.tables.get(name)
         if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
             return None
         readers = [view for view in self.views.values() if name in view.relations]
@@ -127,8 +151,7 @@ class Runtime(Installation):
             return None
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None else RowLog(self.journal, name, self.layout(name))
-        put = single_row(self.backend, state.table, self.layout(name), self.domains, feeds, rebalanced, log)
-        return (lambda row, weight: weight > 0 and put(row, weight)) if state.table.append_only else put
+        return single_row(self.backend, state.table, self.layout(name), self.domains, feeds, rebalanced, log)
 
     def _propagate(self, batch: Mapping[str, Changed]) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
         emitted: dict[str, list[EmittedDelta]] = {}

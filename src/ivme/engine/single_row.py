@@ -1,4 +1,4 @@
-"""The short way of a single row: no Arrow and no batch, one call of the kernel for each trigger.
+"""The short way of a single row, or of a few: no Arrow and no batch, one call of the kernel for each row and trigger.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that somebody
 follows) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
@@ -7,8 +7,9 @@ follows) is left to the long way, which also knows what to say about it; then no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ivme.engine.backend import NativeBackend
 from ivme.engine.changed import Layout, plain_position
@@ -27,8 +28,32 @@ Codes = tuple[int, ...]
 
 Act = Callable[[], None]
 
-Put = Callable[[Any, int], bool]
-"""Changes the multiplicity of a row; False if the long way has to."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShortWay:
+    """The short way of a table's rows; the caller of each holds the writers' lock."""
+
+    encode: Callable[[Any], Codes | None]
+    """From a row to its codes; None if the long way has to take it."""
+
+    run: Callable[[Codes, int], None]
+    """Changes the multiplicity of a row in an open transaction."""
+
+    put: Callable[[Any, int], bool]
+    """Changes the multiplicity of a row, as a transaction; False if the long way has to."""
+
+    groups: tuple[Group, ...]
+    """What moves keys when rows come and go."""
+
+
+class Few(NamedTuple):
+    """A change of one row among a few: the row, and how it goes the short way."""
+
+    table: str
+    row: Row
+    weight: int
+    way: ShortWay
+    codes: Codes
 
 
 class RowLog:
@@ -53,8 +78,8 @@ def single_row(
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
     log: RowLog | None = None,
-) -> Put:
-    """The short way for rows of a table. The caller of what is returned holds the writers' lock.
+) -> ShortWay:
+    """The short way for rows of a table.
 
     The groups `rebalanced` have partitions, and move keys if the row made them change sides.
     """
@@ -68,6 +93,10 @@ def single_row(
     settle: Act | None = None
     if rebalanced:
         begin, settle, roll_back = _rebalancing(rebalanced, begin, roll_back)
+
+    def run(codes: Codes, weight: int) -> None:
+        for trigger, pick in runs:
+            run_one(trigger, codes if pick is None else pick(codes), weight)
 
     def put(row: Any, weight: int) -> bool:
         codes = encode(row)
@@ -93,7 +122,29 @@ def single_row(
         commit()
         return True
 
-    return put
+    return ShortWay(encode, run, put, tuple(rebalanced))
+
+
+def put_few(backend: NativeBackend, changes: Sequence[Few]) -> bool:
+    """Changes the multiplicities of rows of several tables, all or none; False if the long way has to."""
+    groups = list(dict.fromkeys(group for change in changes for group in change.way.groups))
+    backend.begin()
+    for group in groups:
+        group.begin()
+    try:
+        for change in changes:
+            change.way.run(change.codes, change.weight)
+            for group in change.way.groups:
+                group.settle(1)
+    except BaseException as error:
+        backend.rollback()
+        for group in groups:
+            group.roll_back()
+        if isinstance(error, (backend.broken_check, backend.overflow)):
+            return False
+        raise
+    backend.commit()
+    return True
 
 
 def _rebalancing(groups: Sequence[Group], begin: Act, roll_back: Act) -> tuple[Act, Act, Act]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivme.errors import DataError
+from ivme.errors import DataError, PlanError
 from tests.counting import COUNTING
 from tests.databases import BACKENDS, make_database
 
@@ -75,6 +75,59 @@ def test_single_rows_respect_what_a_table_promises() -> None:
     with pytest.raises(DataError, match="append-only"):
         db.delete("A", [(1,)])
     assert [db._runtime.backend.size(f"table {name}") for name in "KA"] == [1, 1]
+
+
+def test_a_few_rows_of_several_tables_take_the_short_way_all_or_nothing() -> None:
+    db = make_database("native")
+    for name in "RS":
+        db.create_table(name, {"a": "int", "b": "int"}, primary_key="b")
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM R JOIN S ON R.a = S.a")
+    with db.batch() as batch:
+        batch.insert("R", [(1, 1), (1, 2)])
+        batch.insert("S", [(1, 1)])
+        assert batch._few is not None
+        assert len(batch._few) == 3
+    assert view.scalar() == 2
+    before = db._runtime.backend.kernel.digest()  # type: ignore[attr-defined]
+    for bad in ([(1, 2)], "two rows of table S"), ([(2, 2), (2, 2)], "two rows of table S"), ([(7, "x")], "column b"):
+        with pytest.raises(DataError, match=bad[1]):
+            change_both(db, bad[0])
+        assert db._runtime.backend.kernel.digest() == before  # type: ignore[attr-defined]
+    with pytest.raises(PlanError, match="the batch is over"):
+        batch.insert("R", [(5, 5)])
+
+
+def change_both(db: Any, last: list[Any]) -> None:
+    with db.batch() as batch:
+        batch.delete("R", [(1, 1)])
+        batch.insert("S", [(1, 2)])
+        batch.insert("S", last)
+
+
+def test_a_few_rows_are_judged_by_their_net_weights() -> None:
+    db = make_database("native")
+    db.create_table("R", {"a": "int", "b": "int"}, primary_key="a")
+    view = db.create_view("v", "SELECT b FROM R")
+    with db.batch() as batch:
+        batch.delete("R", [(1, 1)])
+        batch.insert("R", [(1, 1), (2, 1)])
+    assert list(view.items()) == [((1,), 1)]
+    with db.batch() as batch:
+        batch.insert("R", [(2, 5)])
+        batch.delete("R", [(2, 1)])
+    assert list(view) == [(5,)]
+
+
+def test_a_few_rows_reach_views_that_came_while_the_batch_was_open() -> None:
+    db = make_database("native")
+    db.create_table("R", {"a": "int"})
+    with db.batch() as batch:
+        batch.insert("R", [(1,)])
+        view = db.create_view("v", "SELECT a FROM R")
+        feed = view.changes()
+        batch.insert("R", [(2,)])
+    assert sorted(view) == [(1,), (2,)]
+    assert list(feed) == [{(1,): 1, (2,): 1}]
 
 
 def test_a_failing_batch_leaves_the_kernel_as_it_was() -> None:
