@@ -2,7 +2,8 @@
 
 The cluster listens on a Unix socket in its folder only, runs as a user that is not root (PostgreSQL insists), and is
 stopped by its own process id. It need not survive a crash here, as ivme's in-memory database would not either:
-fsync, synchronous_commit and full_page_writes are off, which is in its favour.
+fsync, synchronous_commit and full_page_writes are off, which is in its favour. Tables are analysed when they are
+loaded; autovacuum is off, since it would run while others are timed.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ SETTINGS = {
     "maintenance_work_mem": "256MB",
     "jit": "off",
     "max_wal_size": "8GB",
+    "autovacuum": "off",
 }
 PATIENCE = 30.0
 
