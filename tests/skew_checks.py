@@ -16,8 +16,8 @@ from typing import Any
 
 from ivme.compile import parse
 from ivme.database import Database
-from ivme.engine.batch import FEW
 from ivme.engine.dictionary import NULL_CODE
+from ivme.engine.single_row import FEW
 from ivme.plan.assemble import Assembly
 from ivme.query.model import Query
 from ivme.view import Changes, View

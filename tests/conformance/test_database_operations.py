@@ -23,12 +23,14 @@ ROW = st.tuples(SMALL, SMALL, SMALL)
 
 
 def batches(db: Any, rounds: list[tuple[list[Any], list[Any], list[int]]]) -> None:
+    """With weights, since a few rows that are just inserted or deleted go one by one on one of the backends."""
     for r, s, undone in rounds:
         with db.batch() as batch:
-            batch.insert("R", r)
-            batch.insert("S", [row[:2] for row in s])
+            batch.apply("R", r, [1] * len(r))
+            batch.apply("S", [row[:2] for row in s], [1] * len(s))
         with db.batch() as batch:
-            batch.delete("R", [r[i] for i in set(undone) if i < len(r)])
+            gone = [r[i] for i in set(undone) if i < len(r)]
+            batch.apply("R", gone, [-1] * len(gone))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ivme.compile import as_asked, parse
 from ivme.database import Database
+from ivme.engine import batch, following, runtime, single_row
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.plan.strategies import STRATEGIES
 from ivme.query.model import Query
@@ -33,9 +34,11 @@ MOST_VIEWS = 5
 class DatabaseMachine(RuleBasedStateMachine):
     """The same steps on both backends. `contents` are the tables, `queries` the views with the oracle's eyes."""
 
-    @initialize(kind=st.sampled_from(["int", "int", "string"]))
-    def start(self, kind: str) -> None:
+    @initialize(kind=st.sampled_from(["int", "int", "string"]), few=st.sampled_from([0, 2, single_row.FEW]))
+    def start(self, kind: str, few: int) -> None:
+        """With `few` also the ways of many rows are taken, which streams as short as these would never see."""
         self.kind = kind
+        self._set_few(few)
         self.databases = [make_database(backend) for backend in BACKENDS]
         for table, arity in TABLES.items():
             for database in self.databases:
@@ -44,6 +47,13 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.queries: dict[str, Query] = {}
         self.feeds: dict[str, list[tuple[Changes, Counter[Any]]]] = {}
         self.made = 0
+
+    def teardown(self) -> None:
+        self._set_few(single_row.FEW)
+
+    def _set_few(self, few: int) -> None:
+        for module in (batch, following, runtime):
+            module.FEW = few  # type: ignore[attr-defined]
 
     # Views
 
@@ -267,12 +277,12 @@ class DatabaseMachine(RuleBasedStateMachine):
 
 def _apply_to(database: Database, changes: list[tuple[str, Any, int]], *, by_rows: bool = False) -> None:
     """One batch of weighted rows, or of inserts and deletes, which may take the short way."""
-    with database.batch() as batch:
+    with database.batch() as opened:
         for table, row, weight in changes:
             if by_rows:
-                (batch.insert if weight > 0 else batch.delete)(table, [row] * abs(weight))
+                (opened.insert if weight > 0 else opened.delete)(table, [row] * abs(weight))
             else:
-                batch.apply(table, [row], [weight])
+                opened.apply(table, [row], [weight])
 
 
 def check_rows(view: Any, query: Query, inputs: dict[str, Any], expected: dict[Any, int]) -> None:

@@ -250,6 +250,10 @@ class NativeBackend:
         """The kernel's number of a trigger, for `run_one`."""
         return self._triggers[name][0]
 
+    def emits(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        """The views whose changes a trigger emits, and over which variables."""
+        return self._triggers[name][2]
+
     def open(self, reader: str, inputs: Sequence[int]) -> Cursor:
         return self.kernel.open(self._readers[reader], inputs)
 

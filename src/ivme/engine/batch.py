@@ -19,13 +19,10 @@ from ivme.engine.ingest import to_arrow
 from ivme.engine.positions import Progress
 from ivme.engine.row_check import place
 from ivme.engine.runtime import Runtime
-from ivme.engine.single_row import Few
+from ivme.engine.single_row import FEW, Few
 from ivme.engine.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.query.model import Table
-
-FEW = 16
-"""Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
 
 
 class Batch:

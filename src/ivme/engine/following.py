@@ -7,12 +7,14 @@ group with aggregates has one row before and another after, so the rows of such 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
 from ivme.engine.backend import Codes, EmittedDelta
 from ivme.engine.reading import Row
+from ivme.engine.single_row import FEW
 from ivme.engine.view_state import Key, RowChange, ViewState
 
 Updates = dict[Key, tuple[Row, int] | None]
@@ -54,12 +56,24 @@ def _consolidated(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Cod
     if not width or not len(counts):
         total = counts.sum(keepdims=True)
         return [np.empty(0, np.int64)] * width, total[total != 0]
+    if len(counts) <= FEW:
+        net = summed(zip(_keys(emitted, width), counts.tolist(), strict=True))
+        return _columns(list(net), width), np.array(list(net.values()), dtype=np.int64)
     stacked = np.concatenate([np.stack(delta.columns[:width], axis=1) for delta in emitted])
     keys, places = np.unique(stacked, axis=0, return_inverse=True)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, places.reshape(-1), counts)
     kept = total != 0
     return [np.ascontiguousarray(keys[kept, i]) for i in range(width)], total[kept]
+
+
+def _keys(emitted: Sequence[EmittedDelta], width: int) -> Iterator[Key]:
+    """The emitted keys one by one, which for a few is quicker than all at once."""
+    return chain.from_iterable(zip(*(c.tolist() for c in each.columns[:width]), strict=True) for each in emitted)
+
+
+def _columns(keys: Sequence[Key], width: int) -> list[Codes]:
+    return [np.array([key[i] for key in keys], dtype=np.int64) for i in range(width)]
 
 
 def _counts_now(state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
@@ -72,16 +86,23 @@ def _counts_now(state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
 def row_updates(state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
     """The rows of the groups that changed, as they are now. The view has outputs and no inputs."""
     width = len(state.typed.query.output)
-    stacked = [np.stack(delta.columns[:width], axis=1) for delta in emitted if len(delta.columns[0])]
-    if not stacked:
+    keys = _distinct(emitted, width)
+    if not keys:
         return {}
-    keys = np.unique(np.concatenate(stacked), axis=0)
-    columns = [np.ascontiguousarray(keys[:, i]) for i in range(width)]
+    columns = _columns(keys, width)
     numbers, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
     found = state.finisher.rows(([column[numbers] for column in columns], counts, slots, extremes), {})
-    updates: Updates = {tuple(key): None for key in keys.tolist()}
-    updates.update(zip(map(tuple, keys[numbers].tolist()), found, strict=True))
+    updates: Updates = dict.fromkeys(keys)
+    updates.update(zip((keys[number] for number in numbers.tolist()), found, strict=True))
     return updates
+
+
+def _distinct(emitted: Sequence[EmittedDelta], width: int) -> list[Key]:
+    """The emitted keys, each once."""
+    if sum(len(delta.counts) for delta in emitted) <= FEW:
+        return list(dict.fromkeys(_keys(emitted, width)))
+    stacked = np.concatenate([np.stack(delta.columns[:width], axis=1) for delta in emitted])
+    return list(map(tuple, np.unique(stacked, axis=0).tolist()))
 
 
 def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:

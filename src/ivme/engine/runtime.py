@@ -9,7 +9,7 @@ feeds the next views in the same transaction. Any error rolls all of it back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +30,7 @@ from ivme.engine.installation import Installation
 from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
-from ivme.engine.single_row import Few, RowLog, ShortWay, put_few, single_row
+from ivme.engine.single_row import FEW, Emitted, Few, RowLog, ShortWay, single_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError
 
@@ -48,37 +48,52 @@ class Runtime(Installation):
 
         The progress of the source that it comes from is part of it.
         """
+
+        def run(emitted: Emitted) -> None:
+            for name, changed in batch.items():
+                self._run(name, changed, emitted)
+
+        def record() -> None:
+            if self.journal is not None:
+                self.journal.batch(batch, progress)
+
         with self.lock:
             self.positions.check(progress)
-            mark = None if self.journal is None else self.journal.mark()
-            rebalanced = self.rebalanced()
-            for group in rebalanced:
-                group.begin()
-            self.backend.begin()
-            try:
-                changes, updates, touched = self._propagate(batch)
-                if self.journal is not None:
-                    self.journal.batch(batch, progress)
-            except BaseException:
-                self.backend.rollback()
-                for group in (*rebalanced, *self.maintained.values()):
-                    group.roll_back()
-                for ring_view in self.ring_views.values():
-                    ring_view.undo()
-                if self.journal is not None and mark is not None:
-                    self.journal.take_back(mark)
-                raise
-            self.backend.commit()
+            changes = self._transact(batch, run, record)
             self.positions.advance(progress)
-            for group in self.maintained.values():
-                group.commit()
-            for ring_view in self.ring_views.values():
-                ring_view.keep()
-            for name, changed in updates.items():
-                update(self.views[name].rows, changed)
-            for state in self.views.values():
-                state.stale |= bool(touched.intersection(state.relations))
             return changes
+
+    def _transact(
+        self, relations: Collection[str], run: Callable[[Emitted], None], record: Callable[[], None]
+    ) -> dict[str, RowChange]:
+        """Changes relations by what `run` does, passes it on to the views that are built on them, and records it."""
+        mark = None if self.journal is None else self.journal.mark()
+        rebalanced = self.rebalanced()
+        for group in rebalanced:
+            group.begin()
+        self.backend.begin()
+        try:
+            changes, updates, touched = self._propagate(relations, run)
+            record()
+        except BaseException:
+            self.backend.rollback()
+            for group in (*rebalanced, *self.maintained.values()):
+                group.roll_back()
+            for ring_view in self.ring_views.values():
+                ring_view.undo()
+            if self.journal is not None and mark is not None:
+                self.journal.take_back(mark)
+            raise
+        self.backend.commit()
+        for group in self.maintained.values():
+            group.commit()
+        for ring_view in self.ring_views.values():
+            ring_view.keep()
+        for name, changed in updates.items():
+            update(self.views[name].rows, changed)
+        for state in self.views.values():
+            state.stale |= bool(touched.intersection(state.relations))
+        return changes
 
     def settle(self) -> None:
         """Returns when what this thread committed is as durable as was asked for. Its caller holds no lock."""
@@ -98,10 +113,14 @@ class Runtime(Installation):
         """Changes the multiplicity of one row the short way; False if it takes the long one."""
         start = perf_counter() if self.observers else None
         with self.lock:
-            way = self.short_way(name)
-            if way is None or (weight < 0 and self.tables[name].table.append_only):
+            way = self._way_of_table(name, weight)
+            if way is None:
                 return False
-            done = way.put(row, weight)
+            if way.followed:
+                codes = way.encode(row)
+                done = codes is not None and self._put_all([Few(name, row, weight, way, codes)])
+            else:
+                done = way.put(row, weight)
         if start is not None and done:
             self.settle()
             self.tell(1, start)
@@ -110,8 +129,8 @@ class Runtime(Installation):
     def few(self, name: str, rows: Sequence[Any], weight: int) -> list[Few] | None:
         """Changes of a few rows on the short way, not yet made; None if it is not for them."""
         with self.lock:
-            way = self.short_way(name) if self.journal is None else None
-            if way is None or (weight < 0 and self.tables[name].table.append_only):
+            way = self._way_of_table(name, weight) if self.journal is None else None
+            if way is None:
                 return None
             codes = list(map(way.encode, rows))
         return [Few(name, row, weight, way, each) for row, each in zip(rows, codes, strict=True) if each is not None]
@@ -119,10 +138,24 @@ class Runtime(Installation):
     def put_few(self, changes: Sequence[Few]) -> bool:
         """Makes changes of a few rows, all or none; False if they have to go the long way."""
         with self.lock:
-            if any(self.short_way(change.table) is not change.way for change in changes):
-                return False
-            assert isinstance(self.backend, NativeBackend)
-            return put_few(self.backend, changes)
+            current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
+            return current and self._put_all(changes)
+
+    def _put_all(self, changes: Sequence[Few]) -> bool:
+        def run(emitted: Emitted) -> None:
+            for change in changes:
+                change.way.run(change.codes, change.weight, emitted)
+
+        def record() -> None:
+            for change in changes:
+                if change.way.log is not None:
+                    change.way.log.append(change.codes, change.weight)
+
+        try:
+            self.publish(self._transact({change.table for change in changes}, run, record))
+        except (self.backend.broken_check, self.backend.overflow):
+            return False
+        return True
 
     def tell(self, rows: int, start: float) -> None:
         """Tells the observers of a batch that has been applied, and is as durable as was asked for."""
@@ -130,34 +163,40 @@ class Runtime(Installation):
         for observer in self.observers:
             observer(rows, seconds)
 
-    def short_way(self, name: str) -> ShortWay | None:
-        """How to change single rows of a table on which no views depend that need more than their trigger."""
-        if type(name) is not str:
-            return None
-        way = self._ways.get(name)
+    def short_way(self, relation: str) -> ShortWay | None:
+        """How to change single rows of a table, or of a view for those built on it; None if there is no short way."""
+        way = self._ways.get(relation)
         if way is None:
-            way = self._short_way(name)
+            way = self._short_way(relation)
             if way is not None:
-                self._ways[name] = way
+                self._ways[relation] = way
         return way
 
-    def _short_way(self, name: str) -> ShortWay | None:
-        state = self.tables.get(name)
-        if state is None or state.table.static or not isinstance(self.backend, NativeBackend):
+    def _way_of_table(self, name: str, weight: int) -> ShortWay | None:
+        """The short way of what users may change in this direction."""
+        state = self.tables.get(name) if type(name) is str else None
+        if state is None or (weight < 0 and state.table.append_only):
             return None
+        return self.short_way(name)
+
+    def _short_way(self, name: str) -> ShortWay | None:
+        if not isinstance(self.backend, NativeBackend) or self.ring_views:
+            return None
+        table = self.relation(name)
         readers = [view for view in self.views.values() if name in view.relations]
-        special = (view.followers or view.lazy or isinstance(view.group, Maintained) for view in readers)
-        if any(special) or self.ring_views:
+        if table.static or any(view.lazy or isinstance(view.group, Maintained) for view in readers):
             return None
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
-        log = None if self.journal is None else RowLog(self.journal, name, self.layout(name))
-        return single_row(self.backend, state.table, self.layout(name), self.domains, feeds, rebalanced, log)
+        log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
+        followed = any(view.followers for view in readers)
+        return single_row(self.backend, table, self.layout(name), self.domains, feeds, rebalanced, log, followed)
 
-    def _propagate(self, batch: Mapping[str, Changed]) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
-        emitted: dict[str, list[EmittedDelta]] = {}
-        for name, changed in batch.items():
-            self._run(name, changed, emitted)
-        touched = set(batch)
+    def _propagate(
+        self, relations: Collection[str], run: Callable[[Emitted], None]
+    ) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
+        emitted: Emitted = {}
+        run(emitted)
+        touched = set(relations)
         row_changes: dict[str, RowChange] = {}
         updates: dict[str, Updates] = {}
         for state in self.views.values():
@@ -172,15 +211,32 @@ class Runtime(Installation):
             if change:
                 row_changes[state.name] = change
                 if self._is_read(state.name):
-                    self._run(state.name, self._as_changed(state.name, change.items()), emitted)
+                    self._feed(state.name, change, emitted)
         return row_changes, updates, touched
+
+    def _feed(self, view: str, change: RowChange, emitted: Emitted) -> None:
+        """Passes the change of a view's rows on to the views that are built on it."""
+        way = self.short_way(view) if len(change) <= FEW else None
+        codes = [] if way is None else [way.encode(row) for row in change]
+        if way is None or None in codes:
+            self._run(view, self._as_changed(view, change.items()), emitted)
+            return
+        try:
+            for each, weight in zip(codes, change.values(), strict=True):
+                assert each is not None
+                way.run(each, weight, emitted)
+        except self.backend.overflow as error:
+            raise self._overflown(view, error) from None
+
+    def _overflown(self, relation: str, error: Exception) -> DataError:
+        return DataError(f"a count or sum over {relation} does not fit its type: {error}; nothing was changed")
 
     def _pass_on(
         self,
         state: ViewState,
         group: Maintained,
         row_changes: dict[str, RowChange],
-        emitted: dict[str, list[EmittedDelta]],
+        emitted: Emitted,
     ) -> None:
         """Reports the change of a maintained view to those who follow it, and feeds it to the views built on it."""
         if self._is_read(state.name):
@@ -209,7 +265,7 @@ class Runtime(Installation):
             updates = dict(self._keyed_rows(state)) or {(): None}
         return difference(state.rows, updates), updates
 
-    def _run(self, relation: str, changed: Changed, emitted: dict[str, list[EmittedDelta]]) -> None:
+    def _run(self, relation: str, changed: Changed, emitted: Emitted) -> None:
         """Runs the triggers of a relation."""
         for ring_view in self.ring_views.values():
             if relation in ring_view.relations:
@@ -231,10 +287,11 @@ class Runtime(Installation):
                 assert state is not None
                 raise self._broken(state, error) from None
             except self.backend.overflow as error:
-                what = f"a count or sum over {relation} does not fit its type"
-                if state is not None and trigger == state.rows:
-                    what = f"a multiplicity in table {relation} does not fit 64 bits"
-                raise DataError(f"{what}: {error}; nothing was changed") from None
+                if state is None or trigger != state.rows:
+                    raise self._overflown(relation, error) from None
+                raise DataError(
+                    f"a multiplicity in table {relation} does not fit 64 bits: {error}; nothing was changed"
+                ) from None
 
     def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ivme.engine.backend import NativeBackend
+from ivme.engine.backend import EmittedDelta, NativeBackend
 from ivme.engine.changed import Layout, plain_position
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed, FeedColumn
@@ -28,22 +28,31 @@ Codes = tuple[int, ...]
 
 Act = Callable[[], None]
 
+Emitted = dict[str, list[EmittedDelta]]
+"""What triggers emitted, by view."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShortWay:
-    """The short way of a table's rows; the caller of each holds the writers' lock."""
+    """The short way of a relation's rows; the caller of each holds the writers' lock."""
 
     encode: Callable[[Any], Codes | None]
     """From a row to its codes; None if the long way has to take it."""
 
-    run: Callable[[Codes, int], None]
-    """Changes the multiplicity of a row in an open transaction."""
+    run: Callable[[Codes, int, Emitted], None]
+    """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
 
     put: Callable[[Any, int], bool]
-    """Changes the multiplicity of a row, as a transaction; False if the long way has to."""
+    """Changes the multiplicity of a row that nobody follows, as a transaction; False if the long way has to."""
 
-    groups: tuple[Group, ...]
-    """What moves keys when rows come and go."""
+    log: RowLog | None
+
+    followed: bool
+    """Whether somebody follows a view that reads the relation."""
+
+
+FEW = 16
+"""Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
 
 
 class Few(NamedTuple):
@@ -77,7 +86,8 @@ def single_row(
     domains: Domains,
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
-    log: RowLog | None = None,
+    log: RowLog | None,
+    followed: bool,
 ) -> ShortWay:
     """The short way for rows of a table.
 
@@ -94,9 +104,15 @@ def single_row(
     if rebalanced:
         begin, settle, roll_back = _rebalancing(rebalanced, begin, roll_back)
 
-    def run(codes: Codes, weight: int) -> None:
-        for trigger, pick in runs:
-            run_one(trigger, codes if pick is None else pick(codes), weight)
+    emits = [backend.emits(name) for name, _ in feeds]
+
+    def run(codes: Codes, weight: int, emitted: Emitted) -> None:
+        for (trigger, pick), emit in zip(runs, emits, strict=True):
+            deltas = run_one(trigger, codes if pick is None else pick(codes), weight)
+            for (view, schema), delta in zip(emit, deltas or (), strict=True):
+                emitted.setdefault(view, []).append(EmittedDelta(view, schema, *delta))
+        for group in rebalanced:
+            group.settle(1)
 
     def put(row: Any, weight: int) -> bool:
         codes = encode(row)
@@ -122,29 +138,7 @@ def single_row(
         commit()
         return True
 
-    return ShortWay(encode, run, put, tuple(rebalanced))
-
-
-def put_few(backend: NativeBackend, changes: Sequence[Few]) -> bool:
-    """Changes the multiplicities of rows of several tables, all or none; False if the long way has to."""
-    groups = list(dict.fromkeys(group for change in changes for group in change.way.groups))
-    backend.begin()
-    for group in groups:
-        group.begin()
-    try:
-        for change in changes:
-            change.way.run(change.codes, change.weight)
-            for group in change.way.groups:
-                group.settle(1)
-    except BaseException as error:
-        backend.rollback()
-        for group in groups:
-            group.roll_back()
-        if isinstance(error, (backend.broken_check, backend.overflow)):
-            return False
-        raise
-    backend.commit()
-    return True
+    return ShortWay(encode, run, put, log, followed)
 
 
 def _rebalancing(groups: Sequence[Group], begin: Act, roll_back: Act) -> tuple[Act, Act, Act]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivme.errors import DataError, PlanError
+from ivme.errors import DataError, PlanError, UnknownNameError
 from tests.counting import COUNTING
 from tests.databases import BACKENDS, make_database
 
@@ -95,6 +95,50 @@ def test_a_few_rows_of_several_tables_take_the_short_way_all_or_nothing() -> Non
         assert db._runtime.backend.kernel.digest() == before  # type: ignore[attr-defined]
     with pytest.raises(PlanError, match="the batch is over"):
         batch.insert("R", [(5, 5)])
+
+
+def test_a_batch_of_a_few_rows_outlives_no_table() -> None:
+    db = make_database("native")
+    db.create_table("R", {"a": "int"})
+    batch = db.batch()
+    batch.insert("R", [(1,)])
+    db.drop_table("R")
+    with pytest.raises(UnknownNameError, match="there is no table R"):
+        batch.__exit__(None, None, None)
+
+
+def test_a_view_is_not_changed_as_if_it_were_a_table() -> None:
+    db = make_database("native")
+    db.create_table("R", {"a": "int"})
+    view = db.create_view("v", "SELECT a FROM R")
+    above = db.create_view("above", "SELECT a FROM v")
+    db.insert("R", [(1,)])
+    for name in ("v", "V", "above"):
+        for act in (db.insert, db.delete):
+            with pytest.raises(UnknownNameError, match="is a view"):
+                act(name, [(1,)])
+    assert list(view) == list(above) == [(1,)]
+
+
+def test_single_rows_are_passed_on_to_views_of_views_and_those_who_follow(db: Any) -> None:
+    sums = db.create_view("sums", "SELECT a, SUM(b) AS s FROM R GROUP BY a")
+    large = db.create_view("large", "SELECT a, s FROM sums WHERE s > 2")
+    most = db.create_view("most", "SELECT MAX(s) AS m FROM large")
+    feeds = [view.changes() for view in (sums, large, most)]
+    db.insert("R", [(1, 2)])
+    with db.batch() as batch:
+        batch.insert("R", [(1, 1)])
+        batch.insert("R", [(2, 9)])
+    db.delete("R", [(2, 9)])
+    assert [list(feed) for feed in feeds] == [
+        [{(1, 2): 1}, {(1, 2): -1, (1, 3): 1, (2, 9): 1}, {(2, 9): -1}],
+        [{(1, 3): 1, (2, 9): 1}, {(2, 9): -1}],
+        [{(None,): -1, (9,): 1}, {(9,): -1, (3,): 1}],
+    ]
+    with pytest.raises(DataError, match="does not fit"):
+        db.insert("R", [(1, 2**63 - 2)])
+    assert [list(view) for view in (sums, large, most)] == [[(1, 3)], [(1, 3)], [(3,)]]
+    assert not any(list(feed) for feed in feeds)
 
 
 def change_both(db: Any, last: list[Any]) -> None:
