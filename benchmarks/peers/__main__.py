@@ -29,6 +29,7 @@ from benchmarks.peers.postgres import cluster, postgres_starts, programs, server
 from benchmarks.peers.race import Result, race
 from benchmarks.peers.report import Report
 from benchmarks.peers.sizes import SIZES, Sizes
+from benchmarks.peers.summary import short_table
 from benchmarks.peers.workload import Workload
 from benchmarks.peers.workloads import makers
 
@@ -176,7 +177,7 @@ def record(found: Report) -> None:
     page = ROOT / "docs" / "peers.md"
     page.write_text(report.markdown(found, [f"peers/{name}.svg" for name in drawn]), "utf-8")
     for path, link in ((ROOT / "README.md", "docs/peers.md"), (ROOT / "docs" / "index.md", "peers.md")):
-        path.write_text(report.replaced(path.read_text("utf-8"), report.short_table(found, link)), "utf-8")
+        path.write_text(report.replaced(path.read_text("utf-8"), short_table(found, link)), "utf-8")
     say("wrote docs/peers.md, docs/peers/, and the tables of README.md and docs/index.md")
 
 

@@ -163,31 +163,6 @@ def html_page(report: Report, drawings: Iterable[str]) -> str:
     )
 
 
-def short_table(report: Report, link: str) -> str:
-    """A line for each workload, a column for each kind of peer: how many times as fast ivme is."""
-    here = [result for result in report.results if not result.peer.startswith("Spark")]
-    peers = list(dict.fromkeys(_column(result) for result in here))
-    found = {(result.title, _column(result)): shown(result.ratio) for result in here}
-    titles = dict.fromkeys(result.title for result in here)
-    local = [[title, *(found.get((title, peer), "–") for peer in peers)] for title in titles]
-    spark = [[r.title, r.peer, shown(r.ratio)] for r in report.results if r.peer.startswith("Spark")]
-    parts = [
-        f"{report.date}, {report.sizes} sizes, {report.machine}. How many times as fast ivme has a fresh answer after "
-        f"a change; below 1 it loses. SQLite keeps counts and sums by triggers and otherwise runs the indexed query; "
-        f"a dash is where a peer has no such way. [The report]({link}) has times, spreads and versions."
-    ]
-    if local:
-        parts.append(markdown_table(["", *peers], local))
-    if spark:
-        parts.append(markdown_table(["on Spark", "against", "times as fast"], spark))
-    return "\n\n".join(parts)
-
-
-def _column(result: Result) -> str:
-    """The column of a result: SQLite has one, whichever way it takes."""
-    return "SQLite" if result.peer.startswith("SQLite") else result.peer
-
-
 def replaced(page: str, table: str) -> str:
     """The page with the table between its two marks."""
     before, begin, rest = page.partition(BEGIN)

@@ -18,7 +18,7 @@ from benchmarks.spark_stream import WARM_UP, built_in, maintained
 from benchmarks.spark_workloads import Workload, sales, session, skewed_triangles, triangles
 from ivme.errors import SparkError
 
-RECOMPUTE, STREAMING = "Spark SQL, recompute", "Spark, streaming query"
+RECOMPUTE, STREAMING = "Spark SQL, recompute", "Spark's own streaming"
 SHARES = (0.001, 0.01, 0.1)
 SLOW_SHARES = (0.01,)
 """Where Spark takes minutes to recompute: a graph whose hubs have most of its edges."""

@@ -23,6 +23,7 @@ from benchmarks.peers.pathway_peer import pathway_version
 from benchmarks.peers.plots import drawings
 from benchmarks.peers.race import Result, race
 from benchmarks.peers.sizes import TINY
+from benchmarks.peers.summary import short_table
 from benchmarks.peers.triggers import kept_query, trigger_statements
 from benchmarks.peers.workload import Table, Workload, toggled
 from benchmarks.peers.workloads import hub_toggles, join_counts, makers, reachability
@@ -136,8 +137,23 @@ def test_a_row_that_ivme_loses_stays_in_all_forms() -> None:
     found = made(result(0.25))
     assert "0.25 (0.25–0.25)" in report.markdown(found, [])
     assert "class=lost" in report.html_page(found, [])
-    assert "| join count | 0.25 |" in report.short_table(found, "peers.md")
+    assert "| join count | 0.25 |" in short_table(found, "peers.md")
     assert "0.25" in drawings(found)["join-count"]
+
+
+def test_the_short_table_shows_the_worst_and_the_best_query_and_a_column_for_each_share() -> None:
+    given = {"TPC-H Q3, one row": 0.5, "TPC-H Q5, one row": 20.0, "TPC-H Q10, one row": 3.0}
+    queries = [replace(result(ratio), title=title) for title, ratio in given.items()]
+    spark = [
+        replace(result(ratio), title=f"join, 10 rows, {share} changed", peer="Spark SQL, recompute")
+        for share, ratio in (("0.1%", 40.0), ("1.0%", 0.9))
+    ]
+    stream = replace(result(4.0), title="join as a stream", peer="Spark's own streaming")
+    lines = short_table(made(*queries, *spark, stream), "peers.md").splitlines()
+    assert "| TPC-H Q3, Q5, Q10, one row | 0.50 to 20 |" in lines
+    assert "| on Spark, beside recomputing the same SQL | 0.1% changed | 1.0% changed |" in lines
+    assert "| join, 10 rows | 40 | 0.90 |" in lines
+    assert "The join as a stream: 4.0 times as fast as Spark's own streaming of the same SQL." in lines
 
 
 def test_the_ratio_compares_medians_and_the_spread_has_the_quartiles() -> None:
