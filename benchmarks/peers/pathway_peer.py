@@ -21,6 +21,8 @@ from benchmarks.peers.workload import Request, Workload
 
 NAME = "Pathway"
 TIMEOUT = 600
+ASKED, IN_ROUND, REQUEST = "asked", "asked_in", "request"
+"""The table of access requests, and its columns in front of the parameters."""
 
 
 def pathway_version(python: str) -> str:
@@ -56,7 +58,7 @@ class Following(Ivme):
 def started(workload: Workload) -> Ivme:
     """Whichever way of reading suits the view: a number or a few rows as they are, and the changes of many."""
     given = Ivme(workload)
-    if workload.reading != "rows" or given.few:
+    if workload.reading != "rows" or given.few or workload.parameters:
         return given
     given.close()
     return Following(workload)
@@ -66,7 +68,7 @@ def pathway_result(python: str, workload: Workload) -> Result:
     """Pathway beside ivme, which takes the same rounds right after it; their answers are compared first."""
     given = started(workload)
     try:
-        told = _told(python, workload, given.view.columns)
+        told = _told(python, workload, (REQUEST, *given.view.columns) if workload.parameters else given.view.columns)
         ours = _ours(given, workload, told["answers"])
     finally:
         given.close()
@@ -99,14 +101,28 @@ def _write(workload: Workload, folder: Path) -> None:
             sent.append((table.name, 1, leaving))
             rows = rows.filter(pa.array(keep))
         pq.write_table(rows, folder / f"{table.name}.parquet")
+    columns = {table.name: dict(table.columns) for table in workload.tables}
+    keys = {table.name: list(table.key) for table in workload.tables}
+    if workload.parameters:
+        columns[ASKED] = {IN_ROUND: "int", REQUEST: "int", **dict.fromkeys(workload.parameters, "int")}
+        keys[ASKED] = [IN_ROUND, REQUEST]
     given = {
-        "columns": {table.name: dict(table.columns) for table in workload.tables},
-        "keys": {table.name: list(table.key) for table in workload.tables},
+        "columns": columns,
+        "keys": keys,
         "checked": CHECKED,
         "first": sent,
-        "rounds": [[(c.table, c.sign, c.tuples) for c in round_.changes] for round_ in workload.rounds],
+        "rounds": [_messages(workload, number) for number in range(len(workload.rounds))],
     }
     (folder / "rounds.json").write_text(json.dumps(given), "utf-8")
+
+
+def _messages(workload: Workload, number: int) -> list[tuple[str, int, list[Any]]]:
+    """The changes of a round, and its access requests as rows of a table of their own."""
+    round_ = workload.rounds[number]
+    sent: list[tuple[str, int, list[Any]]] = [(each.table, each.sign, each.tuples) for each in round_.changes]
+    if workload.parameters:
+        sent.append((ASKED, 1, [(number, i, *request.values()) for i, request in enumerate(round_.requests)]))
+    return sent
 
 
 def _leaving(workload: Workload, table: str) -> list[tuple[Any, ...]]:
@@ -124,14 +140,21 @@ def _ours(given: Ivme, workload: Workload, told: list[list[Any]]) -> tuple[float
     for number, round_ in enumerate(workload.rounds):
         began = time.perf_counter()
         given.apply(round_)
-        answer = given.answer({})
+        answers = [given.answer(request) for request in round_.requests]
         taken.append(time.perf_counter() - began)
         at = number if number < CHECKED else -1
         compared = number < CHECKED or number == len(workload.rounds) - 1
-        found = answer if isinstance(answer, Counter) else canonical(answer)
-        if compared and Counter(map(tuple, told[at])) != found:
+        if compared and Counter(map(tuple, told[at])) != _found(answers, workload):
             raise AssertionError(f"{workload.title}: Pathway and ivme differ after round {number + 1}")
     return _by_turns(workload, taken)
+
+
+def _found(answers: list[Any], workload: Workload) -> Counter[tuple[Any, ...]]:
+    """The answer of a round; with access requests, each row behind the number of its request."""
+    if workload.parameters:
+        return Counter((i, *row) for i, answer in enumerate(answers) for row in canonical(answer).elements())
+    (answer,) = answers
+    return answer if isinstance(answer, Counter) else canonical(answer)
 
 
 def _by_turns(workload: Workload, seconds: list[float]) -> tuple[float, ...]:

@@ -4,8 +4,9 @@
 
 FOLDER has a Parquet file for each table, and rounds.json: keys and types of the tables' columns, rows to send first,
 and the changes of each round. The tables are static; changes of all tables come through one Python connector, so that
-a round is one commit, and the next begins when the answer to the last has come. Prints the seconds of each round, and
-the answers of the first rounds and the last, as JSON.
+a round is one commit, and the next begins when the answer to the last has come. Access requests are rows of a table
+`asked`, which has no file: they come with the round's changes, and its answer is theirs alone. Prints the seconds of
+each round, and the answers of the first rounds and the last, as JSON.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ def hubs(t: Tables) -> pw.Table:
     paths = t["R"].join(t["S"], pw.left.c1 == pw.right.c0).select(a=pw.left.c0, c=pw.right.c1)
     closed = paths.join(t["T"], pw.left.c == pw.right.c0, pw.left.a == pw.right.c1).select(pw.left.a)
     return closed.reduce(n=pw.reducers.count())
+
+
+def access(t: Tables) -> pw.Table:
+    """The rows of each request as of when it came; neither join is kept."""
+    found = t["asked"].asof_now_join(t["R"], pw.left.a == pw.right.a).select(pw.left.request, pw.left.a, pw.right.b)
+    return found.asof_now_join(t["S"], pw.left.a == pw.right.a).select(pw.left.request, pw.left.b, pw.right.c)
 
 
 def q3(t: Tables) -> pw.Table:
@@ -131,7 +138,7 @@ def revenue(items: Any) -> Any:
 PLANS = {
     "join": lambda t: joined(t["R"], t["S"], "counts"),
     "triangles": lambda t: triangles(t["E"]),
-    **{plan.__name__: plan for plan in (hubs, q3, q5, q10, q12, q18)},
+    **{plan.__name__: plan for plan in (hubs, access, q3, q5, q10, q12, q18)},
 }
 
 
@@ -215,15 +222,18 @@ def main(folder: Path, plan: str, columns: list[str]) -> None:
     def keep() -> None:
         if len(answers) < given["checked"] or len(feed.seconds) == len(feed.rounds):
             answers.append([[*row] for row, count in rows.items() for _ in range(count)])
+        if "asked" in given["columns"]:
+            rows.clear()
 
     feed = Feed(given, answered, keep)
     live = pw.io.python.read(feed, schema=schema_of(given["columns"]), autocommit_duration_ms=None)
     tables = {}
     for name, kinds in given["columns"].items():
-        loaded = pw.debug.table_from_pandas(pd.read_parquet(folder / f"{name}.parquet"), id_from=given["keys"][name])
-        tables[name] = loaded.concat_reindex(
-            live.filter(live.row_table == name).select(*(pw.this[each] for each in kinds))
-        )
+        tables[name] = live.filter(live.row_table == name).select(*(pw.this[each] for each in kinds))
+        file = folder / f"{name}.parquet"
+        if file.exists():
+            loaded = pw.debug.table_from_pandas(pd.read_parquet(file), id_from=given["keys"][name])
+            tables[name] = loaded.concat_reindex(tables[name])
     output, number = marked(PLANS[plan](tables), live, columns)
 
     reached = [0]

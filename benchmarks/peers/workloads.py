@@ -129,6 +129,7 @@ def access_requests(sizes: Sizes) -> Iterator[Workload]:
         loaded=loaded,
         rounds=tuple(rounds),
         turn=sizes.turn,
+        pathway="access",
         refreshed=False,
     )
 
