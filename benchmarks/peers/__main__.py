@@ -104,7 +104,7 @@ class Run:
             self.missing[f"Pathway ({workload.title})"] = "no plan is written for it"
         elif isinstance(self.python, str):
             try:
-                found.append(pathway_result(self.python, workload))
+                found.append(pathway_result(self.python, workload, self.sizes.seconds))
             except MissingError as error:
                 self.missing[f"{error.peer} ({workload.title})"] = error.reason
         self.keep(found)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.peers.contenders import Ivme, canonical
 from benchmarks.peers.missing import MissingError
-from benchmarks.peers.race import CHECKED, Result
+from benchmarks.peers.race import CHECKED, LEAST, Result
 from benchmarks.peers.workload import Request, Workload
 
 NAME = "Pathway"
@@ -64,22 +65,29 @@ def started(workload: Workload) -> Ivme:
     return Following(workload)
 
 
-def pathway_result(python: str, workload: Workload) -> Result:
+def pathway_result(python: str, workload: Workload, budget: float) -> Result:
     """Pathway beside ivme, which takes the same rounds right after it; their answers are compared first."""
     given = started(workload)
     try:
-        told = _told(python, workload, (REQUEST, *given.view.columns) if workload.parameters else given.view.columns)
-        ours = _ours(given, workload, told["answers"])
+        told = _told(python, workload, budget, _answered(workload, given.view.columns))
+        ours = _ours(given, replace(workload, rounds=workload.rounds[: len(told["seconds"])]), told["answers"])
     finally:
         given.close()
     theirs = _by_turns(workload, told["seconds"])
     return Result(workload.key, workload.title, workload.rows, NAME, "s a round", theirs, ours)
 
 
-def _told(python: str, workload: Workload, columns: tuple[str, ...]) -> Any:
+def _answered(workload: Workload, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of Pathway's answer."""
+    if workload.reading == "count":
+        return ("n",)
+    return (REQUEST, *columns) if workload.parameters else columns
+
+
+def _told(python: str, workload: Workload, budget: float, columns: tuple[str, ...]) -> Any:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        _write(workload, folder)
+        _write(workload, budget, folder)
         script = Path(__file__).with_name("pathway_rounds.py")
         command = [python, str(script), str(folder), workload.pathway, ",".join(columns)]
         try:
@@ -87,11 +95,13 @@ def _told(python: str, workload: Workload, columns: tuple[str, ...]) -> Any:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MissingError(NAME, f"{workload.title}: {error}") from error
     if done.returncode:
-        raise MissingError(NAME, f"{workload.title}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        said = next((line for line in reversed(lines) if "Error:" in line), lines[-1])
+        raise MissingError(NAME, f"{workload.title}: {said}")
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def _write(workload: Workload, folder: Path) -> None:
+def _write(workload: Workload, budget: float, folder: Path) -> None:
     """The tables as Parquet files, without the rows that a round takes away first: the connector sends those."""
     sent = []
     for table in workload.tables:
@@ -110,6 +120,8 @@ def _write(workload: Workload, folder: Path) -> None:
         "columns": columns,
         "keys": keys,
         "checked": CHECKED,
+        "least": CHECKED + LEAST * workload.turn,
+        "budget": budget,
         "first": sent,
         "rounds": [_messages(workload, number) for number in range(len(workload.rounds))],
     }
@@ -159,5 +171,5 @@ def _found(answers: list[Any], workload: Workload) -> Counter[tuple[Any, ...]]:
 
 def _by_turns(workload: Workload, seconds: list[float]) -> tuple[float, ...]:
     """Seconds a round, for the turns that the others are timed in."""
-    starts = range(CHECKED, len(workload.rounds) - workload.turn + 1, workload.turn)
+    starts = range(CHECKED, len(seconds) - workload.turn + 1, workload.turn)
     return tuple(statistics.fmean(seconds[i : i + workload.turn]) for i in starts)

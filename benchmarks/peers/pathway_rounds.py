@@ -39,6 +39,19 @@ def access(t: Tables) -> pw.Table:
     return found.asof_now_join(t["S"], pw.left.a == pw.right.a).select(pw.left.request, pw.left.b, pw.right.c)
 
 
+def pairs(t: Tables) -> pw.Table:
+    """The number of reachable pairs, by joining them with edges until nothing is new."""
+
+    def longer(reach: pw.Table, edges: pw.Table) -> dict[str, pw.Table]:
+        further = reach.join(edges, pw.left.dst == pw.right.src).select(pw.left.src, pw.right.dst)
+        found = edges.concat_reindex(further).groupby(pw.this.src, pw.this.dst).reduce(pw.this.src, pw.this.dst)
+        return {"reach": found, "edges": edges}
+
+    edges = t["edge"]
+    first = edges.groupby(pw.this.src, pw.this.dst).reduce(pw.this.src, pw.this.dst)
+    return pw.iterate(longer, reach=pw.iterate_universe(first), edges=edges).reach.reduce(n=pw.reducers.count())
+
+
 def q3(t: Tables) -> pw.Table:
     customers = t["customer"].filter(pw.this.c_mktsegment == "BUILDING")
     orders = t["orders"].filter(pw.this.o_orderdate < 19950315)
@@ -138,7 +151,7 @@ def revenue(items: Any) -> Any:
 PLANS = {
     "join": lambda t: joined(t["R"], t["S"], "counts"),
     "triangles": lambda t: triangles(t["E"]),
-    **{plan.__name__: plan for plan in (hubs, access, q3, q5, q10, q12, q18)},
+    **{plan.__name__: plan for plan in (hubs, access, pairs, q3, q5, q10, q12, q18)},
 }
 
 
@@ -148,11 +161,12 @@ PATIENCE = 120.0
 
 
 class Feed(pw.io.python.ConnectorSubject):
-    """Sends a round when the one before has been answered."""
+    """Sends a round when the one before has been answered; after the least number of them only while time is left."""
 
     def __init__(self, given: dict[str, Any], answered: threading.Event, keep: Any) -> None:
         super().__init__()
         self.columns, self.keys, self.keep = given["columns"], given["keys"], keep
+        self.least, self.budget = given["least"], given["budget"]
         self.rounds = [self.messages(changes, number) for number, changes in enumerate(given["rounds"], 1)]
         self.first = self.messages(given["first"], 0)
         self.answered, self.answers, self.seconds = answered, 0, []
@@ -169,11 +183,15 @@ class Feed(pw.io.python.ConnectorSubject):
 
     def run(self) -> None:
         self.send(self.first)
-        for messages in self.rounds:
+        for number, messages in enumerate(self.rounds, 1):
             began = time.perf_counter()
             self.send(messages)
             self.seconds.append(time.perf_counter() - began)
-            self.keep()
+            slow = number >= self.least and sum(self.seconds) > self.budget
+            last = slow or number == len(self.rounds)
+            self.keep(last)
+            if last:
+                return
 
     def send(self, messages: list[tuple[int, dict[str, Any]]]) -> None:
         for sign, message in messages:
@@ -219,8 +237,8 @@ def main(folder: Path, plan: str, columns: list[str]) -> None:
     answers: list[Any] = []
     answered = threading.Event()
 
-    def keep() -> None:
-        if len(answers) < given["checked"] or len(feed.seconds) == len(feed.rounds):
+    def keep(last: bool) -> None:
+        if len(answers) < given["checked"] or last:
             answers.append([[*row] for row, count in rows.items() for _ in range(count)])
         if "asked" in given["columns"]:
             rows.clear()

@@ -156,6 +156,7 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
         rounds=toggled(parts_of(fresh, "edge", size), present=False),
         views=(("reach", "Q(X, Y) = closure(edge)"),),
         reading="count",
+        pathway="pairs",
         **given,
     )
     nodes = np.unique(edges[:, 0])
