@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Sizes:
     """Rows of the workloads, rounds of each, and the seconds after which a contender stops, if it had five turns.
 
-    Rounds of one row are taken `turn` at a time by one contender, so that caches are cold for the first of them only.
+    Rounds of one row are taken `turn` at a time by one contender, so that caches are cold for the first of them only;
+    those of batches `batch_turn` at a time, and all of them `again` and again.
 
     `graph` is the name of a real graph, used where its file is there, and `edges` what is made up otherwise.
     """
@@ -25,6 +26,8 @@ class Sizes:
     web_edges: int
     batch: int
     rounds: int
+    again: int
+    batch_turn: int
     single_rounds: int
     turn: int
     seconds: float
@@ -32,6 +35,14 @@ class Sizes:
     spark_edges: int
     spark_batch: int
     spark_state: int
+
+    def turns(self, rows: int) -> int:
+        """How many rounds of so many rows a contender takes before the next one."""
+        return self.turn if rows == 1 else self.batch_turn
+
+    def times(self, rows: int) -> int:
+        """How often the rounds of so many rows are gone through."""
+        return 1 if rows == 1 else self.again
 
 
 FULL = Sizes(
@@ -46,6 +57,8 @@ FULL = Sizes(
     web_edges=4_000,
     batch=1000,
     rounds=22,
+    again=4,
+    batch_turn=4,
     single_rounds=1002,
     turn=50,
     seconds=10,
@@ -66,6 +79,8 @@ QUICK = Sizes(
     web_edges=2_000,
     batch=200,
     rounds=12,
+    again=2,
+    batch_turn=2,
     single_rounds=52,
     turn=10,
     seconds=3,
@@ -86,6 +101,8 @@ TINY = Sizes(
     web_edges=100,
     batch=20,
     rounds=8,
+    again=1,
+    batch_turn=1,
     single_rounds=8,
     turn=1,
     seconds=1,

@@ -51,9 +51,9 @@ def join_counts(sizes: Sizes) -> Iterator[Workload]:
             sql=join_count.QUERY,
             tables=tables,
             loaded=loaded,
-            rounds=toggled(cut, present=False),
+            rounds=toggled(cut, present=False) * sizes.times(size),
             reading="scalar",
-            turn=sizes.turn if size == 1 else 1,
+            turn=sizes.turns(size),
             triggers=join_count.QUERY,
             pathway="join",
         )
@@ -76,9 +76,10 @@ def triangle_counts(sizes: Sizes, folder: Path) -> Iterator[Workload]:
             sql=triangles.QUERY,
             tables=(Table("E", {"a": "int", "b": "int"}, ("a", "b"), (("b", "a"),)),),
             loaded={"E": table_of(loaded, "a", "b")},
-            rounds=toggled(parts_of(fresh.slice(0, size * (rounds // 2)), "E", size), present=False),
+            rounds=toggled(parts_of(fresh.slice(0, size * (rounds // 2)), "E", size), present=False)
+            * sizes.times(size),
             reading="scalar",
-            turn=sizes.turn if size == 1 else 1,
+            turn=sizes.turns(size),
             triggers=triangles.QUERY,
             pathway="triangles",
         )
@@ -153,7 +154,8 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
         key="reach-pairs",
         title=f"reachable pairs, {name}, {_rows(size)}",
         sql=f"SELECT COUNT(*) AS n FROM ({closure.RECURSIVE}) AS pairs",
-        rounds=toggled(parts_of(fresh, "edge", size), present=False),
+        rounds=toggled(parts_of(fresh, "edge", size), present=False) * sizes.again,
+        turn=sizes.batch_turn,
         views=(("reach", "Q(X, Y) = closure(edge)"),),
         reading="count",
         pathway="pairs",
@@ -168,7 +170,8 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
             "WITH RECURSIVE r(dst) AS (SELECT dst FROM edge WHERE src = :X UNION "
             "SELECT e.dst FROM r JOIN edge e ON r.dst = e.src) SELECT dst FROM r"
         ),
-        rounds=toggled(parts_of(fresh, "edge", size), present=False, requests=asked),
+        rounds=toggled(parts_of(fresh, "edge", size), present=False, requests=asked) * sizes.again,
+        turn=sizes.batch_turn,
         views=(("reach", "Q(Y | X) = closure(edge)(X, Y)"),),
         refreshed=False,
         **given,
