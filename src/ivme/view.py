@@ -152,10 +152,13 @@ class View:
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
-        with self._runtime.lock:
-            rows = list(islice(self(**parameters), 2))
+        rows = self._few(parameters)
+        if rows is None:
+            with self._runtime.lock:
+                rows = list(islice(self(**parameters), 2))
         if len(rows) != 1 or len(rows[0]) != 1:
-            shape = f"{len(rows)}{' or more' if len(rows) > 1 else ''} rows of {len(self.columns)} columns"
+            number = "2 or more" if len(rows) > 1 else len(rows)
+            shape = f"{number} rows of {len(self.columns)} columns"
             raise DataError(f"view {self.name} is not a single value: it has {shape}")
         return rows[0][0]
 
