@@ -1,4 +1,6 @@
 // The module ivme._kernel. Writers hold the lock alone; the GIL is free while a batch runs.
+#include <cstdlib>
+
 #include "bind.hpp"
 
 namespace ivme {
@@ -149,6 +151,8 @@ void set_broken_check(nb::module_& m) {
 NB_MODULE(_kernel, m) {
     m.doc() = "The compiled kernel: indexed maps from tuples of codes to payloads, and the programs that keep them.";
     m.attr("NULL") = NULL_CODE;
+    // A thread that outlives the interpreter may hold a database, which is no leak of ours.
+    nb::set_leak_warnings(std::getenv("IVME_LEAK_WARNINGS") != nullptr);
     nb::exception<Overflow>(m, "PayloadOverflow", PyExc_OverflowError);
     nb::exception<Capacity>(m, "CapacityError", PyExc_MemoryError);
     nb::exception<Stale>(m, "StaleCursor", PyExc_RuntimeError);
