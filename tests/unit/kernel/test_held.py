@@ -1,4 +1,4 @@
-"""What of the kernel is held when the interpreter ends: nothing by our own code, and no noise about what others hold."""
+"""What of the kernel is held when the interpreter ends: nothing by our own code, and no noise about what others do."""
 
 from __future__ import annotations
 
