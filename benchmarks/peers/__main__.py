@@ -172,6 +172,8 @@ def record(found: Report) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "results.json").write_text(report.to_json(found), "utf-8")
     drawn = plots.drawings(found)
+    for old in folder.glob("*.svg"):
+        old.unlink()
     for name, drawing in drawn.items():
         (folder / f"{name}.svg").write_text(drawing, "utf-8")
     page = ROOT / "docs" / "peers.md"

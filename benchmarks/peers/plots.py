@@ -1,60 +1,78 @@
-"""Pictures of the ratios: a bar for each peer and workload, on a logarithmic axis with a line where nobody wins."""
+"""Pictures of the ratios: a line for each workload, a mark for each peer, and a shade where ivme loses."""
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 
 from matplotlib import rc_context
 
 from benchmarks.peers.race import Result
-from benchmarks.peers.report import Report, shown
+from benchmarks.peers.report import Report
+from benchmarks.peers.summary import SHARE
 from ivme.bench.picture import figure_module
 
 FAMILIES = {
-    "join-count": "Two-table join count",
-    "tpch": "TPC-H",
-    "triangles": "Triangles",
-    "hubs": "The row between two hubs",
-    "access": "Access requests",
-    "reach": "Reachability",
-    "spark": "Spark",
+    "joins": ("Joins with aggregates", ("join-count", "tpch")),
+    "graphs": ("Graphs and access requests", ("triangles", "hubs", "access", "reach")),
+    "spark": ("On Spark", ("spark",)),
 }
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3")
+MARKS = "osD^vPX"
 
 
 def families(report: Report) -> dict[str, list[Result]]:
     """The results by the picture that shows them."""
     found: dict[str, list[Result]] = {}
     for result in report.results:
-        name = next((name for name in FAMILIES if result.workload.startswith(name)), "others")
+        name = next((name for name, (_, keys) in FAMILIES.items() if result.workload.startswith(keys)), "others")
         found.setdefault(name, []).append(result)
     return found
 
 
 def drawings(report: Report) -> dict[str, str]:
     """An SVG for each family of workloads."""
-    return {name: drawn(FAMILIES.get(name, name), results) for name, results in families(report).items()}
+    return {name: drawn(FAMILIES.get(name, (name,))[0], results) for name, results in families(report).items()}
 
 
-def drawn(title: str, results: list[Result]) -> str:
-    figure = figure_module().Figure(figsize=(9, 1.2 + 0.3 * len(results)), layout="constrained")
+def drawn(title: str, results: Sequence[Result]) -> str:
+    lines = list(dict.fromkeys(_line(result) for result in results))
+    series = list(dict.fromkeys(_series(result) for result in results))
+    figure = figure_module().Figure(figsize=(9, 1.6 + 0.34 * len(lines)), layout="constrained")
     axes = figure.subplots()
-    peers = list(dict.fromkeys(result.peer for result in results))
-    for place, result in enumerate(results):
-        low, high = result.spread
-        error = [[max(0, result.ratio - low)], [max(0, high - result.ratio)]]
-        colour = COLOURS[peers.index(result.peer) % len(COLOURS)]
-        axes.barh(place, result.ratio - 1, left=1, xerr=error, color=colour, ecolor="#444", capsize=2)
-        axes.annotate(shown(result.ratio), (max(result.ratio, high), place), xytext=(4, -3), textcoords="offset points")
-    axes.set_yticks(range(len(results)), [f"{result.title} · {result.peer}" for result in results], fontsize=8)
+    for number, name in enumerate(series):
+        mine = [result for result in results if _series(result) == name]
+        ratios = [result.ratio for result in mine]
+        spreads = [result.spread for result in mine]
+        errors = [
+            [max(0.0, ratio - low) for ratio, (low, _) in zip(ratios, spreads, strict=True)],
+            [max(0.0, high - ratio) for ratio, (_, high) in zip(ratios, spreads, strict=True)],
+        ]
+        style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "linestyle": "none"}
+        places = [lines.index(_line(result)) for result in mine]
+        axes.errorbar(ratios, places, xerr=errors, label=name, elinewidth=1, markersize=6, **style)
+    axes.set_yticks(range(len(lines)), lines, fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
+    axes.set_xlim(min(0.3, *axes.get_xlim()), None)
+    axes.axvspan(axes.get_xlim()[0], 1, color="#f3d9cc", zorder=0, label="ivme loses")
     axes.axvline(1, color="black", linewidth=1)
-    axes.margins(x=0.15)
-    axes.set_xlabel("times as fast as the peer; left of 1 ivme loses")
-    figure.suptitle(title)
+    axes.grid(color="#e4e4e4")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("times as fast as the other, with the quartiles")
+    figure.legend(loc="outside upper center", ncols=3, fontsize=8, title=title)
     written = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(written, format="svg", metadata={"Date": None})
     return re.sub(r"^.*?(?=<svg)", "", written.getvalue(), flags=re.DOTALL)
+
+
+def _line(result: Result) -> str:
+    return SHARE.sub("", result.title)
+
+
+def _series(result: Result) -> str:
+    """What has a mark of its own: a peer; where Spark recomputes, the share of changes."""
+    share = SHARE.search(result.title)
+    return result.peer if share is None else f"{result.peer}, {share.group(1)} changed"
