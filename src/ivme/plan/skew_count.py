@@ -47,11 +47,12 @@ class CountSearch:
     """The search for one skew-aware query: `schemas` are the join variables of its parts."""
 
     def __init__(
-        self, schemas: Mapping[str, frozenset[str]], bounds: Mapping[str, Sequence[Limit]], goal: Fraction
+        self, schemas: Mapping[str, frozenset[str]], bounds: Mapping[str, frozenset[Limit]], epsilon: Fraction
     ) -> None:
         self._schemas = schemas
         self._bounds = bounds
-        self._goal = goal
+        self._epsilon = epsilon
+        self._goal = max(epsilon, 1 - epsilon)
         self._kept: dict[Atoms, Upkeep] = {}
         self._all = frozenset(schemas)
 
@@ -113,12 +114,12 @@ class CountSearch:
             mine = [limit for atom in piece for limit in self._bounds[atom]]
             seen += mine
             schema = self.schema(piece)
-            size += degree_bound(mine, known, schema)
-            size = min(size, degree_bound(seen, fixed, known | schema))
+            size += degree_bound(mine, known, schema, self._epsilon)
+            size = min(size, degree_bound(seen, fixed, known | schema, self._epsilon))
             cost = max(cost, size)
             needed = kept.union(*(self.schema(later) for later in order[i + 1 :]))
             known = fixed | ((known | schema) & needed)
-            size = min(size, degree_bound(seen, fixed, known))
+            size = min(size, degree_bound(seen, fixed, known, self._epsilon))
         return cost
 
 
@@ -140,13 +141,12 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
     parted = with_parts(leaves, sides)
     result = View(name, (), "result", tuple(label for label, _ in parted.sources))
     views = _Views(leaves, result)
-    goal = max(epsilon, 1 - epsilon)
     cost = Fraction(0)
     for signature in signatures(roles):
         labels = {label: part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources}
         schemas = {part: frozenset(views.joined(label)) for label, part in labels.items()}
-        bounds = {part: limits(parted, [part], even) for part in labels.values()}
-        search = CountSearch(schemas, bounds, goal)
+        bounds = {part: limits(parted, [part]) for part in labels.values()}
+        search = CountSearch(schemas, bounds, epsilon)
         cost = max(cost, search.upkeep(frozenset(labels.values())).cost)
         views.take(search, {part: label for label, part in labels.items()})
     blueprint = Blueprint(
@@ -161,7 +161,7 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
         splits=blueprint.splits,
     )
     space = max(
-        degree_bound(limits(parted, view.atoms, even), frozenset(), frozenset(view.schema)) for view in views.all()
+        degree_bound(limits(parted, view.atoms), frozenset(), frozenset(view.schema), epsilon) for view in views.all()
     )
     return Counted(cost, max(Fraction(1), space), SkewPlan(blueprint, followed, roles))
 

@@ -16,14 +16,13 @@ from fractions import Fraction
 from ivme.errors import PlanError
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint, Definition, Iteration, Leaf, Propagation, Reading, Rule, View
-from ivme.plan.branch_reading import BranchReading
+from ivme.plan.branch_reading import COMPARED, BranchReading
 from ivme.plan.catalog import catalog_of
 from ivme.plan.degree import degree_bound
 from ivme.plan.leaves import Leaves
 from ivme.plan.omega import Strategy
 from ivme.plan.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
 from ivme.plan.skew_trees import (
-    COMPARED,
     HALF,
     Branch,
     SkewPlan,
@@ -55,7 +54,7 @@ def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
     parted = with_parts(leaves, sides)
     for i, signature in enumerate(signatures(roles)):
         labels = tuple(part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources)
-        options = [*_options(whole, parted, labels, roles, f".{i + 1}")]
+        options = [*_options(whole, parted, labels, f".{i + 1}")]
         chosen.append(min(options, key=lambda option: _costs(option[0], option[1], parted, roles)))
     return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
 
@@ -77,9 +76,7 @@ def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
     return roles_of(leaves, keys)
 
 
-def _options(
-    whole: Cqap, leaves: Leaves, labels: tuple[str, ...], roles: tuple[Role, ...], suffix: str
-) -> Iterator[tuple[Tree, Branch]]:
+def _options(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> Iterator[tuple[Tree, Branch]]:
     yield _listing(whole, leaves, labels, suffix)
     edges = tuple(edge for edge in part_edges(leaves) if edge.label in labels)
     cqap = Cqap(Hypergraph(edges), whole.output, whole.input)
@@ -90,7 +87,7 @@ def _options(
             chain = [*(variable for variable in joined if variable != bottom), bottom]
             strategy = Strategy(order_of(cqap, _parents(cqap, chain)), cqap, {})
             tree = strategy_tree(strategy, leaves, suffix)
-            yield tree, tree_branch((tree,), whole, leaves, roles)
+            yield tree, tree_branch((tree,), whole, leaves)
 
 
 def _parents(cqap: Cqap, chain: list[str]) -> dict[str, str | None]:
@@ -134,12 +131,12 @@ def _costs(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, ...]) 
     for relation in assembly.relations:
         assembly.trigger(relation)
     maps = {(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored}
+    joins = {*assembly.joins.get("update", [])}
+    bounds = limits(leaves, tree.labels)
     costs = []
     for epsilon in COMPARED:
-        even = dict.fromkeys(names, epsilon)
-        bounds = limits(leaves, tree.labels, even)
-        updates = [assembly.storage.exponent(*join, even) for join in assembly.joins.get("update", [])]
-        delays = [degree_bound(bounds, visit.given, visit.found) for visit in branch.found.visits]
-        sizes = [assembly.storage.exponent(edges, schema, (), even) for edges, schema in maps]
+        updates = [assembly.storage.exponent(*join, epsilon) for join in joins]
+        delays = [degree_bound(bounds, visit.given, visit.found, epsilon) for visit in branch.found.visits]
+        sizes = [assembly.storage.exponent(edges, schema, (), epsilon) for edges, schema in maps]
         costs += [max(values, default=Fraction(0)) for values in (updates, delays, sizes)]
     return costs
