@@ -22,6 +22,9 @@ from ivme.plan.variable_order import VariableOrder
 from ivme.plan.view_tree import ViewNode
 from ivme.structure.hypergraph import Cqap, Hypergraph
 
+COMPARED = (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
+"""The ε at which plans are compared, the first before the others."""
+
 MOST_ORDERS = 6
 """Up to how many iterators all their orders are tried."""
 
@@ -62,10 +65,10 @@ def branch_reading(
     sources: Mapping[str, Source],
     suffixes: Mapping[ViewNode, str],
     bound: frozenset[str],
-    limits: list[list[Limit]],
+    limits: frozenset[Limit],
 ) -> BranchReading:
-    """The cheapest order of the iterators of some view trees; `bound` are their contexts, and `limits` those for
-    several ε, by the first of which orders are compared before the others."""
+    """The cheapest order of the iterators of some view trees; `bound` are their contexts, and `limits` those of the
+    parts below."""
     product: list[Node] = []
     components: list[tuple[Iteration, ...]] = []
     found: list[Visits] = []
@@ -75,7 +78,7 @@ def branch_reading(
         nested = [each for each in iterations(trees, root) if each.new or each.node not in mine or bound]
         part = _restricted(cqap, root)
         orders = [*_orders(nested, part)]
-        best = min(orders, key=lambda order: [_cost(visits(order, nested, part, bound), each) for each in limits])
+        best = min(orders, key=lambda order: _costs(visits(order, nested, part, bound), limits))
         components.append(tuple(_opened(best, part)))
         found += visits(best, nested, part, bound)
         product += mine
@@ -128,6 +131,7 @@ def _goes_down(order: tuple[Iteration, ...]) -> bool:
     return all(not (schemas[j] < schemas[i]) for i in range(len(schemas)) for j in range(i + 1, len(schemas)))
 
 
-def _cost(found: tuple[Visits, ...], limits: list[Limit]) -> tuple[Fraction, Fraction]:
-    costs = [degree_bound(limits, each.given, each.found) for each in found]
-    return max(costs, default=Fraction(0)), sum(costs, Fraction(0))
+def _costs(found: tuple[Visits, ...], limits: frozenset[Limit]) -> list[Fraction]:
+    """The dearest visit and all of them, for each of the compared ε."""
+    costs = [[degree_bound(limits, each.given, each.found, epsilon) for each in found] for epsilon in COMPARED]
+    return [cost for mine in costs for cost in (max(mine, default=Fraction(0)), sum(mine, Fraction(0)))]

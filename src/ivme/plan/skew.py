@@ -105,7 +105,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
     measure = Measure(made)
     costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
-    preprocessing, update, delay, space = (as_bound(cost, made.partitions, epsilons) for cost in costs)
+    preprocessing, update, delay, space = (as_bound(cost, epsilons) for cost in costs)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
     notes: tuple[str, ...] = ()
     if tuning is not None:

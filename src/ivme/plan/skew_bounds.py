@@ -6,12 +6,12 @@ chain of limits (plan.degree) for any ε, so that evaluating it at some ε betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from ivme.plan.assemble import Assembly
 from ivme.plan.catalog import catalog_of
-from ivme.plan.degree import degree_bound
+from ivme.plan.degree import Epsilons, degree_bound
 from ivme.plan.exponent import Bound, bound, through
 from ivme.plan.skew_trees import SkewPlan, limits
 
@@ -19,46 +19,40 @@ GRID = tuple(Fraction(i, 12) for i in range(13))
 """Where exponents are evaluated; between these they are linear, or no greater than the line."""
 
 
-def as_bound(
-    cost: Callable[[Mapping[str, Fraction]], Fraction], partitions: Iterable[str], own: Mapping[str, Fraction]
-) -> Bound:
+def as_bound(cost: Callable[[Epsilons], Fraction], own: Mapping[str, Fraction]) -> Bound:
     """A cost as a function of one ε for all partitions; as a number, if each has its own."""
     if own:
         return bound(cost(own))
-    return bound(through([(epsilon, cost(dict.fromkeys(partitions, epsilon))) for epsilon in GRID]))
+    return bound(through([(epsilon, cost(epsilon)) for epsilon in GRID]))
 
 
 class Measure:
     """The exponents of a plan for given ε, read off the joins of its program and the visits of its readers."""
 
     def __init__(self, made: SkewPlan) -> None:
-        self._made = made
-        self._assembly = assembly = Assembly(catalog_of({"": made.blueprint}))
+        assembly = Assembly(catalog_of({"": made.blueprint}))
         for relation in assembly.relations:
             assembly.trigger(relation)
-        assembly.fill(frozenset())
         assembly.build("")
-        assembly.enumeration("")
-        self._maps = [(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored]
+        self._storage = assembly.storage
+        self._joins = {section: {*joins} for section, joins in assembly.joins.items()}
+        self._maps = {(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored}
+        self._visits = {(limits(made.blueprint.leaves, labels), visit) for visit, labels in {*made.visits}}
 
-    def update(self, epsilons: Mapping[str, Fraction]) -> Fraction:
+    def update(self, epsilons: Epsilons) -> Fraction:
         return self._dearest("update", epsilons)
 
-    def preprocessing(self, epsilons: Mapping[str, Fraction]) -> Fraction:
+    def preprocessing(self, epsilons: Epsilons) -> Fraction:
         return max(Fraction(1), self._dearest("build", epsilons))
 
-    def space(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        sizes = (self._assembly.storage.exponent(edges, schema, (), epsilons) for edges, schema in set(self._maps))
+    def space(self, epsilons: Epsilons) -> Fraction:
+        sizes = (self._storage.exponent(edges, schema, (), epsilons) for edges, schema in self._maps)
         return max(Fraction(1), *sizes)
 
-    def delay(self, epsilons: Mapping[str, Fraction]) -> Fraction:
-        leaves = self._made.blueprint.leaves
-        steps = (
-            degree_bound(limits(leaves, labels, epsilons), visit.given, visit.found)
-            for visit, labels in set(self._made.visits)
-        )
+    def delay(self, epsilons: Epsilons) -> Fraction:
+        steps = (degree_bound(mine, visit.given, visit.found, epsilons) for mine, visit in self._visits)
         return max(steps, default=Fraction(0))
 
-    def _dearest(self, section: str, epsilons: Mapping[str, Fraction]) -> Fraction:
-        joins = set(self._assembly.joins.get(section, []))
-        return max((self._assembly.storage.exponent(*join, epsilons) for join in joins), default=Fraction(0))
+    def _dearest(self, section: str, epsilons: Epsilons) -> Fraction:
+        joins = self._joins.get(section, ())
+        return max((self._storage.exponent(*join, epsilons) for join in joins), default=Fraction(0))

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 
 from ivme.plan.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, View
 from ivme.plan.degree import Limit, degree_bound
@@ -27,10 +26,13 @@ Atoms = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """How the change of one part reaches a view: the sets of atoms that it is joined with, in order."""
+    """How the change of one part reaches a view: the sets of atoms that it is joined with, in order.
+
+    Costs are exponents, counted in units of 1 over the denominator of ε, of which all are multiples.
+    """
 
     pieces: tuple[Atoms, ...]
-    cost: Fraction
+    cost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +40,51 @@ class Upkeep:
     """What it takes to keep a view: for each of its parts a delta, and the greatest cost, that of the views it reads
     included. `views` counts those."""
 
-    cost: Fraction
+    cost: int
     views: int
     deltas: Mapping[str, Delta]
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A delta that is joined with the pieces of `order`, and not yet with `rest`: the variables that are known, how
+    many values they have, and the greatest number on the way."""
+
+    order: tuple[Atoms, ...]
+    rest: tuple[Atoms, ...]
+    known: frozenset[str]
+    size: int = 0
+    cost: int = 0
+
+
 class CountSearch:
-    """The search for one skew-aware query: `schemas` are the join variables of its parts."""
+    """The search for all skew-aware queries, which have views in common: `atoms` says which atom each part is of,
+    `schemas` its join variables, and `bounds` its limits."""
 
     def __init__(
-        self, schemas: Mapping[str, frozenset[str]], bounds: Mapping[str, Sequence[Limit]], goal: Fraction
+        self,
+        atoms: Mapping[str, str],
+        schemas: Mapping[str, frozenset[str]],
+        bounds: Mapping[str, frozenset[Limit]],
+        epsilon: Fraction,
     ) -> None:
+        self._atoms = atoms
         self._schemas = schemas
         self._bounds = bounds
-        self._goal = goal
+        self._epsilon = epsilon
+        self._goal = max(epsilon.numerator, epsilon.denominator - epsilon.numerator)
         self._kept: dict[Atoms, Upkeep] = {}
-        self._all = frozenset(schemas)
+        self._shared: dict[Atoms, frozenset[str]] = {}
+        self._sizes: dict[tuple[frozenset[str], ...], int] = {}
 
     def schema(self, atoms: Atoms) -> frozenset[str]:
-        """The variables that a view over these atoms shares with the others."""
-        outside = frozenset().union(*(self._schemas[label] for label in self._all - atoms))
-        if len(atoms) == 1:
-            return self._schemas[next(iter(atoms))]
-        return frozenset().union(*(self._schemas[label] for label in atoms)) & outside
+        """The variables that a view over these atoms shares with the others; all of a single one."""
+        if atoms not in self._shared:
+            inside = {self._atoms[part] for part in atoms}
+            mine = frozenset().union(*(self._schemas[part] for part in atoms))
+            others = (schema for part, schema in self._schemas.items() if self._atoms[part] not in inside)
+            self._shared[atoms] = mine if len(atoms) == 1 else mine & frozenset().union(*others)
+        return self._shared[atoms]
 
     def upkeep(self, atoms: Atoms) -> Upkeep:
         """The cheapest way to keep the view over these atoms."""
@@ -73,18 +97,20 @@ class CountSearch:
         return self._kept[atoms]
 
     def _best(self, label: str, atoms: Atoms) -> Delta:
-        """The cheapest delta; of those the one that reads the fewest views."""
-        best: tuple[tuple[Fraction, int, Fraction], Delta] | None = None
+        """The cheapest delta; of those the one that reads the fewest views. An order of the pieces is left as soon as
+        its beginning is no better than what was found."""
+        best: tuple[tuple[int, int, int], Delta] | None = None
         for pieces in sorted(self._cuts(atoms - {label}), key=lambda cut: sum(len(piece) > 1 for piece in cut)):
             kept = [self.upkeep(piece) for piece in pieces if len(piece) > 1]
-            below = max((each.cost for each in kept), default=Fraction(0))
-            if best is not None and below > best[0][0]:
-                continue
-            for order in permutations(pieces):
-                cost = self._cost(label, order, self.schema(atoms))
-                rank = (max(cost, below), len(kept) + sum(each.views for each in kept), cost)
+            below = max((each.cost for each in kept), default=0)
+            views = len(kept) + sum(each.views for each in kept)
+            waiting = [Begun((), pieces, self._schemas[label])]
+            while waiting:
+                begun = waiting.pop()
+                rank = (max(begun.cost, below), views, begun.cost)
                 if best is None or rank < best[0]:
-                    best = rank, Delta(order, cost)
+                    best = best if begun.rest else (rank, Delta(begun.order, begun.cost))
+                    waiting += [self._joined(label, begun, piece, self.schema(atoms)) for piece in begun.rest[::-1]]
             if best is not None and best[0][0] <= self._goal:
                 break
         assert best is not None
@@ -103,23 +129,25 @@ class CountSearch:
                 for others in self._cuts(atoms - piece):
                     yield (piece, *others)
 
-    def _cost(self, label: str, order: tuple[Atoms, ...], kept: frozenset[str]) -> Fraction:
-        """What joining the pieces one after the other may find for one change; after each what nobody needs is
-        summed."""
-        fixed = self._schemas[label]
-        known, size, cost = fixed, Fraction(0), Fraction(0)
-        seen: list[Limit] = list(self._bounds[label])
-        for i, piece in enumerate(order):
-            mine = [limit for atom in piece for limit in self._bounds[atom]]
-            seen += mine
-            schema = self.schema(piece)
-            size += degree_bound(mine, known, schema)
-            size = min(size, degree_bound(seen, fixed, known | schema))
-            cost = max(cost, size)
-            needed = kept.union(*(self.schema(later) for later in order[i + 1 :]))
-            known = fixed | ((known | schema) & needed)
-            size = min(size, degree_bound(seen, fixed, known))
-        return cost
+    def _joined(self, label: str, begun: Begun, piece: Atoms, kept: frozenset[str]) -> Begun:
+        """What joining one more piece may find for one change; afterwards what nobody needs is summed."""
+        fixed, schema = self._schemas[label], self.schema(piece)
+        rest = tuple(other for other in begun.rest if other is not piece)
+        order = (*begun.order, piece)
+        seen = frozenset((label,)).union(*order)
+        known = begun.known | schema
+        size = min(begun.size + self._size(piece, begun.known, schema), self._size(seen, fixed, known))
+        left = fixed | (known & kept.union(*map(self.schema, rest)))
+        return Begun(order, rest, left, min(size, self._size(seen, fixed, left)), max(begun.cost, size))
+
+    def _size(self, atoms: Atoms, known: frozenset[str], wanted: frozenset[str]) -> int:
+        """How many values of the wanted variables the join of some parts has for those of the known ones."""
+        question = atoms, known, wanted
+        if question not in self._sizes:
+            limits = frozenset().union(*(self._bounds[part] for part in atoms))
+            size = degree_bound(limits, known, wanted, self._epsilon)
+            self._sizes[question] = int(size * self._epsilon.denominator)
+        return self._sizes[question]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +168,14 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
     parted = with_parts(leaves, sides)
     result = View(name, (), "result", tuple(label for label, _ in parted.sources))
     views = _Views(leaves, result)
-    goal = max(epsilon, 1 - epsilon)
-    cost = Fraction(0)
-    for signature in signatures(roles):
-        labels = {label: part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources}
-        schemas = {part: frozenset(views.joined(label)) for label, part in labels.items()}
-        bounds = {part: limits(parted, [part], even) for part in labels.values()}
-        search = CountSearch(schemas, bounds, goal)
-        cost = max(cost, search.upkeep(frozenset(labels.values())).cost)
-        views.take(search, {part: label for label, part in labels.items()})
+    atoms = {part_label(label, each): label for label, mine in sides.items() for each in mine}
+    schemas = {part: frozenset(views.joined(label)) for part, label in atoms.items()}
+    search = CountSearch(atoms, schemas, {part: limits(parted, [part]) for part in atoms}, epsilon)
+    cost = 0
+    for parts in zip(*sides.values(), strict=True):
+        labels = {part_label(label, each): label for label, each in zip(sides, parts, strict=True)}
+        cost = max(cost, search.upkeep(frozenset(labels)).cost)
+        views.take(search, labels)
     blueprint = Blueprint(
         parted, views.propagations(parted), views.definitions(), Reading((), (result,)), splits=splits_of(roles, even)
     )
@@ -161,9 +188,9 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
         splits=blueprint.splits,
     )
     space = max(
-        degree_bound(limits(parted, view.atoms, even), frozenset(), frozenset(view.schema)) for view in views.all()
+        degree_bound(limits(parted, view.atoms), frozenset(), frozenset(view.schema), epsilon) for view in views.all()
     )
-    return Counted(cost, max(Fraction(1), space), SkewPlan(blueprint, followed, roles))
+    return Counted(Fraction(cost, epsilon.denominator), max(Fraction(1), space), SkewPlan(blueprint, followed, roles))
 
 
 class _Views:

@@ -9,33 +9,32 @@ over the light variable where the two others are heavy, and listings elsewhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ivme.errors import PlanError
 from ivme.plan.assemble import Assembly
 from ivme.plan.blueprint import Blueprint, Definition, Iteration, Leaf, Propagation, Reading, Rule, View
-from ivme.plan.branch_reading import BranchReading
+from ivme.plan.branch_reading import COMPARED, BranchReading
 from ivme.plan.catalog import catalog_of
-from ivme.plan.degree import degree_bound
+from ivme.plan.degree import Limit, degree_bound, limits_of
 from ivme.plan.leaves import Leaves
 from ivme.plan.omega import Strategy
 from ivme.plan.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
 from ivme.plan.skew_trees import (
-    COMPARED,
     HALF,
     Branch,
     SkewPlan,
     Tree,
-    limits,
     part_edges,
     skew_plan,
     strategy_tree,
     tree_branch,
 )
 from ivme.plan.variable_order import order_of
-from ivme.structure.hypergraph import Cqap, Hypergraph
+from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
+from ivme.structure.width import edge_cover_number
 
 MOST_ROLES = 5
 """On how many variables a query may be split: its plan grows with the number of signatures, 32."""
@@ -48,16 +47,23 @@ def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
     roles = variable_roles(leaves)
     if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         raise PlanError(f"strategy 'skew' splits queries of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
-    chosen: list[tuple[Tree, Branch]] = []
+    parted, options = options_of(whole, leaves, roles)
+    footprints = [footprint_of(tree, branch, parted, roles) for tree, branch in options[0]]
+    chosen = [_cheapest(each, footprints, parted) for each in options]
+    return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
+
+
+def options_of(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> tuple[Leaves, list[list[tuple[Tree, Branch]]]]:
+    """The parts of all atoms, and for each signature the listing and the trees over its parts, in the same order."""
     sides = {
         label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
     }
     parted = with_parts(leaves, sides)
-    for i, signature in enumerate(signatures(roles)):
-        labels = tuple(part_label(label, sides_of(leaves, label, signature)) for label, _ in leaves.sources)
-        options = [*_options(whole, parted, labels, roles, f".{i + 1}")]
-        chosen.append(min(options, key=lambda option: _costs(option[0], option[1], parted, roles)))
-    return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
+    found = []
+    for i, parts in enumerate(zip(*sides.values(), strict=True)):
+        labels = tuple(part_label(label, mine) for label, mine in zip(sides, parts, strict=True))
+        found.append([*_options(whole, parted, labels, f".{i + 1}")])
+    return parted, found
 
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
@@ -77,9 +83,7 @@ def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
     return roles_of(leaves, keys)
 
 
-def _options(
-    whole: Cqap, leaves: Leaves, labels: tuple[str, ...], roles: tuple[Role, ...], suffix: str
-) -> Iterator[tuple[Tree, Branch]]:
+def _options(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> Iterator[tuple[Tree, Branch]]:
     yield _listing(whole, leaves, labels, suffix)
     edges = tuple(edge for edge in part_edges(leaves) if edge.label in labels)
     cqap = Cqap(Hypergraph(edges), whole.output, whole.input)
@@ -90,7 +94,7 @@ def _options(
             chain = [*(variable for variable in joined if variable != bottom), bottom]
             strategy = Strategy(order_of(cqap, _parents(cqap, chain)), cqap, {})
             tree = strategy_tree(strategy, leaves, suffix)
-            yield tree, tree_branch((tree,), whole, leaves, roles)
+            yield tree, tree_branch((tree,), whole, leaves)
 
 
 def _parents(cqap: Cqap, chain: list[str]) -> dict[str, str | None]:
@@ -124,22 +128,68 @@ def _listing(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) 
     return Tree(blueprint, labels), Branch(BranchReading(reading, ()), labels, frozenset())
 
 
-def _costs(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, ...]) -> list[Fraction]:
-    """Update, delay and space of a signature's plan, for each of the compared ε."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the join of some atoms gets: a question to the limits of their parts, and the answer without them."""
+
+    atoms: frozenset[int]
+    given: frozenset[str]
+    wanted: frozenset[str]
+    cover: Fraction
+
+    def exponent(self, parts: Sequence[tuple[Limit, ...]], epsilon: Fraction) -> Fraction:
+        limits = frozenset(limit for atom in self.atoms for limit in parts[atom])
+        return min(self.cover, degree_bound(limits, self.given, self.wanted, epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The joins that a plan makes for updates, and its maps."""
+
+    joins: frozenset[Size]
+    maps: frozenset[Size]
+
+
+def footprint_of(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, ...]) -> Footprint:
+    """What a signature's plan does, with atoms by their number.
+
+    It is the same for all signatures: they call parts by other names, and may read a tree's views in another order, but
+    which views there are, what they join, and which columns are kept does not depend on sides.
+    """
     mine = replace(leaves, sources=tuple(source for source in leaves.sources if source[0] in tree.labels))
-    names = [role.partition for role in roles]
-    splits = splits_of(roles, dict.fromkeys(names, HALF))
+    splits = splits_of(roles, dict.fromkeys((role.partition for role in roles), HALF))
     blueprint = replace(tree.blueprint, leaves=mine, reading=branch.found.reading, splits=splits)
     assembly = Assembly(catalog_of({"": blueprint}))
     for relation in assembly.relations:
         assembly.trigger(relation)
-    maps = {(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored}
+    numbers = {label: number for number, label in enumerate(tree.labels)}
+
+    def size(edges: frozenset[Edge], schema: frozenset[str], fixed: frozenset[str]) -> Size:
+        ordered = sorted(edges, key=lambda edge: numbers[edge.label])
+        cover = edge_cover_number(Hypergraph(tuple(ordered)), schema - fixed)
+        return Size(frozenset(numbers[edge.label] for edge in edges), fixed, schema - fixed, cover)
+
+    stored = {(assembly.storage.edges(node), frozenset(node.schema), frozenset[str]()) for node in assembly.stored}
+    joins = {*assembly.joins.get("update", [])}
+    return Footprint(frozenset(size(*join) for join in joins), frozenset(size(*each) for each in stored))
+
+
+def _cheapest(
+    options: Sequence[tuple[Tree, Branch]], footprints: Sequence[Footprint], leaves: Leaves
+) -> tuple[Tree, Branch]:
+    """The first of the cheapest options of a signature."""
+    costs = [_costs(footprint, branch, leaves) for (_, branch), footprint in zip(options, footprints, strict=True)]
+    return options[costs.index(min(costs))]
+
+
+def _costs(footprint: Footprint, branch: Branch, leaves: Leaves) -> list[Fraction]:
+    """Update, delay and space of a signature's plan, for each of the compared ε."""
+    parts = [limits_of(frozenset(source.schema), source.part) for source in map(leaves.source, branch.labels)]
+    every = frozenset(limit for part in parts for limit in part)
     costs = []
     for epsilon in COMPARED:
-        even = dict.fromkeys(names, epsilon)
-        bounds = limits(leaves, tree.labels, even)
-        updates = [assembly.storage.exponent(*join, even) for join in assembly.joins.get("update", [])]
-        delays = [degree_bound(bounds, visit.given, visit.found) for visit in branch.found.visits]
-        sizes = [assembly.storage.exponent(edges, schema, (), even) for edges, schema in maps]
+        updates = [size.exponent(parts, epsilon) for size in footprint.joins]
+        delays = [degree_bound(every, visit.given, visit.found, epsilon) for visit in branch.found.visits]
+        sizes = [size.exponent(parts, epsilon) for size in footprint.maps]
         costs += [max(values, default=Fraction(0)) for values in (updates, delays, sizes)]
     return costs

@@ -27,8 +27,6 @@ from ivme.structure.fracture import Fracture
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 
 HALF = Fraction(1, 2)
-COMPARED = (HALF, Fraction(1, 4), Fraction(3, 4))
-"""The ε at which plans are compared, the first before the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def hierarchical_plan(broken: Fracture, leaves: Leaves) -> SkewPlan:
         [strategy_tree(each, parted, f".{i + 1}.{j + 1}") for j, each in enumerate(options)]
         for i, (_, options) in enumerate(found)
     ]
-    branches = [tree_branch(choice, broken.whole, parted, roles) for choice in product(*forests)]
+    branches = [tree_branch(choice, broken.whole, parted) for choice in product(*forests)]
     return skew_plan([tree for forest in forests for tree in forest], branches, roles, broken.whole)
 
 
@@ -98,7 +96,7 @@ def strategy_tree(strategy: Strategy, leaves: Leaves, suffix: str) -> Tree:
     return Tree(blueprint, labels, contexts(strategy.order, strategy.cqap), roots, suffix)
 
 
-def tree_branch(choice: tuple[Tree, ...], whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> Branch:
+def tree_branch(choice: tuple[Tree, ...], whole: Cqap, leaves: Leaves) -> Branch:
     """The branch that reads these trees, one of each component."""
     roots = tuple(root for tree in choice for root in tree.roots)
     suffixes = {root: tree.suffix for tree in choice for root in tree.roots}
@@ -106,16 +104,14 @@ def tree_branch(choice: tuple[Tree, ...], whole: Cqap, leaves: Leaves, roles: tu
     edges = tuple(edge for edge in part_edges(leaves) if edge.label in labels)
     bound = frozenset().union(*(tree.bound for tree in choice))
     cqap = Cqap(Hypergraph(edges), whole.output, whole.input)
-    even = [dict.fromkeys((role.partition for role in roles), epsilon) for epsilon in COMPARED]
-    bounds = [limits(leaves, labels, each) for each in even]
-    found = branch_reading(roots, cqap, dict(leaves.sources), suffixes, bound, bounds)
+    found = branch_reading(roots, cqap, dict(leaves.sources), suffixes, bound, limits(leaves, labels))
     return Branch(found, labels, bound)
 
 
-def limits(leaves: Leaves, labels: Iterable[str], epsilons: Mapping[str, Fraction]) -> list[Limit]:
+def limits(leaves: Leaves, labels: Iterable[str]) -> frozenset[Limit]:
     """The limits of some parts."""
     sources = [leaves.source(label) for label in labels]
-    return [limit for source in sources for limit in limits_of(source.schema, source.part, epsilons)]
+    return frozenset(limit for source in sources for limit in limits_of(frozenset(source.schema), source.part))
 
 
 def skew_plan(trees: list[Tree], branches: list[Branch], roles: tuple[Role, ...], whole: Cqap) -> SkewPlan:

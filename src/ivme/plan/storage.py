@@ -9,14 +9,14 @@ Indexes are declared as reads turn up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ivme.plan import program as ir
 from ivme.plan.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, only_presence, referred
 from ivme.plan.catalog import Catalog
-from ivme.plan.degree import Limit, degree_bound, limits_of
+from ivme.plan.degree import Epsilons, Limit, degree_bound, limits_of
 from ivme.structure.hypergraph import Edge, Hypergraph
 from ivme.structure.width import EdgeCovers
 
@@ -52,7 +52,12 @@ class Storage:
         self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
         self._source_keys: dict[str, MapKey] = {}
-        self._epsilons = {split.name: split.epsilon for split in catalog.splits}
+        self._atoms = {label: Edge(label, frozenset(source.schema)) for label, source in catalog.sources.items()}
+        self._edges: dict[Node, frozenset[Edge]] = {}
+        self._sizes: dict[tuple[frozenset[Edge], frozenset[str]], tuple[Fraction, frozenset[Limit]]] = {}
+        epsilons = {split.epsilon for split in catalog.splits}
+        own = {split.name: split.epsilon for split in catalog.splits}
+        self._epsilons: Epsilons = epsilons.pop() if len(epsilons) == 1 else own
 
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
@@ -193,6 +198,11 @@ class Storage:
 
     def edges(self, node: Node) -> frozenset[Edge]:
         """What bounds the node's size: its atoms, and its indicators as edges of their own."""
+        if node not in self._edges:
+            self._edges[node] = self._edges_of(node)
+        return self._edges[node]
+
+    def _edges_of(self, node: Node) -> frozenset[Edge]:
         if isinstance(node, Reference):
             names = dict(zip(node.node.schema, node.schema, strict=True))
             inner = self.edges(node.node)
@@ -204,7 +214,7 @@ class Storage:
         else:
             atoms, indicators = (), ((node.label, node.schema),)
         return frozenset(
-            {Edge(label, frozenset(self.catalog.source(label).schema)) for label in atoms}
+            {self._atoms[label] for label in atoms}
             | {Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)) for label, schema in indicators}
         )
 
@@ -213,22 +223,27 @@ class Storage:
         edges: frozenset[Edge],
         variables: Iterable[str],
         fixed: Iterable[str] = (),
-        epsilons: Mapping[str, Fraction] | None = None,
+        epsilons: Epsilons | None = None,
     ) -> Fraction:
         """What the variables that are not fixed add to the size: ρ* under these edges, or less by heavy and light
         parts. `epsilons` takes the place of the partitions' own."""
-        open_variables = frozenset(variables).difference(fixed)
-        cover = self._cover(edges, open_variables)
-        if not any(source.part for source in map(self.catalog.sources.get, (e.label for e in edges)) if source):
+        known = frozenset(fixed)
+        open_variables = frozenset(variables) - known
+        if (edges, open_variables) not in self._sizes:
+            self._sizes[edges, open_variables] = self._cover(edges, open_variables), self._limits(edges)
+        cover, limits = self._sizes[edges, open_variables]
+        if not limits:
             return cover
-        limits = [limit for edge in edges for limit in self._limits(edge, epsilons or self._epsilons)]
-        return min(cover, degree_bound(limits, frozenset(fixed), open_variables))
+        return min(cover, degree_bound(limits, known, open_variables, self._epsilons if epsilons is None else epsilons))
 
-    def _limits(self, edge: Edge, epsilons: Mapping[str, Fraction]) -> tuple[Limit, ...]:
-        """An edge under other names for its variables keeps only the size of its relation."""
-        source = self.catalog.sources.get(edge.label)
-        named = source is not None and edge.variables == frozenset(source.schema)
-        return limits_of(edge.variables, source.part if source is not None and named else (), epsilons)
+    def _limits(self, edges: frozenset[Edge]) -> frozenset[Limit]:
+        """The limits of the edges, if one of them is a part; under other names for its variables an edge keeps only the
+        size of its relation."""
+        found = [(edge.variables, self.catalog.sources.get(edge.label)) for edge in edges]
+        if not any(source.part for _, source in found if source):
+            return frozenset()
+        named = [(v, source.part if source and v == frozenset(source.schema) else ()) for v, source in found]
+        return frozenset(limit for variables, part in named for limit in limits_of(variables, part))
 
     def _cover(self, edges: frozenset[Edge], variables: Iterable[str]) -> Fraction:
         if edges not in self._covers:
