@@ -101,7 +101,7 @@ class Assembly:
         variables: dict[str, set[str]] = {}
         rules = [rule for b in self.catalog.blueprints.values() for p in b.propagations for rule in p.rules]
         used = [node for rule in rules if rule.view in self._live for node in (rule.origin, *rule.siblings)]
-        for node in map(referred, (*stored, *used)):
+        for node in map(referred, (*sorted(stored, key=_rank), *used)):
             if isinstance(node, Leaf):
                 variables.setdefault(node.label, set()).update(node.schema)
         for label, seen in variables.items():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -83,3 +86,30 @@ def test_min_is_refused_and_so_are_relations_that_the_query_does_not_read() -> N
     options = Options(epsilon=(("R", Fraction(0)), ("X", Fraction(1))))
     with pytest.raises(PlanError, match="'X', which the query does not read"):
         skew(parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)"), options)
+
+
+PROGRAMS = """
+from ivme.compile import compile_plan, parse
+for text in (
+    "Q(. | .) = R(A, B), S(B, C), T(C, A)",
+    "Q(C | A, B) = R(A, B), S(B, C), T(C, A)",
+    "Q(. | .) = R(A, B), S(B, C), T(C, D), U(D, A)",
+    "Q(A | .) = R(A, B), S(B)",
+):
+    program = compile_plan(parse(text, ()), strategy="skew")[1].program
+    print(program, program.partitions)
+"""
+
+
+def test_programs_over_parts_do_not_depend_on_the_order_of_hashes() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAMS],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
