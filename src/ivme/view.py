@@ -87,13 +87,15 @@ class View:
         return self._items(*self._request(parameters))
 
     def _few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
-        """The rows of an access request that has few of them, all at once; None if it has many, or only a default."""
+        """The rows of an access request that has few of them, all at once; None if it may have many."""
         self._check_alive()
-        codes, inputs = self._request(parameters)
-        block = None if codes is None else self._runtime.small_answer(self._state, codes)
-        if block is None or (not len(block[1]) and not self._state.typed.query.output):
+        state, (codes, inputs) = self._state, self._request(parameters)
+        block = None if codes is None else self._runtime.small_answer(state, codes)
+        if block is None:
             return None
-        return self._state.finisher.few(block, inputs)
+        if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
+            return [state.finisher.nothing()]
+        return state.finisher.few(block, inputs)
 
     def _items(self, codes: tuple[int, ...] | None, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
         state = self._state
