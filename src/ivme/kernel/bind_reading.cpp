@@ -139,7 +139,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
         Enumerator enumerator(*reader);
         std::vector<const int64_t*> inputs;
         for (const Codes& column : columns) inputs.push_back(column.data());
-        enumerator.open(std::move(inputs), requests, true);
+        enumerator.open(std::move(inputs), requests);
         enumerator.fill(block, ~size_t{0}, operations);
         kernel.read_operations += operations;
     }

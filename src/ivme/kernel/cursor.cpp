@@ -8,10 +8,9 @@ namespace ivme {
 
 Enumerator::Enumerator(const Reader& reader) : reader_(reader), stages_(reader.loops.size() + 1) {}
 
-void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests, bool nulls_match) {
+void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
     inputs_ = std::move(inputs);
     requests_ = requests;
-    nulls_match_ = nulls_match;
     next_ = 0;
     capacity_ = FEW;
     for (Stage& stage : stages_) stage.n = stage.at = stage.within = 0;
@@ -68,14 +67,9 @@ bool Enumerator::refill(unsigned level, unsigned most, uint64_t& operations) {
 void Enumerator::take_requests(Stage& stage, unsigned most) {
     unsigned count = static_cast<unsigned>(std::min<size_t>(most, requests_ - next_));
     make_room(stage, count);
-    for (unsigned i = 0; i < count; ++i, ++next_) {
-        bool known = true;
-        for (unsigned v = 0; v < reader_.inputs; ++v) {
-            stage.values[v][stage.n] = inputs_[v][next_];
-            known &= nulls_match_ || inputs_[v][next_] != NULL_CODE;
-        }
+    for (; stage.n < count; ++stage.n, ++next_) {
+        for (unsigned v = 0; v < reader_.inputs; ++v) stage.values[v][stage.n] = inputs_[v][next_];
         stage.requests[stage.n] = static_cast<uint32_t>(next_);
-        stage.n += known;
     }
 }
 

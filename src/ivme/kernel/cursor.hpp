@@ -88,9 +88,9 @@ public:
     explicit Enumerator(const Reader& reader);
     Enumerator(const Enumerator&) = delete;
 
-    // The requests' inputs by column; they stay the caller's. NULL matches nothing, unless it is to match the NULLs
-    // that are there, as in the groups of a result.
-    void open(std::vector<const int64_t*> inputs, size_t requests, bool nulls_match = false);
+    // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a result:
+    // whoever asks for users, to whom NULL equals nothing, asks nothing with it.
+    void open(std::vector<const int64_t*> inputs, size_t requests);
     // Appends at most `limit` rows and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
 
@@ -130,7 +130,6 @@ private:
     std::vector<const int64_t*> inputs_;
     size_t requests_ = 0;
     size_t next_ = 0;
-    bool nulls_match_ = false;
     unsigned capacity_ = FEW;  // grows while reading goes on, so that few rows cost little
 };
 

@@ -106,10 +106,10 @@ def test_groups_that_are_larger_than_a_block_are_read_to_their_end() -> None:
     assert kept == chain.read(chain.by_a, [47], [100] * 30)
 
 
-def test_null_is_read_only_where_many_are_asked_for() -> None:
+def test_null_is_a_value_like_others_to_the_kernel() -> None:
     null = _kernel.NULL
     chain = Chain([(null, 1)], [(1, 2)], [1], [(null, 2)])
-    assert [] == chain.read(chain.by_a, [null], [])
+    assert [((null, 1, 2), 1)] == chain.read(chain.by_a, [null], [])
     numbers, columns, _, _, _ = chain.kernel.request_many(chain.by_a, [column(null, 5, null)])
     assert [0, 2] == numbers.tolist()
     assert [null, null] == columns[0].tolist()
