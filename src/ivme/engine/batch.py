@@ -45,12 +45,13 @@ class Batch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over = True
         try:
             if kind is None:
                 start = perf_counter()
                 self._runtime.tell(self._made(), start)
         finally:
-            self._parts, self._few, self._over = {}, None, True
+            self._parts, self._few = {}, None
 
     def _made(self) -> int:
         """Makes the changes, durably if that was asked for; how many rows they have."""
@@ -71,6 +72,7 @@ class Batch:
         if strict:
             self._take(table, rows, -1)
             return
+        self._check_open()
         self._take_long_way()
         self._clipped.add(self._take_all(table, rows, -1).table.name)
 
@@ -78,24 +80,34 @@ class Batch:
         """Adds each row as often as its weight says."""
         self._take(table, rows, weights)
 
+    def _check_open(self) -> None:
+        if self._over:
+            raise PlanError("the batch is over; open another one with db.batch()")
+
     def _take(self, name: str, rows: Any, weights: Any) -> None:
-        if self._few is not None and type(rows) is list and type(weights) is int and abs(weights) == 1:
-            taken = self._runtime.few(name, rows, weights) if len(rows) + len(self._few) <= FEW else None
-            if taken is not None and len(taken) == len(rows):
-                self._few += taken
-                return
+        self._check_open()
+        if type(rows) is list and type(weights) is int and abs(weights) == 1:
+            with self._runtime.lock:
+                if self._few is not None and len(rows) + len(self._few) <= FEW:
+                    taken = self._runtime.few(name, rows, weights)
+                    if taken is not None:
+                        self._few += taken
+                        return
         self._take_long_way()
         self._take_all(name, rows, weights)
 
     def _take_long_way(self) -> None:
-        """From here on all changes go the long way, also those that came before."""
-        few, self._few = self._few or (), None
-        for change in few:
-            self._take_all(change.table, [change.row], change.weight)
+        """From here on all changes go the long way, also those that came before; all of them, or the batch fails."""
+        with self._runtime.lock:
+            try:
+                for change in self._few or ():
+                    self._take_all(change.table, [change.row], change.weight)
+            except BaseException:
+                self._parts = {}
+                raise
+            self._few = None
 
     def _take_all(self, name: str, rows: Any, weights: Any) -> TableState:
-        if self._over:
-            raise PlanError("the batch is over; open another one with db.batch()")
         state = self._table(name)
         layout = self._runtime.layout(state.table.name)
         with self._runtime.lock:

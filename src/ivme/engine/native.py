@@ -99,7 +99,9 @@ class NativeKernel:
         self._stale = self.program.lazy
 
     def items(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, Payload, Row]]:
-        """Enumerates an access request; see `enumerate`."""
+        """Enumerates an access request; see `enumerate`. NULL equals nothing."""
+        if any(inputs[name] is None for name in self._inputs):
+            return iter(())
         return self._items(self.open({name: self.codes.encode(inputs[name]) for name in self._inputs}))
 
     def _items(self, cursor: _kernel.Cursor) -> Iterator[tuple[Row, Payload, Row]]:

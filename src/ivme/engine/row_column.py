@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from ivme.engine.dictionary import NULL_CODE
@@ -33,7 +33,7 @@ def row_column(column: FeedColumn, table: Table, domains: Domains) -> Callable[[
 
 
 def _word(value: Any, scale: int, shift: int) -> int:
-    """A word of a decimal without its point, as a signed number; NULL counts as 0."""
-    whole = 0 if value is None else int(Decimal(value).scaleb(scale, DECIMALS))
+    """A word of a decimal without its point, as a signed number; NULL counts as 0. Quotients are rounded."""
+    whole = 0 if value is None else int(Decimal(value).scaleb(scale, DECIMALS).to_integral_value(ROUND_HALF_UP))
     word = whole >> shift & (2**64 - 1)
     return word - 2**64 if word >= 2**63 else word

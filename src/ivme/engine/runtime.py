@@ -38,6 +38,14 @@ Observer = Callable[[int, float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
 
 
+MOST_OPERATIONS = 10_000
+"""Once a few rows have taken so many, the rest of them go the long way, which joins all of them at once."""
+
+
+class _TooLongError(Exception):
+    """The short way is too long."""
+
+
 class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
 
@@ -59,21 +67,27 @@ class Runtime(Installation):
 
         with self.lock:
             self.positions.check(progress)
-            changes = self._transact(batch, run, record)
+            try:
+                changes = self._transact(batch, run, record, FEW)
+            except self.backend.overflow:  # row by row, where all rows together may fit
+                changes = self._transact(batch, run, record, 0)
             self.positions.advance(progress)
             return changes
 
     def _transact(
-        self, relations: Collection[str], run: Callable[[Emitted], None], record: Callable[[], None]
+        self, relations: Collection[str], run: Callable[[Emitted], None], record: Callable[[], None], few: int
     ) -> dict[str, RowChange]:
-        """Changes relations by what `run` does, passes it on to the views that are built on them, and records it."""
+        """Changes relations by what `run` does, passes it on to the views that are built on them, and records it.
+
+        Up to `few` rows of a view are passed on one by one.
+        """
         mark = None if self.journal is None else self.journal.mark()
         rebalanced = self.rebalanced()
         for group in rebalanced:
             group.begin()
         self.backend.begin()
         try:
-            changes, updates, touched = self._propagate(relations, run)
+            changes, updates, touched = self._propagate(relations, run, few)
             record()
         except BaseException:
             self.backend.rollback()
@@ -117,8 +131,8 @@ class Runtime(Installation):
             if way is None:
                 return False
             if way.followed:
-                codes = way.encode(row)
-                done = codes is not None and self._put_all([Few(name, row, weight, way, codes)])
+                kept = way.check(row)
+                done = kept is not None and self._put_all([Few(name, kept, weight, way)])
             else:
                 done = way.put(row, weight)
         if start is not None and done:
@@ -130,10 +144,10 @@ class Runtime(Installation):
         """Changes of a few rows on the short way, not yet made; None if it is not for them."""
         with self.lock:
             way = self._way_of_table(name, weight) if self.journal is None else None
-            if way is None:
-                return None
-            codes = list(map(way.encode, rows))
-        return [Few(name, row, weight, way, each) for row, each in zip(rows, codes, strict=True) if each is not None]
+        checked = [] if way is None else list(map(way.check, rows))
+        if way is None or None in checked:
+            return None
+        return [Few(name, row, weight, way) for row in checked if row is not None]
 
     def put_few(self, changes: Sequence[Few]) -> bool:
         """Makes changes of a few rows, all or none; False if they have to go the long way."""
@@ -142,18 +156,26 @@ class Runtime(Installation):
             return current and self._put_all(changes)
 
     def _put_all(self, changes: Sequence[Few]) -> bool:
+        given = [(change.way, change.way.encode(change.row), change.weight) for change in changes]
+        encoded = [(way, codes, weight) for way, codes, weight in given if codes is not None]
+        if len(encoded) < len(given):
+            return False
+
         def run(emitted: Emitted) -> None:
-            for change in changes:
-                change.way.run(change.codes, change.weight, emitted)
+            most = self.backend.operations + MOST_OPERATIONS
+            for number, (way, codes, weight) in enumerate(encoded):
+                if number and self.backend.operations > most:
+                    raise _TooLongError
+                way.run(codes, weight, emitted)
 
         def record() -> None:
-            for change in changes:
-                if change.way.log is not None:
-                    change.way.log.append(change.codes, change.weight)
+            for way, codes, weight in encoded:
+                if way.log is not None:
+                    way.log.append(codes, weight)
 
         try:
-            self.publish(self._transact({change.table for change in changes}, run, record))
-        except (self.backend.broken_check, self.backend.overflow):
+            self.publish(self._transact({change.table for change in changes}, run, record, FEW))
+        except (self.backend.broken_check, self.backend.overflow, _TooLongError):
             return False
         return True
 
@@ -192,7 +214,7 @@ class Runtime(Installation):
         return single_row(self.backend, table, self.layout(name), self.domains, feeds, rebalanced, log, followed)
 
     def _propagate(
-        self, relations: Collection[str], run: Callable[[Emitted], None]
+        self, relations: Collection[str], run: Callable[[Emitted], None], few: int
     ) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
         emitted: Emitted = {}
         run(emitted)
@@ -211,25 +233,20 @@ class Runtime(Installation):
             if change:
                 row_changes[state.name] = change
                 if self._is_read(state.name):
-                    self._feed(state.name, change, emitted)
+                    self._feed(state.name, change, emitted, few)
         return row_changes, updates, touched
 
-    def _feed(self, view: str, change: RowChange, emitted: Emitted) -> None:
+    def _feed(self, view: str, change: RowChange, emitted: Emitted, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
-        way = self.short_way(view) if len(change) <= FEW else None
-        codes = [] if way is None else [way.encode(row) for row in change]
+        way = self.short_way(view) if len(change) <= few else None
+        rows = [] if way is None else [way.check(row) for row in change]
+        codes = [] if way is None else [None if row is None else way.encode(row) for row in rows]
         if way is None or None in codes:
             self._run(view, self._as_changed(view, change.items()), emitted)
             return
-        try:
-            for each, weight in zip(codes, change.values(), strict=True):
-                assert each is not None
-                way.run(each, weight, emitted)
-        except self.backend.overflow as error:
-            raise self._overflown(view, error) from None
-
-    def _overflown(self, relation: str, error: Exception) -> DataError:
-        return DataError(f"a count or sum over {relation} does not fit its type: {error}; nothing was changed")
+        for each, weight in zip(codes, change.values(), strict=True):
+            assert each is not None
+            way.run(each, weight, emitted)
 
     def _pass_on(
         self,
@@ -287,11 +304,10 @@ class Runtime(Installation):
                 assert state is not None
                 raise self._broken(state, error) from None
             except self.backend.overflow as error:
-                if state is None or trigger != state.rows:
-                    raise self._overflown(relation, error) from None
-                raise DataError(
-                    f"a multiplicity in table {relation} does not fit 64 bits: {error}; nothing was changed"
-                ) from None
+                what = f"a count or sum over {relation} does not fit its type"
+                if state is not None and trigger == state.rows:
+                    what = f"a multiplicity in table {relation} does not fit 64 bits"
+                raise DataError(f"{what}: {error}; nothing was changed") from None
 
     def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
         try:

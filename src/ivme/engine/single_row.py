@@ -36,8 +36,11 @@ Emitted = dict[str, list[EmittedDelta]]
 class ShortWay:
     """The short way of a relation's rows; the caller of each holds the writers' lock."""
 
-    encode: Callable[[Any], Codes | None]
-    """From a row to its codes; None if the long way has to take it."""
+    check: Callable[[Any], Row | None]
+    """A row as it is kept; None if the long way has to take it."""
+
+    encode: Callable[[Row], Codes | None]
+    """The codes of a row that has been checked; None if the long way has to take it."""
 
     run: Callable[[Codes, int, Emitted], None]
     """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
@@ -56,13 +59,12 @@ FEW = 16
 
 
 class Few(NamedTuple):
-    """A change of one row among a few: the row, and how it goes the short way."""
+    """A change of one row among a few: the row, which has been checked, and how it goes the short way."""
 
     table: str
     row: Row
     weight: int
     way: ShortWay
-    codes: Codes
 
 
 class RowLog:
@@ -93,7 +95,7 @@ def single_row(
 
     The groups `rebalanced` have partitions, and move keys if the row made them change sides.
     """
-    encode = _encoder(table, layout, domains, feeds)
+    check, encode = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
     places = _places(wanted, table)
     run_one, begin, commit, roll_back = backend.run_one, backend.begin, backend.commit, backend.rollback
@@ -115,7 +117,8 @@ def single_row(
             group.settle(1)
 
     def put(row: Any, weight: int) -> bool:
-        codes = encode(row)
+        kept = check(row)
+        codes = None if kept is None else encode(kept)
         if codes is None:
             return False
         mark = None if log is None else log.mark()
@@ -138,7 +141,7 @@ def single_row(
         commit()
         return True
 
-    return ShortWay(encode, run, put, log, followed)
+    return ShortWay(check, encode, run, put, log, followed)
 
 
 def _rebalancing(groups: Sequence[Group], begin: Act, roll_back: Act) -> tuple[Act, Act, Act]:
@@ -183,14 +186,14 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
 
 def _encoder(
     table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
-) -> Callable[[Any], Codes | None]:
-    """From a row to its codes and those of the expressions over it; None if it is no row as it should be."""
+) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None]]:
+    """The check of a row, and from a checked row to its codes and those of the expressions over it."""
     arity = len(table.columns)
     wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
     computed = [row_column(column, table, domains) for column in wanted if plain_position(column, table) is None]
     if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
 
-        def integers(row: Any) -> Codes | None:
+        def integers(row: Any) -> Row | None:
             if type(row) is not tuple or len(row) != arity:
                 return None
             for value in row:
@@ -198,21 +201,25 @@ def _encoder(
                     return None
             return row
 
-        return integers
+        return integers, lambda row: row
     key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
 
-    def encoded(row: Any) -> Codes | None:
+    def checked(row: Any) -> Row | None:
         if type(row) is not tuple or len(row) != arity:
             return None
         try:
             kept = check(row)
-            if any(kept[position] is None for position in key):
-                return None
-            codes = [encode(value) for encode, value in zip(encoders, kept, strict=True)]
-            codes += [compute(kept) for compute in computed]
+        except DataError:
+            return None
+        return None if any(kept[position] is None for position in key) else kept
+
+    def encoded(row: Row) -> Codes | None:
+        try:
+            codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
+            codes += [compute(row) for compute in computed]
         except DataError:
             return None
         return tuple(codes)
 
-    return encoded
+    return checked, encoded

@@ -66,8 +66,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
         check_inputs(trigger, inputs);
         auto strings = kernel.hold_dictionaries();
         kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
-        for (Delta& delta : trigger.registers) delta.trim();
-        kernel.machine.trim();
+        kernel.trim(trigger);
     }
     return show(std::move(emitted));
 }
@@ -95,13 +94,13 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     }
     check_inputs(trigger, inputs);
     auto strings = kernel.hold_dictionaries();
-    if (trigger.emits.empty()) {
-        kernel.run(trigger, inputs, [] {});
-        return nb::none();
-    }
     std::vector<Emitted> emitted;
-    kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
-    return show(std::move(emitted));
+    bool emits = !trigger.emits.empty();
+    kernel.run(trigger, inputs, [&] {
+        if (emits) emitted = take_emitted(trigger);
+    });
+    kernel.trim(trigger);
+    return emits ? nb::object(show(std::move(emitted))) : nb::none();
 }
 
 template <class Work>

@@ -116,6 +116,12 @@ public:
         });
     }
 
+    // Gives back what a large batch needed.
+    void trim(Trigger& trigger) {
+        for (Delta& delta : trigger.registers) delta.trim();
+        machine.trim();
+    }
+
     void begin() {
         if (in_transaction_) throw std::invalid_argument("a transaction is already open");
         in_transaction_ = true;
