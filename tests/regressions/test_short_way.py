@@ -111,3 +111,4 @@ def test_quotients_of_decimals_are_rounded_the_same_one_by_one_and_together() ->
     assert view.scalar() == 0
     db.insert("R", rows)
     assert view.scalar() == one_by_one
+    assert view.verify() is None

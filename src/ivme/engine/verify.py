@@ -17,7 +17,7 @@ from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import ViewState
 from ivme.errors import VerificationError
 from ivme.query.expression import ColumnRef, evaluate
-from ivme.query.inference import head_types
+from ivme.query.inference import head_types, type_of
 from ivme.query.model import Aggregate, Atom, Query
 from ivme.query.sql_values import DECIMALS, add, multiply
 
@@ -61,12 +61,15 @@ def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
 
 def _tuples(runtime: Runtime, atom: Atom, joined: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
     data, weights = runtime.contents(atom.relation)
+    table = runtime.relation(atom.relation)
+    types = [None if isinstance(column, ColumnRef) else type_of(column, table) for column in atom.columns]
     for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
         if atom.where is not None and evaluate(atom.where, row) is not True:
             continue
         assignment: dict[str, Any] = {}
-        for term, column in zip(atom.terms, atom.columns, strict=True):
+        for term, column, type_ in zip(atom.terms, atom.columns, types, strict=True):
             value = row[column.name] if isinstance(column, ColumnRef) and column.name in row else evaluate(column, row)
+            value = value if type_ is None or not isinstance(value, Decimal) else _rounded(value, type_.scale or 0)
             assert isinstance(term, str)
             if (value is None and term in joined) or assignment.setdefault(term, value) != value:
                 break
@@ -117,8 +120,12 @@ def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     size = sum(weight for _, weight in found)
     if isinstance(total, Decimal):
         scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
-        return DECIMALS.divide(total, size).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, DECIMALS)
+        return _rounded(DECIMALS.divide(total, size), scale)
     return total / size
+
+
+def _rounded(value: Decimal, scale: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, DECIMALS)
 
 
 def _actual(runtime: Runtime, state: ViewState, inputs: Row) -> Counter[Row]:
