@@ -53,7 +53,7 @@ class DatabaseMachine(RuleBasedStateMachine):
 
     def _set_few(self, few: int) -> None:
         for module in (batch, following, runtime):
-            module.FEW = few  # type: ignore[attr-defined]
+            vars(module)["FEW"] = few
 
     # Views
 

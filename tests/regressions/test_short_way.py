@@ -55,16 +55,21 @@ def test_a_row_is_what_it_was_when_it_was_given(later: list[Any]) -> None:
     assert sorted(db.contents("R")[0].column("x").to_pylist()) == [b"first", b"y"]
 
 
+def held(db: Any) -> tuple[int, int]:
+    """The kernel's bytes, and how many strings there are."""
+    return db._runtime.backend.memory_bytes(), len(db._runtime.layout("R").domains[0].dictionary)
+
+
 def test_strings_of_a_batch_that_is_given_up_are_not_kept() -> None:
     db = make_database("native")
     db.create_table("R", {"s": "string"})
     db.insert("R", [("kept",)])
-    before = db._runtime.backend.memory_bytes(), len(db._runtime.layout("R").domains[0].dictionary)  # type: ignore[arg-type]
+    before = held(db)
     for number in range(20):
         batch = db.batch()
         batch.insert("R", [(f"given up {number}",)])
         batch.__exit__(KeyError, KeyError(), None)
-    assert before == (db._runtime.backend.memory_bytes(), len(db._runtime.layout("R").domains[0].dictionary))  # type: ignore[arg-type]
+    assert held(db) == before
 
 
 def test_a_batch_is_over_when_those_who_watch_are_told() -> None:

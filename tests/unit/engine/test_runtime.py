@@ -88,11 +88,12 @@ def test_a_few_rows_of_several_tables_take_the_short_way_all_or_nothing() -> Non
         assert batch._few is not None
         assert len(batch._few) == 3
     assert view.scalar() == 2
-    before = db._runtime.backend.kernel.digest()  # type: ignore[attr-defined]
+    backend: Any = db._runtime.backend
+    before = backend.kernel.digest()
     for bad in ([(1, 2)], "two rows of table S"), ([(2, 2), (2, 2)], "two rows of table S"), ([(7, "x")], "column b"):
         with pytest.raises(DataError, match=bad[1]):
             change_both(db, bad[0])
-        assert db._runtime.backend.kernel.digest() == before  # type: ignore[attr-defined]
+        assert backend.kernel.digest() == before
     with pytest.raises(PlanError, match="the batch is over"):
         batch.insert("R", [(5, 5)])
 
