@@ -156,7 +156,6 @@ def measured(sizes: Sizes, only: Sequence[str], peers: Sequence[str], graphs: Pa
 
 def write(found: Report, folder: Path) -> None:
     """results.json, the pictures, report.md and report.html."""
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(report.to_json(found), "utf-8")
     drawn = plots.drawings(found)
     for name, drawing in drawn.items():
@@ -198,6 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--graphs", type=Path, default=shared, help="where wiki-vote.txt is; otherwise a graph is made")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "tpch", help="where TPC-H is kept")
     options = parser.parse_args(arguments)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"the report cannot go to {options.out}: {error.strerror}; name another folder with --out")
     if options.earlier is not None:
         found = report.from_json(options.earlier.read_text("utf-8"))
         write(found, options.out)

@@ -1,7 +1,7 @@
 """The short way of a single row, or of a few: no Arrow and no batch, one call of the kernel for each row and trigger.
 
-Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that somebody
-follows) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
+Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
+kept elsewhere) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
 """
 
 from __future__ import annotations

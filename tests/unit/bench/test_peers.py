@@ -157,6 +157,17 @@ def test_the_short_table_shows_the_worst_and_the_best_query_and_a_column_for_eac
     assert "The join as a stream: 4.0 times as fast as Spark's own streaming of the same SQL." in lines
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(SystemExit):
+        main(["--size", "tiny", "--only", "hubs", "--peers", "sqlite", "--out", str(tmp_path / "file" / "report")])
+    found = capsys.readouterr()
+    assert "the report cannot go to" in found.err
+    assert "loaded" not in found.out
+
+
 def test_the_ratio_compares_medians_and_the_spread_has_the_quartiles() -> None:
     each = Result("k", "t", 1, "p", "s", (2.0, 4.0, 6.0, 8.0, 100.0), (2.0, 2.0, 2.0, 2.0, 2.0))
     # medians 6 and 2; the ratios are 1, 2, 3, 4, 50
