@@ -1,7 +1,8 @@
 """The compiled kernel: indexed maps from tuples of codes to payloads, and the programs that keep them.
 
 It knows nothing about queries or values. A code is a 64-bit integer; `NULL` stands for NULL. Slots are the types of
-the sums beside a payload's count: "i64", "f64" or "i128". Whatever fails is rolled back.
+the sums beside a payload's count: "i64" of counts, "f64", "i128" of integers, and "d128" or "d192" of decimals. Integer
+sums wrap: they are what they stand for as long as a group's count fits 63 bits. Whatever fails is rolled back.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 Input: TypeAlias = tuple[Sequence[Codes], Codes]
 """The changed rows of one relation: its columns and their weights."""
 Slots: TypeAlias = list[npt.NDArray[Any]]
-"""One array for each slot: int64, float64, or for i128 two int64 a row, low word first."""
+"""One array for each slot: int64, float64, or for wide sums two or three int64 a row, low word first."""
 Emitted: TypeAlias = tuple[list[Codes], Codes, Slots]
 ReadSpec: TypeAlias = tuple[int, Sequence[int], bool, int]
 """(map, for each of its columns the column of the joined delta or -1, payload multiplies, pending register or -1)."""
@@ -144,6 +145,10 @@ class Kernel:
     def dump_map(self, map: int) -> Codes:
         """All entries as they are stored, one behind the other: the codes, then the words of the payload."""
     def get(self, map: int, codes: Sequence[int]) -> tuple[Any, ...] | None: ...
+    def limit(self, map: int, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        """What each sum of a map must fit: "int", "decimal" (38 digits), or "" for anything; which entries do not."""
+    def misfits(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The maps and codes of the entries that the open transaction left with sums beyond their limits."""
     def memory_bytes(self) -> int: ...
     def digest(self) -> int:
         """The logical contents of all maps and indexes as one number, whatever their order in memory."""

@@ -30,7 +30,28 @@ Listed = tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]]
 def listed(block: Block) -> Listed:
     """A block's arrays as lists."""
     columns, counts, slots, extremes = block
-    return [c.tolist() for c in columns], counts.tolist(), [s.tolist() for s in slots], [e.tolist() for e in extremes]
+    return [c.tolist() for c in columns], counts.tolist(), list(map(whole_sums, slots)), [e.tolist() for e in extremes]
+
+
+def whole_sums(slot: Any) -> list[Any]:
+    """The sums of a slot as Python numbers; several words make one integer, low word first."""
+    if slot.ndim == 1:
+        return list(slot.tolist())
+    whole = slot[:, -1].tolist()
+    for i in range(slot.shape[1] - 2, -1, -1):
+        whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
+    return whole
+
+
+def narrow_sums(slot: Any) -> Codes | None:
+    """The sums of a slot as 64-bit integers; None if one does not fit."""
+    if slot.ndim == 1:
+        try:
+            return slot.astype(np.int64)  # type: ignore[no-any-return]
+        except OverflowError:
+            return None
+    low = np.ascontiguousarray(slot[:, 0])
+    return low if all(bool((slot[:, i] == low >> 63).all()) for i in range(1, slot.shape[1])) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +81,14 @@ class Backend(Protocol):
     stale_cursor: type[Exception]
     overflow: type[Exception]
     broken_check: type[Exception]
+
+    def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        """What the sums of a map must fit for `misfits` to say nothing: "int", "decimal", or "" for anything.
+
+        Returns the keys of the entries that do not fit already."""
+
+    def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The maps and keys of entries that the open transaction left with sums beyond their limits."""
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         """Adds the maps that are not there yet, and indexes to those that are."""
@@ -170,6 +199,14 @@ class NativeBackend:
                     self.kernel.add_sorted(number, index.key, index.values[0], order)
             known |= {("plain", index) for index in declared.indexes}
             known |= {("sorted", index) for index in declared.sorted_by}
+
+    def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        return self.kernel.limit(self._maps[name], limits)
+
+    def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
+        found = self.kernel.misfits()
+        names = {number: name for name, number in self._maps.items()} if found else {}
+        return [(names[number], codes) for number, codes in found]
 
     def drop_map(self, name: str) -> None:
         """An open cursor keeps a map's memory until it is gone; emptied, the map makes it stale."""

@@ -94,7 +94,7 @@ class Feed:
         if lift.function == "count":
             coded = FeedColumn(expression, "code") in self.columns
             return ("count", self.column(expression, "code" if coded else "known"))
-        if slot == "i64":
+        if slot in ("i64", "i128"):
             return ("int", self.column(expression, "int"))
         if slot == "f64":
             return ("float", self.column(expression, "float"))

@@ -22,6 +22,7 @@ from ivme.engine.guards import Guards, Nothing
 from ivme.engine.observed import Observed
 from ivme.engine.rebalance import Rebalancer
 from ivme.engine.union import UnionReader, joined
+from ivme.errors import DataError
 from ivme.plan.assemble import Assembly, program_of
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
@@ -51,6 +52,8 @@ class Group:
         self.feeds: dict[str, Feed] = {}
         self.enumerations: dict[str, Enumeration] = {}
         self.blueprints: dict[str, Blueprint] = {}
+        self.stored_sums: dict[str, list[str]] = {}
+        self.limits: dict[str, list[str]] = {}
         self.assembly = self._assembled({}, {})
         self.rebalancer: Rebalancer | None = None
         self.observed = Observed()
@@ -206,6 +209,12 @@ class Group:
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
+        try:
+            return self._request(view, inputs, limit)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
+
+    def _request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         if view in self._guards and not self._guards[view].pass_for(inputs):
             return listed(Nothing(self.enumerations[view], self.slots).next_block())
         if view not in self._unions:
@@ -222,6 +231,12 @@ class Group:
 
     def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
+        try:
+            return self._request_many(view, columns)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
+
+    def _request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         if view in self._unions:
             return self._unions[view].request_many(columns)
         if view in self._guards and columns:
@@ -232,9 +247,12 @@ class Group:
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The payloads of rows whose inputs and outputs are given, each with the number of its row."""
-        if view in self._unions:
-            return self._unions[view].points(columns)
-        return self._backend.request_many(point_reader(view), columns)
+        try:
+            if view in self._unions:
+                return self._unions[view].points(columns)
+            return self._backend.request_many(point_reader(view), columns)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
 
     def identities(self) -> dict[str, str]:
         """For each map that is always up to date, by its name, a checksum of its definition."""
@@ -300,6 +318,11 @@ class Group:
         originals = dict(catalog.blueprints[view].leaves.inputs)
         domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
+
+
+def too_many(view: str) -> DataError:
+    """What a read says if the payloads that it multiplies have a count beyond the kernel's."""
+    return DataError(f"the number of joined rows behind a row of view {view} does not fit 64 bits")
 
 
 def _checksum(definition: object) -> str:

@@ -28,8 +28,9 @@ class Nothing:
 
 
 def _empty(slot: str) -> Any:
-    """No sums of a type; wide ones have two words each."""
-    return np.empty((0, 2) if slot == "i128" else 0, np.float64 if slot == "f64" else np.int64)
+    """No sums of a type; wide ones have several words each."""
+    words = {"i128": 2, "d128": 2, "d192": 3}.get(slot)
+    return np.empty(0 if words is None else (0, words), np.float64 if slot == "f64" else np.int64)
 
 
 class Guards:

@@ -71,6 +71,14 @@ class IndexedMap:
         self.tally.operations += 1
         return self._entries.get(key)
 
+    def peek(self, key: Row) -> Payload | None:
+        """`get` that does not count as work."""
+        return self._entries.get(key)
+
+    def peek_all(self) -> Mapping[Row, Payload]:
+        """`items` that does not count as work."""
+        return self._entries
+
     def clear(self) -> None:
         self._entries.clear()
         for groups in self._indexes.values():

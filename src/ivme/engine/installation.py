@@ -19,6 +19,7 @@ from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
 from ivme.engine.ring_view import Participant
+from ivme.engine.stored_sums import check_row, limit_sums
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
 from ivme.errors import PlanError
@@ -77,10 +78,14 @@ class Installation(Relations):
                     followed.append(relation)
             self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
             finisher = Finisher(typed, group.enumerations[name], self.domains)
+            state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
+            for stored, codes in self._misfits:
+                if name in group.stored_sums.get(stored, ()):
+                    check_row(state, codes)
         except BaseException:
             self._leave(group, name, followed)
             raise
-        self.views[name] = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
+        self.views[name] = state
         self._switch_rings(relations)
         return self.views[name]
 
@@ -246,6 +251,8 @@ class Installation(Relations):
         self._forget_inputs()
         is_new = group.rebalancer is None
         filled = group.install(blueprints, types)
+        known = {name: state.typed for name, state in self.views.items()}
+        self._misfits = limit_sums(self.backend, group, {**known, **new})
         if self.image is not None:
             filled = self.image.fill(self.backend, group, filled)
         steps = list(group.assembly.fill(filled))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ivme import _kernel
 from ivme.algebra.ring import Payload
+from ivme.engine.backend import whole_sums
 from ivme.engine.codes import ValueCodes
 from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.kernel import Changes, Row
@@ -30,7 +31,7 @@ _BLOCK = 8192
 class NativeKernel:
     """Runs a program on the compiled kernel.
 
-    `slots` are the types of the payloads' sums ("i64", "f64" or "i128"), one for each slot of the enumeration;
+    `slots` are the types of the payloads' sums (`_kernel.pyi` names them), one for each slot of the enumeration;
     `emit` names the maps whose changes `apply_columns` returns.
     """
 
@@ -45,7 +46,8 @@ class NativeKernel:
         self.program = program
         self.kernel = _kernel.Kernel(seed)
         self.codes = ValueCodes(seed)
-        self._slots = list(slots) if slots is not None else ["i64"] * len(program.enumeration.slots)
+        wanted = ["i64" if function == "count" else "i128" for function, _ in program.enumeration.slots]
+        self._slots = wanted if slots is None else list(slots)
         self._lowered = lower(program, self.kernel, self._slots, self.codes, emit)
         self._encoders = {relation: feed.encoder(self.codes) for relation, feed in self._lowered.feeds.items()}
         self._inputs = [original for _, original in program.enumeration.inputs]
@@ -178,7 +180,7 @@ class NativeKernel:
     def _payloads(self, counts: Codes, slots: Slots, plain: bool) -> Iterator[Payload]:
         if plain:
             return iter(counts.tolist())
-        return iter(zip(counts.tolist(), *map(_sums, slots), strict=True))
+        return iter(zip(counts.tolist(), *map(whole_sums, slots), strict=True))
 
 
 class NativeMap:
@@ -202,9 +204,3 @@ class NativeMap:
         if found is None:
             return None
         return int(found[0]) if self._plain else found
-
-
-def _sums(slot: Any) -> list[Any]:
-    if slot.ndim == 1:
-        return list(slot.tolist())
-    return [(high << 64) | (low & (2**64 - 1)) for low, high in slot.tolist()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -34,7 +34,7 @@ class PureStale(Exception):  # noqa: N818
 
 
 class PureOverflow(Exception):  # noqa: N818
-    """A count or sum that does not fit the compiled kernel's types: what one backend refuses, the other does, too."""
+    """A count that does not fit the compiled kernel's 64 bits: what one backend refuses, the other does, too."""
 
 
 class PureBackend:
@@ -50,6 +50,17 @@ class PureBackend:
         self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[ir.Source, Any], _EmittedTypes]] = {}
         self._readers: dict[str, ir.Enumeration] = {}
         self._slots: dict[str, _Types] = {}
+        self._limits: dict[str, Sequence[str]] = {}
+
+    def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        self._limits[name] = limits
+        entries = self.kernel.maps[name].peek_all().items()
+        return [key for key, payload in entries if not _fits(payload, limits)]
+
+    def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
+        changed = {(stored.declared.name, key): stored for stored, key, _ in self.kernel.journal or ()}
+        limited = [(name, key, stored.peek(key)) for (name, key), stored in changed.items() if name in self._limits]
+        return [(name, key) for name, key, payload in limited if not _fits(payload, self._limits[name])]
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
@@ -59,6 +70,7 @@ class PureBackend:
         self.versions[name] += 1
         self.kernel.maps.pop(name, None)
         self._slots.pop(name, None)
+        self._limits.pop(name, None)
 
     def clear_map(self, name: str) -> None:
         self.versions[name] += 1
@@ -237,37 +249,12 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
         np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
         for i in range(len(enumeration.extremes))
     ]
-    return outputs, np.array([count(p) for p in payloads], dtype=np.int64), slots, extremes
+    return outputs, _numbers([count(p) for p in payloads]), slots, extremes
 
 
 def _slot(values: list[Any]) -> Any:
-    """A slot's values; whole numbers beyond 64 bits as two words each, low first."""
-    if any(isinstance(value, WideSum) for value in values):
-        return np.array(_words(values), dtype=np.int64).reshape(-1, 2)
-    return np.array(values)
-
-
-def _words(values: Iterable[int]) -> list[tuple[int, int]]:
-    """The low and high words of wide integers, both signed."""
-    words = [(int(value) & (2**64 - 1), int(value) >> 64) for value in values]
-    return [(low - 2**64 if low >= 2**63 else low, high) for low, high in words]
-
-
-class WideSum(int):
-    """An integer that stands for a decimal without its point; sums of such are such."""
-
-    def __add__(self, other: int) -> WideSum:
-        return WideSum(int(self) + int(other))
-
-    __radd__ = __add__
-
-    def __mul__(self, other: int) -> WideSum:
-        return WideSum(int(self) * int(other))
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> WideSum:
-        return WideSum(-int(self))
+    """A slot's values: floats, or whole numbers of any size."""
+    return np.array(values, dtype=np.float64 if any(isinstance(value, float) for value in values) else object)
 
 
 def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
@@ -299,7 +286,7 @@ def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
         bits = np.int64(code if code >= 0 else code ^ (2**63 - 1))
         return float(bits.view(np.float64))
     if kind == "wide":
-        return WideSum((lists[column + 1][i] << 64) | (code & (2**64 - 1)))
+        return (lists[column + 1][i] << 64) | (code & (2**64 - 1))
     return code
 
 
@@ -326,18 +313,9 @@ def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _
 
 
 def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
-    """The sums of a delta by slot, as the compiled kernel gives them."""
-    slots: list[Any] = []
-    for i, type_ in enumerate(types, 1):
-        values = [payload[i] if isinstance(payload, tuple) else 0 for payload in delta.values()]
-        try:
-            if type_ == "i128":
-                slots.append(np.array(_words(values), np.int64).reshape(-1, 2))
-            else:
-                slots.append(np.array(values, np.int64 if type_ == "i64" else np.float64))
-        except OverflowError:
-            raise PureOverflow(f"a sum does not fit {type_}") from None
-    return slots
+    """The sums of a delta by slot, whole numbers of any size or floats."""
+    sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
+    return [np.array(each, np.float64 if type_ == "f64" else object) for each, type_ in zip(sums, types, strict=True)]
 
 
 def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:
@@ -350,8 +328,12 @@ def _columns(delta: Mapping[Any, Any], width: int) -> list[Codes]:
 
 
 def _counts(delta: Mapping[Any, Payload]) -> Codes:
+    return _numbers([count(payload) for payload in delta.values()])
+
+
+def _numbers(counts: list[int]) -> Codes:
     try:
-        return np.array([count(payload) for payload in delta.values()], dtype=np.int64)
+        return np.array(counts, dtype=np.int64)
     except OverflowError:
         raise PureOverflow("a count does not fit 64 bits") from None
 
@@ -361,5 +343,14 @@ def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
     for value, type_ in zip(values, ("i64", *slots), strict=False):
         if type_ == "f64" and not math.isfinite(value):
             raise PureOverflow("a sum of floats is not finite")
-        if type_ != "f64" and not -(limit := 2**127 if type_ == "i128" else 2**63) <= value < limit:
-            raise PureOverflow(f"a count or sum does not fit {128 if type_ == 'i128' else 64} bits")
+        if type_ == "i64" and not -(2**63) <= value < 2**63:
+            raise PureOverflow("a count does not fit 64 bits")
+
+
+_LIMITS = {"int": 2**63, "decimal": 10**38}
+
+
+def _fits(payload: Payload | None, limits: Sequence[str]) -> bool:
+    """Whether the sums of an entry are within the limits of a map."""
+    sums = payload[1:] if isinstance(payload, tuple) else ()
+    return all(not limit or abs(total) < _LIMITS[limit] for total, limit in zip(sums, limits, strict=False))

@@ -7,7 +7,6 @@ of an access request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ import pyarrow as pa
 from ivme.engine.arrow_types import arrow_type
 from ivme.engine.backend import Block, Listed, listed
 from ivme.engine.domains import Domain, Domains
+from ivme.engine.totals import average, narrow, sum_value
 from ivme.engine.typed import TypedQuery
-from ivme.errors import DataError
 from ivme.plan.program import Enumeration
-from ivme.query.model import Aggregate
-from ivme.query.sql_values import DECIMALS
+from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.types import Type
 
 Row = tuple[Any, ...]
@@ -36,7 +34,7 @@ class Finisher:
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
-        self._columns = [self._column(c.source, t) for c, t in zip(query.head, typed.head, strict=True)]
+        self._columns = [self._column(c, t) for c, t in zip(query.head, typed.head, strict=True)]
         self.schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, typed.head, strict=True)])
         self._once = query.distinct or bool(query.aggregates)
 
@@ -64,22 +62,28 @@ class Finisher:
         """A block as Arrow columns, and the multiplicities of its rows; inputs may be arrays with a value a row."""
         counts = block[1]
         arrays = [
-            self._array(c.source, t, block, inputs)
-            for c, t in zip(self._typed.query.head, self._typed.head, strict=True)
+            self._array(c, t, block, inputs) for c, t in zip(self._typed.query.head, self._typed.head, strict=True)
         ]
         ones = np.ones(len(counts), np.int64) if self._once else counts
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), ones
 
-    def _column(self, source: str | Aggregate, type_: Type) -> Callable[[Listed, Mapping[str, Any], int], list[Any]]:
+    def _column(self, column: HeadColumn, type_: Type) -> Callable[[Listed, Mapping[str, Any], int], list[Any]]:
         """A function from a block to the Python values of one column."""
+        source, where = column.source, self._place(column)
         if isinstance(source, str):
             if source not in self._outputs:
                 return lambda _block, inputs, n: [inputs[source]] * n
             position, values = self._outputs[source], self._domains[source].values
             return lambda block, _inputs, _n: values(block[0][position])
-        return lambda block, inputs, _n: self._aggregate(source, type_, block, inputs)
+        return lambda block, inputs, _n: self._aggregate(source, type_, block, inputs, where)
 
-    def _aggregate(self, aggregate: Aggregate, type_: Type, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
+    def _place(self, column: HeadColumn) -> str:
+        """How a message names a column."""
+        return f"column {column.name} of view {self._typed.query.name}"
+
+    def _aggregate(
+        self, aggregate: Aggregate, type_: Type, block: Listed, inputs: Mapping[str, Any], where: str
+    ) -> list[Any]:
         counts = block[1]
         variable = aggregate.variable
         if variable is None:
@@ -89,10 +93,11 @@ class Finisher:
         present = block[2][self._slots["count", variable]]
         if aggregate.function == "count":
             return list(present)
-        sums = _sums(block[2][self._slots["sum", variable]], self._typed.types[variable])
+        pairs = zip(block[2][self._slots["sum", variable]], present, strict=True)
         if aggregate.function == "sum":
-            return [total if n else None for total, n in zip(sums, present, strict=True)]
-        return [_average(total, n, type_) if n else None for total, n in zip(sums, present, strict=True)]
+            return [sum_value(total, type_, where) if n else None for total, n in pairs]
+        summed = self._typed.types[variable]
+        return [average(total, n, summed, type_, where) if n else None for total, n in pairs]
 
     def _ordered(self, function: str, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
         decoded = self._domains[variable].values
@@ -106,7 +111,8 @@ class Finisher:
             values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
         return [int(value is not None) for value in values] if function == "count_distinct" else values
 
-    def _array(self, source: str | Aggregate, type_: Type, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+    def _array(self, column: HeadColumn, type_: Type, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        source = column.source
         if isinstance(source, str):
             if source in self._outputs:
                 return self._domains[source].decode(block[0][self._outputs[source]])
@@ -119,9 +125,9 @@ class Finisher:
             counted = source.function == "count_distinct"
             return pa.array(codes) if counted else self._domains[source.variable].decode(codes)
         elif source.function == "sum" and type_.kind in ("int", "float"):
-            present = block[2][self._slots["count", source.variable]]
-            return pa.array(block[2][self._slots["sum", source.variable]], mask=present == 0)
-        return pa.array(self._column(source, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
+            present, sums = (block[2][self._slots[part, source.variable]] for part in ("count", "sum"))
+            return pa.array(narrow(sums, self._place(column)) if type_.kind == "int" else sums, mask=present == 0)
+        return pa.array(self._column(column, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
 
     def nothing(self) -> Row:
         """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""
@@ -129,25 +135,6 @@ class Finisher:
             0 if isinstance(c.source, Aggregate) and c.source.function in ("count", "count_distinct") else None
             for c in self._typed.query.head
         )
-
-
-def _sums(slot: list[Any], type_: Type) -> list[Any]:
-    """The sums of a slot as values: 128-bit ones are decimals without their point."""
-    if type_.kind != "decimal":
-        return slot
-    assert type_.scale is not None
-    whole = [(high << 64) | (low & (2**64 - 1)) for low, high in slot]
-    if any(abs(number) >= 10**DECIMALS.prec for number in whole):
-        raise DataError(f"a sum of {type_} has more than the {DECIMALS.prec} digits that a decimal holds")
-    return [Decimal(number).scaleb(-type_.scale, DECIMALS) for number in whole]
-
-
-def _average(total: Any, count: int, type_: Type) -> Any:
-    if isinstance(total, Decimal):
-        assert type_.scale is not None
-        unit = Decimal(1).scaleb(-type_.scale)
-        return DECIMALS.divide(total, Decimal(count)).quantize(unit, ROUND_HALF_UP, DECIMALS)
-    return total / count
 
 
 def is_global(columns: Sequence[Any], outputs: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from ivme.engine.feed import Feed
 from ivme.engine.following import (
     representatives,
 )
-from ivme.engine.group import Group
+from ivme.engine.group import Group, too_many
 from ivme.engine.image import Image
 from ivme.engine.ingest import to_arrow
 from ivme.engine.journal import Journal
@@ -26,6 +26,7 @@ from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import ShortWay
+from ivme.engine.stored_sums import check_row
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError, PlanError, StaleCursor
 from ivme.plan import program as ir
@@ -55,6 +56,7 @@ class Relations:
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
         self._ways: dict[str, ShortWay] = {}
+        self._misfits: list[tuple[str, tuple[int, ...]]] = []
 
     def relation(self, name: str) -> Table:
         """The table of that name, or the view seen as one."""
@@ -124,11 +126,24 @@ class Relations:
                 rows = self.all_rows(relation)
                 wanted = Inputs(self.relation(relation), self.domains, [("once", feed)])
                 inputs[relation] = (wanted.of(rows)[0][1], rows.weights)
-            self.backend.run("once", inputs)
+            self.backend.begin()
+            try:
+                self.backend.run("once", inputs)
+                self._misfits += self.backend.misfits()
+            except BaseException:
+                self.backend.rollback()
+                raise
+            self.backend.commit()
         except self.backend.overflow as error:
-            raise DataError(f"a count or sum over {', '.join(feeds)} does not fit its type: {error}") from None
+            raise DataError(f"a count over {', '.join(feeds)} does not fit 64 bits") from error
         finally:
             self.backend.drop_trigger("once")
+
+    def check_sums(self) -> None:
+        """Raises DataError if the open transaction left a stored sum beyond the type in which a view shows it."""
+        for name, codes in dict.fromkeys(self.backend.misfits()):
+            for view in (view for group in self._groups.values() for view in group.stored_sums.get(name, ())):
+                check_row(self.views[view], codes)
 
     def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
         """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
@@ -197,6 +212,8 @@ class Relations:
             block = cursor.next_block(size)
             state.group.observed.rows += len(block[1])
             return block
+        except self.backend.overflow as error:
+            raise too_many(state.name) from error
         except self.backend.stale_cursor as error:
             raise StaleCursor(
                 f"view {state.name} changed while it was being read; read it again, or read v.snapshot()"

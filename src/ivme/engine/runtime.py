@@ -88,6 +88,7 @@ class Runtime(Installation):
         self.backend.begin()
         try:
             changes, updates, touched = self._propagate(relations, run, few)
+            self.check_sums()
             record()
         except BaseException:
             self.backend.rollback()
@@ -211,7 +212,9 @@ class Runtime(Installation):
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
         followed = any(view.followers for view in readers)
-        return single_row(self.backend, table, self.layout(name), self.domains, feeds, rebalanced, log, followed)
+        limited = any(group.stored_sums for group in self.groups if name in group.feeds)
+        given = self.backend, table, self.layout(name), self.domains, feeds, rebalanced, log
+        return single_row(*given, followed=followed, limited=limited)
 
     def _propagate(
         self, relations: Collection[str], run: Callable[[Emitted], None], few: int
@@ -304,10 +307,10 @@ class Runtime(Installation):
                 assert state is not None
                 raise self._broken(state, error) from None
             except self.backend.overflow as error:
-                what = f"a count or sum over {relation} does not fit its type"
+                what = f"a count of a view over {relation}"
                 if state is not None and trigger == state.rows:
-                    what = f"a multiplicity in table {relation} does not fit 64 bits"
-                raise DataError(f"{what}: {error}; nothing was changed") from None
+                    what = f"a multiplicity in table {relation}"
+                raise DataError(f"{what} does not fit 64 bits; nothing was changed") from error
 
     def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
         try:

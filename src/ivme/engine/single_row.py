@@ -89,11 +89,14 @@ def single_row(
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
     log: RowLog | None,
+    *,
     followed: bool,
+    limited: bool,
 ) -> ShortWay:
     """The short way for rows of a table.
 
-    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides. With `limited` some views
+    store sums that must fit their types.
     """
     check, encode = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
@@ -102,6 +105,7 @@ def single_row(
     width = max([len(table.columns), *(place + 1 for place in places.values())])
     runs = [(backend.number(name), _picker([places[c] for c in feed.columns], width)) for name, feed in feeds]
     refused = (backend.broken_check, backend.overflow)
+    misfits = backend.kernel.misfits if limited else None
     settle: Act | None = None
     if rebalanced:
         begin, settle, roll_back = _rebalancing(rebalanced, begin, roll_back)
@@ -128,6 +132,9 @@ def single_row(
                 run_one(trigger, codes if pick is None else pick(codes), weight)
             if settle is not None:
                 settle()
+            if misfits is not None and misfits():
+                roll_back()
+                return False
             if log is not None:
                 log.append(codes, weight)
         except refused:

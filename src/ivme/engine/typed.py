@@ -14,7 +14,9 @@ from ivme.query.inference import head_types, type_of, variable_types
 from ivme.query.model import Atom, Query
 from ivme.query.types import Type
 
-_SLOT_TYPES = {"int": "i64", "float": "f64", "decimal": "i128"}
+_SLOT_TYPES = {"int": "i128", "float": "f64"}
+_NARROW_DIGITS = 19
+"""Up to so many digits a decimal times any 64-bit count fits 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,16 @@ def typed(query: Query) -> TypedQuery:
     types = variable_types(query)
     atoms = tuple(_typed_atom(atom, query, types) for atom in query.atoms)
     head = head_types(query)
-    slots = tuple("i64" if f == "count" else _SLOT_TYPES[types[v].kind] for f, v in payload_slots(query))
+    slots = tuple("i64" if f == "count" else _slot_type(types[v]) for f, v in payload_slots(query))
     return TypedQuery(replace(query, atoms=atoms), types, head, slots)
+
+
+def _slot_type(type_: Type) -> str:
+    """The kernel's type for sums: wide enough for the values of any group whose count fits 63 bits."""
+    if type_.kind != "decimal":
+        return _SLOT_TYPES[type_.kind]
+    assert type_.precision is not None
+    return "d128" if type_.precision <= _NARROW_DIGITS else "d192"
 
 
 def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ivme.engine.backend import Backend, Block, Codes, Cursor
+from ivme.engine.backend import Backend, Block, Codes, Cursor, whole_sums
 from ivme.engine.guards import Guards
 from ivme.plan import program as ir
 
@@ -107,7 +107,7 @@ class UnionReader:
         total: dict[Tuple, Payload] = {}
         for number in range(len(self.enumeration.branches)):
             for delta in self.backend.run(self.name(number, PROBE), {ir.ROWS: (columns, weights)}):
-                values = zip(delta.counts.tolist(), *map(_exact, delta.slots), strict=True)
+                values = zip(delta.counts.tolist(), *map(whole_sums, delta.slots), strict=True)
                 places = zip(*(c.tolist() for c in delta.columns), strict=True) if width else [()] * len(delta.counts)
                 for place, payload in zip(places, values, strict=True):
                     old = total.get(place)
@@ -122,7 +122,7 @@ class UnionReader:
             names = self._slots[: len(self.enumeration.slots)]
             slots = [_packed([payload[i + 1] for _, payload in rows], name) for i, name in enumerate(names)]
         except OverflowError:
-            raise self.backend.overflow("a count or sum does not fit its type") from None
+            raise self.backend.overflow("a count does not fit 64 bits") from None
         return columns, counts, slots, []
 
     def asked(self, inputs: Sequence[int]) -> Tuple:
@@ -203,23 +203,21 @@ class UnionCursor:
                     yield from self._found(branch, segments, segment + 1, row)
 
 
-def _exact(slot: Any) -> list[Any]:
-    """A slot's sums as Python numbers; two words make one wide integer."""
-    if slot.ndim == 2:
-        return [(high << 64) + (low & (2**64 - 1)) for low, high in slot.tolist()]
-    return list(slot.tolist())
-
-
 def _packed(values: list[Any], name: str) -> Any:
-    if name != "i128":
-        return np.array(values, dtype=np.float64 if name == "f64" else np.int64)
-    words = [(value & (2**64 - 1), value >> 64) for value in values]
-    signed = [(low - 2**64 if low >= 2**63 else low, high) for low, high in words]
-    return np.array(signed, dtype=np.int64).reshape(-1, 2)
+    """The sums of a slot as an array: whole numbers of any size, or floats."""
+    if name == "i64":
+        return np.array(values, dtype=np.int64)
+    return np.array(values, dtype=np.float64 if name == "f64" else object)
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    """The sums of several blocks; those without rows may have any shape."""
+    filled = [part for part in parts if len(part)]
+    return np.concatenate(filled) if filled else parts[0]
 
 
 def joined(blocks: Sequence[Block]) -> Block:
     """Several blocks as one."""
     columns = [np.concatenate(each) for each in zip(*(block[0] for block in blocks), strict=True)]
-    slots = [np.concatenate(each) for each in zip(*(block[2] for block in blocks), strict=True)]
+    slots = [_concatenated(each) for each in zip(*(block[2] for block in blocks), strict=True)]
     return columns, np.concatenate([block[1] for block in blocks]), slots, []

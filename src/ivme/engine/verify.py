@@ -6,9 +6,11 @@ Python's dictionaries. It takes time and memory linear in the tables and in all 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from typing import Any
 
 from ivme.engine.maintained import Maintained
@@ -19,7 +21,7 @@ from ivme.errors import VerificationError
 from ivme.query.expression import ColumnRef, evaluate
 from ivme.query.inference import head_types, type_of
 from ivme.query.model import Aggregate, Atom, Query
-from ivme.query.sql_values import DECIMALS, add, multiply
+from ivme.query.sql_values import DECIMALS
 
 Assignments = list[tuple[dict[str, Any], int]]
 
@@ -112,16 +114,30 @@ def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
         return None
     if aggregate.function in ("min", "max"):
         return (min if aggregate.function == "min" else max)(value for value, _ in found)
-    total: Any = 0
-    for value, weight in found:
-        total = add(total, multiply(value, weight))
-    if aggregate.function == "sum":
-        return total
-    size = sum(weight for _, weight in found)
-    if isinstance(total, Decimal):
-        scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
-        return _rounded(DECIMALS.divide(total, size), scale)
-    return total / size
+    total = _total(found)
+    size = 1 if aggregate.function == "sum" else sum(weight for _, weight in found)
+    if not isinstance(found[0][0], Decimal):
+        return total if aggregate.function == "sum" else total / size
+    scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
+    units = abs(Fraction(total) / size) * 10**scale
+    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, DECIMALS)
+
+
+def _total(found: list[tuple[Any, int]]) -> Any:
+    """The exact sum; of floats rounded once, as `math.fsum` does it."""
+    if isinstance(found[0][0], Decimal):
+        return sum(Fraction(value) * weight for value, weight in found)
+    if not isinstance(found[0][0], float):
+        return sum(value * weight for value, weight in found)
+    infinite = [value for value, weight in found if not math.isfinite(value) and weight]
+    if infinite:
+        return sum(infinite)
+    try:
+        if all(weight == 1 for _, weight in found):
+            return math.fsum(value for value, _ in found)
+        return float(sum(Fraction(value) * weight for value, weight in found))
+    except OverflowError:
+        return math.copysign(math.inf, sum(Fraction(value) * weight for value, weight in found))
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:

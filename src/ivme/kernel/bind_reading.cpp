@@ -78,6 +78,15 @@ nb::list lists(const std::vector<Array<int64_t>>& columns, size_t n) {
     return result;
 }
 
+// A wide sum as Python's integer; nearly all fit one word.
+nb::object whole_number(const int64_t* words, unsigned width) {
+    unsigned top = width - 1;
+    while (top && words[top] == words[top - 1] >> 63) --top;
+    nb::object number = nb::int_(words[top]);
+    while (top--) number = (number << nb::int_(64)) | nb::int_(static_cast<uint64_t>(words[top]));
+    return number;
+}
+
 nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t n) {
     nb::list slots;
     unsigned at = 1;
@@ -87,10 +96,10 @@ nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t
             const int64_t* word = payloads.data() + i * layout.words + at;
             if (slot == Slot::I64) values.append(word[0]);
             if (slot == Slot::F64) values.append(load_double(word));
-            if (slot == Slot::I128) values.append(nb::make_tuple(word[0], word[1]));
+            if (width(slot) > 1) values.append(whole_number(word, width(slot)));
         }
         slots.append(values);
-        at += slot == Slot::I128 ? 2 : 1;
+        at += width(slot);
     }
     return slots;
 }
@@ -218,7 +227,7 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
     for (Slot slot : layout.slots) {
         if (slot == Slot::I64) slots.append(to_numpy(column(1), n));
         if (slot == Slot::F64) slots.append(to_numpy<int64_t, double>(column(1), n));
-        if (slot == Slot::I128) slots.append(to_numpy(column(2), n, 2));
+        if (width(slot) > 1) slots.append(to_numpy(column(width(slot)), n, width(slot)));
     }
     return nb::make_tuple(counts, slots);
 }
@@ -230,12 +239,8 @@ nb::object payload_object(const Layout& layout, const int64_t* payload) {
     for (Slot slot : layout.slots) {
         if (slot == Slot::I64) values.append(payload[at]);
         if (slot == Slot::F64) values.append(load_double(payload + at));
-        if (slot == Slot::I128) {
-            nb::object high = nb::int_(payload[at + 1]) << nb::int_(64);
-            values.append(high | nb::int_(static_cast<uint64_t>(payload[at])));
-            ++at;
-        }
-        ++at;
+        if (width(slot) > 1) values.append(whole_number(payload + at, width(slot)));
+        at += width(slot);
     }
     return nb::tuple(values);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "array.hpp"
@@ -74,7 +75,8 @@ struct Delta {
     }
 };
 
-// Sums rows with equal codes into a delta; rows whose payload sums to zero are left out at the end.
+// Sums rows with equal codes into a delta; rows whose payload sums to zero are left out at the end. Only the sum of all
+// counts of a row must fit: what partial sums exceed is counted beside them.
 class Consolidator {
 public:
     explicit Consolidator(const Seed& seed) : seed_(seed) {}
@@ -93,6 +95,7 @@ public:
             std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
         }
         dirty_ = true;
+        carries_.clear();
         shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
         zeroes_ = false;
     }
@@ -128,6 +131,9 @@ public:
 
     // The table is left clean at the cost of what was put there, not of its size.
     void end() {
+        for (const auto& [row, carry] : carries_) {
+            if (carry) throw Overflow();
+        }
         if (places_.size() * 8 > slots_.size()) {
             std::memset(slots_.data(), 0, slots_.size() * sizeof(uint64_t));
         } else {
@@ -176,7 +182,7 @@ private:
             for (unsigned c = 0; c < arity; ++c) equal &= target.columns[c][known] == from[c][row];
             if (!equal) continue;
             int64_t* total = target.payload(known);
-            if (!target.layout.add(total, total, payload)) throw Overflow();
+            if (int carry = target.layout.add(total, total, payload)) carries_[known] += carry;
             zeroes_ |= total[0] == 0;
             return;
         }
@@ -192,7 +198,7 @@ private:
         }
         int64_t* total = target_->payload(0);
         for (size_t i = first; i < count; ++i) {
-            if (!target_->layout.add(total, total, payloads + i * words)) throw Overflow();
+            if (int carry = target_->layout.add(total, total, payloads + i * words)) carries_[0] += carry;
         }
         zeroes_ = true;
     }
@@ -215,7 +221,8 @@ private:
     Seed seed_;
     Delta* target_ = nullptr;
     Array<uint64_t> slots_;
-    Array<uint32_t> places_;  // the slot of each row
+    Array<uint32_t> places_;                      // the slot of each row
+    std::unordered_map<size_t, int64_t> carries_;  // by row, how many times 2^64 its count is off
     bool dirty_ = false;
     unsigned shift_ = 28;
     bool zeroes_ = false;

@@ -10,7 +10,7 @@
 namespace ivme {
 
 struct Overflow : std::runtime_error {
-    Overflow() : std::runtime_error("a count or a sum left the range of its type; the batch was rolled back") {}
+    Overflow() : std::runtime_error("a count does not fit 64 bits") {}
 };
 
 struct Capacity : std::runtime_error {

@@ -298,7 +298,7 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
             const int64_t* found = old == NIL ? nullptr : read.target->payload(old);
             if (fresh != NIL) {
                 const int64_t* change = pending.payload(read.pending_target->payload(fresh)[0] - 1);
-                if (found && !read.map->layout().add(total_.data(), found, change)) throw Overflow();
+                if (found && read.map->layout().add(total_.data(), found, change)) throw Overflow();
                 found = found ? total_.data() : change;
             }
             if (!found || !found[0]) return;

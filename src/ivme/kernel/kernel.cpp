@@ -116,6 +116,23 @@ std::unique_lock<std::shared_mutex> with_python(Kernel& kernel) {
     return kernel.writing();
 }
 
+nb::tuple codes_at(const Map& map, const int64_t* row) {
+    nb::list codes;
+    for (unsigned i = 0; i < map.arity(); ++i) codes.append(row[i]);
+    return nb::tuple(codes);
+}
+
+// The maps and codes of what the open transaction left beyond its limits. None, mostly: it is asked for every batch.
+nb::list misfits(Kernel& kernel) {
+    nb::list found;
+    auto lock = kernel.try_writing();
+    if (!lock.owns_lock()) lock = with_python(kernel);
+    kernel.misfits([&](size_t map, const int64_t* row) {
+        found.append(nb::make_tuple(map, codes_at(kernel.map(map), row)));
+    });
+    return found;
+}
+
 template <class Work>
 auto shared(Kernel& kernel, Work work) {
     nb::gil_scoped_release release;
@@ -215,6 +232,17 @@ NB_MODULE(_kernel, m) {
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
         .def("commit", [](Kernel& k) { exclusively(k, [&] { k.commit(); }); })
         .def("roll_back", [](Kernel& k) { exclusively(k, [&] { k.roll_back(); }); })
+        .def("limit",
+             [](Kernel& k, size_t map, const std::vector<std::string>& names) {
+                 std::vector<Limit> limits;
+                 for (const auto& name : names) limits.push_back(parse_limit(name));
+                 nb::list found;
+                 auto lock = with_python(k);
+                 k.map(map).limit(std::move(limits));
+                 k.map(map).misfits([&](const int64_t* row) { found.append(codes_at(k.map(map), row)); });
+                 return found;
+             })
+        .def("misfits", &misfits)
         .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
         .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
         .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })

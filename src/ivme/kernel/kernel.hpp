@@ -136,6 +136,18 @@ public:
         close();
     }
 
+    // Visits the entries that the open transaction left with sums beyond their limits.
+    template <class Visit>
+    void misfits(Visit visit) const {
+        for (const Map* map : log_.touched()) {
+            map->misfits([&](const int64_t* row) {
+                auto is_it = [&](const auto& other) { return other.get() == map; };
+                auto place = std::find_if(maps_.begin(), maps_.end(), is_it);
+                if (place != maps_.end()) visit(static_cast<size_t>(place - maps_.begin()), row);
+            });
+        }
+    }
+
     void clear_map(size_t id) {
         if (in_transaction_) throw std::invalid_argument("a map cannot be cleared within a transaction");
         map(id).clear();

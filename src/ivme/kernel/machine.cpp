@@ -18,8 +18,7 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
 
 bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word) {
-    if (slot == Slot::I128) word[1] = 0;
-    word[0] = 0;
+    std::fill_n(word, width(slot), 0);
     if (lift.kind == LiftKind::None) return true;
     int64_t code = input.columns[lift.column][row];
     if (code == NULL_CODE && lift.kind != LiftKind::Wide) return true;
@@ -29,18 +28,18 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
         return store_finite(word, static_cast<double>(weight) * value);
     }
     if (slot == Slot::I64) {
-        int64_t value = lift.kind == LiftKind::Count ? 1 : code;
-        return !multiply_overflows(weight, value, word);
+        word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
+        return true;
     }
-    Wide value = lift.kind == LiftKind::Count ? 1 : code;
-    if (lift.kind == LiftKind::Wide) {
-        int64_t words[2] = {code, input.columns[lift.column + 1][row]};
-        value = load_wide(words);
+    word[0] = lift.kind == LiftKind::Count ? 1 : code;
+    word[1] = lift.kind == LiftKind::Wide ? input.columns[lift.column + 1][row] : word[0] >> 63;
+    if (slot == Slot::I128) {
+        scale_words<2>(word, weight, word);
+    } else {
+        word[2] = word[1] >> 63;
+        scale_words<3>(word, weight, word);
     }
-    Wide product;
-    bool overflow = multiply_overflows(static_cast<Wide>(weight), value, &product);
-    store_wide(word, product);
-    return !overflow;
+    return true;
 }
 
 // Takes down an entry whose count leaves or reaches zero.
@@ -136,7 +135,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
             for (unsigned s = 0; s < step.lifts.size(); ++s) {
                 Slot slot = target.layout.slots[s];
                 if (!lifted(step.lifts[s], slot, input, row, payload[0], payload + at)) throw Overflow();
-                at += slot == Slot::I128 ? 2 : 1;
+                at += width(slot);
             }
         }
         loaded.n = n;

@@ -48,9 +48,12 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
     uint32_t id = find(key, hashed);
     if (id == NIL) {
         for (unsigned i = 0; i < layout_.words; ++i) old[i] = 0;
-        if (change[0]) insert(key, hashed, change);
+        if (!change[0]) return;
+        if (!limits_.empty()) suspects_.reserve(suspects_.size() + 1);
+        suspect(insert(key, hashed, change));
         return;
     }
+    if (!limits_.empty()) suspects_.reserve(suspects_.size() + 1);
     int64_t* stored = records_.data() + static_cast<size_t>(id) * stride_ + arity_;
     if (layout_.plain()) {
         int64_t total;
@@ -64,11 +67,25 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
         return;
     }
     std::copy(stored, stored + layout_.words, old);
-    if (!layout_.add(stored, stored, change)) {
+    if (layout_.add(stored, stored, change) || layout_.has_wrapped(stored, old, change)) {
         std::copy(old, old + layout_.words, stored);
         throw Overflow();
     }
-    if (!stored[0]) erase(id, hashed);
+    if (stored[0]) {
+        suspect(id);
+    } else {
+        erase(id, hashed);
+    }
+}
+
+void Map::limit(std::vector<Limit> limits) {
+    if (limits.size() != layout_.slots.size()) throw std::invalid_argument("a map has a limit for each of its slots");
+    bool any = std::any_of(limits.begin(), limits.end(), [](Limit limit) { return limit != Limit::None; });
+    limits_ = any ? std::move(limits) : std::vector<Limit>();
+    suspects_.clear();
+    for (uint32_t id = 0; any && id < high(); ++id) {
+        if (alive(id)) suspect(id);
+    }
 }
 
 void Map::restore(const int64_t* key, const int64_t* old) {
@@ -210,6 +227,7 @@ const SortedIndex* Map::sorted(const std::vector<unsigned>& key, unsigned value)
 }
 
 void Map::commit() {
+    suspects_.clear();
     for (auto& index : indexes_) index->commit();
     for (auto& projection : projections_) projection.map->commit();
     if (high() > 1024 && size() * 4 < high()) {

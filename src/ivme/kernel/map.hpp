@@ -80,6 +80,17 @@ public:
     // that is there twice or has no count; on any error there is no entry.
     void load(const int64_t* records, size_t words);
 
+    // From here on `misfits` knows the entries whose sums exceed these limits, at first those of all entries.
+    void limit(std::vector<Limit> limits);
+
+    // Visits the entries of this batch whose sums exceed their limits now.
+    template <class Visit>
+    void misfits(Visit visit) const {
+        for (size_t i = 0; i < suspects_.size(); ++i) {
+            if (alive(suspects_[i]) && !layout_.fits(payload(suspects_[i]), limits_)) visit(row(suspects_[i]));
+        }
+    }
+
     // Ends a batch: what it freed may be reused, and a map that lost most of its entries gives memory back.
     void commit();
     void undoing(bool value);
@@ -99,6 +110,10 @@ private:
     void enter_indexes(uint32_t id);
     void leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept;
     void support(Projection& projection, const int64_t* row, int64_t change);
+    // Notes an entry whose sums exceed their limits: within a batch they may, as the rest may bring them back.
+    void suspect(uint32_t id) {
+        if (!limits_.empty() && !layout_.fits(payload(id), limits_)) suspects_.push(id);
+    }
     void compact();
     void load_entries();
     void load_indexes();
@@ -114,6 +129,8 @@ private:
     IdTable table_;
     Array<int64_t> records_;
     uint32_t free_ = NIL;
+    std::vector<Limit> limits_;  // by slot; none if nothing is demanded
+    Array<uint32_t> suspects_;   // entries that exceeded a limit since the last commit
     std::vector<std::unique_ptr<GroupIndex>> indexes_;
     std::vector<Projection> projections_;
     std::vector<std::unique_ptr<SortedIndex>> sorted_;

@@ -1,7 +1,9 @@
-// Payloads in the ring of degree one (algebra/ring.py): a count and sums, as consecutive 64-bit words.
+// Payloads in the ring of degree one (algebra/ring.py): a count and sums, as consecutive 64-bit words, low word first.
 //
-// Counts and integer sums never wrap: every operation reports overflow, and the caller throws before it has changed
-// anything. An i128 sum takes two words, low first; an f64 sum is kept by its bits.
+// Counts never wrap: every operation reports overflow, and the caller throws before it has changed anything. Sums wrap,
+// and are exact all the same: they are known modulo 2^64, 2^128 or 2^192, and the sum of a group whose count fits 63 bits
+// is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100). So partial sums need no check,
+// in whatever order they come.
 #pragma once
 
 #include <bit>
@@ -11,32 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "wide.hpp"
+
 namespace ivme {
 
-enum class Slot : uint8_t { I64, F64, I128 };
+enum class Slot : uint8_t { I64, F64, I128, I192 };
 
-using Wide = __int128;
+inline unsigned width(Slot slot) { return slot == Slot::I128 ? 2 : slot == Slot::I192 ? 3 : 1; }
 
-// Operands by value: GCC 12 reads them again after it has written the result, so the builtins must not see a result
-// that is one of their operands.
-template <class T>
-inline bool add_overflows(T a, T b, T* sum) {
-    return __builtin_add_overflow(a, b, sum);
-}
-template <class T>
-inline bool multiply_overflows(T a, T b, T* product) {
-    return __builtin_mul_overflow(a, b, product);
-}
-
-inline Wide load_wide(const int64_t* words) {
-    return static_cast<Wide>(static_cast<unsigned __int128>(static_cast<uint64_t>(words[0])) |
-                             static_cast<unsigned __int128>(static_cast<uint64_t>(words[1])) << 64);
-}
-
-inline void store_wide(int64_t* words, Wide value) {
-    words[0] = static_cast<int64_t>(static_cast<uint64_t>(value));
-    words[1] = static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(value) >> 64));
-}
+// What a visible sum must fit: any value will do, those of an int, or those of 38 decimal digits.
+enum class Limit : uint8_t { None, Int, Decimal };
 
 inline double load_double(const int64_t* word) { return std::bit_cast<double>(*word); }
 inline void store_double(int64_t* word, double value) { *word = std::bit_cast<int64_t>(value); }
@@ -53,7 +39,7 @@ struct Layout {
 
     Layout() = default;
     explicit Layout(std::vector<Slot> kinds) : slots(std::move(kinds)) {
-        for (Slot slot : slots) words += slot == Slot::I128 ? 2 : 1;
+        for (Slot slot : slots) words += width(slot);
     }
 
     bool plain() const { return words == 1; }
@@ -63,83 +49,118 @@ struct Layout {
         if (payload[0]) return false;
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (slot == Slot::F64 ? load_double(payload + at) != 0 : payload[at] != 0) return false;
-            if (slot == Slot::I128 && payload[at + 1]) return false;
-            at += slot == Slot::I128 ? 2 : 1;
+            for (unsigned end = at + width(slot); at < end; ++at) {
+                if (slot == Slot::F64 ? load_double(payload + at) != 0 : payload[at] != 0) return false;
+            }
         }
         return true;
     }
 
-    // total := left + right; `total` may be either. False on overflow.
-    [[nodiscard]] bool add(int64_t* total, const int64_t* left, const int64_t* right) const {
-        bool overflow = add_overflows(left[0], right[0], &total[0]);
+    // total := left + right; `total` may be either. The result says by how many times 2^64 the count is off: 0 if it fits.
+    [[nodiscard]] int add(int64_t* total, const int64_t* left, const int64_t* right) const {
+        int carry = left[0] < 0 ? -1 : 1;
+        if (!add_overflows(left[0], right[0], &total[0])) carry = 0;
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
-                overflow |= add_overflows(left[at], right[at], &total[at]);
+                total[at] = wrapped_sum(left[at], right[at]);
             } else if (slot == Slot::F64) {
-                overflow |= !store_finite(total + at, load_double(left + at) + load_double(right + at));
+                if (!store_finite(total + at, load_double(left + at) + load_double(right + at))) carry = 1;
+            } else if (slot == Slot::I128) {
+                add_words<2>(total + at, left + at, right + at);
             } else {
-                Wide sum;
-                overflow |= add_overflows(load_wide(left + at), load_wide(right + at), &sum);
-                store_wide(total + at++, sum);
+                add_words<3>(total + at, left + at, right + at);
             }
-            ++at;
+            at += width(slot);
         }
-        return !overflow;
+        return carry;
     }
 
-    // total := factor · right, for a plain multiplicity; `total` may be `right`.
+    // Whether adding to a stored payload changed the sign that two summands had in common. Without negative multiplicities
+    // that never happens; with them it shows most sums that left their words.
+    bool has_wrapped(const int64_t* total, const int64_t* left, const int64_t* right) const {
+        int64_t wrapped = 0;
+        unsigned at = 0;
+        for (Slot slot : slots) {
+            at += width(slot);
+            if (slot != Slot::F64) wrapped |= (total[at] ^ left[at]) & (total[at] ^ right[at]);
+        }
+        return wrapped < 0;
+    }
+
+    // total := factor · right, for a plain multiplicity; `total` may be `right`. False if the count does not fit.
     [[nodiscard]] bool scale(int64_t* total, int64_t factor, const int64_t* right) const {
         bool overflow = multiply_overflows(factor, right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
-                overflow |= multiply_overflows(factor, right[at], &total[at]);
+                total[at] = wrapped_product(factor, right[at]);
             } else if (slot == Slot::F64) {
                 overflow |= !store_finite(total + at, static_cast<double>(factor) * load_double(right + at));
+            } else if (slot == Slot::I128) {
+                scale_words<2>(total + at, factor, right + at);
             } else {
-                Wide product;
-                overflow |= multiply_overflows(static_cast<Wide>(factor), load_wide(right + at), &product);
-                store_wide(total + at++, product);
+                scale_words<3>(total + at, factor, right + at);
             }
-            ++at;
+            at += width(slot);
         }
         return !overflow;
     }
 
-    // left := left · right, both with sums: (c, s)·(d, t) = (c·d, c·t + d·s).
+    // left := left · right, both with sums: (c, s)·(d, t) = (c·d, c·t + d·s). False if the count does not fit.
     [[nodiscard]] bool multiply(int64_t* left, const int64_t* right) const {
         int64_t c = left[0], d = right[0];
         bool overflow = multiply_overflows(c, d, &left[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
             if (slot == Slot::I64) {
-                int64_t one, other;
-                overflow |= multiply_overflows(c, right[at], &one);
-                overflow |= multiply_overflows(d, left[at], &other);
-                overflow |= add_overflows(one, other, &left[at]);
+                left[at] = wrapped_sum(wrapped_product(c, right[at]), wrapped_product(d, left[at]));
             } else if (slot == Slot::F64) {
                 double one = static_cast<double>(c) * load_double(right + at);
                 overflow |= !store_finite(left + at, one + static_cast<double>(d) * load_double(left + at));
+            } else if (slot == Slot::I128) {
+                multiply_words<2>(left + at, c, d, right + at);
             } else {
-                Wide one, other, sum;
-                overflow |= multiply_overflows(static_cast<Wide>(c), load_wide(right + at), &one);
-                overflow |= multiply_overflows(static_cast<Wide>(d), load_wide(left + at), &other);
-                overflow |= add_overflows(one, other, &sum);
-                store_wide(left + at++, sum);
+                multiply_words<3>(left + at, c, d, right + at);
             }
-            ++at;
+            at += width(slot);
         }
         return !overflow;
+    }
+
+    // Whether every sum fits what is demanded of it; `limits` has one for each slot.
+    bool fits(const int64_t* payload, const std::vector<Limit>& limits) const {
+        unsigned at = 1;
+        for (size_t i = 0; i < slots.size(); ++i) {
+            if (limits[i] != Limit::None && !is_within(payload + at, width(slots[i]), limits[i])) return false;
+            at += width(slots[i]);
+        }
+        return true;
+    }
+
+private:
+    static bool is_within(const int64_t* sum, unsigned words, Limit limit) {
+        for (unsigned i = 2; i < words; ++i) {
+            if (sum[i] != sum[1] >> 63) return false;
+        }
+        Wide bound = limit == Limit::Int ? Wide{1} << 63 : power_of_ten(38), value = words > 1 ? load_wide(sum) : sum[0];
+        return -bound < value && value < bound;
     }
 };
 
 inline Slot parse_slot(const std::string& name) {
     if (name == "i64") return Slot::I64;
     if (name == "f64") return Slot::F64;
-    if (name == "i128") return Slot::I128;
-    throw std::invalid_argument("a slot is i64, f64 or i128, not " + name);
+    if (name == "i128" || name == "d128") return Slot::I128;
+    if (name == "d192") return Slot::I192;
+    throw std::invalid_argument("a slot is i64, f64, i128, d128 or d192, not " + name);
+}
+
+inline Limit parse_limit(const std::string& name) {
+    if (name.empty()) return Limit::None;
+    if (name == "int") return Limit::Int;
+    if (name == "decimal") return Limit::Decimal;
+    throw std::invalid_argument("a limit is empty, int or decimal, not " + name);
 }
 
 }  // namespace ivme

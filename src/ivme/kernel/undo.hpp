@@ -15,6 +15,7 @@ public:
     size_t bytes() const { return words_.bytes(); }
 
     bool empty() const { return touched_.empty(); }
+    const std::vector<Map*>& touched() const { return touched_; }
 
     // Where the next rows of this map go; `close` says how many came.
     void open(Map* map, size_t rows) {

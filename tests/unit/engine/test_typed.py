@@ -35,7 +35,7 @@ def test_columns_that_join_are_cast_to_the_type_they_have_in_common() -> None:
 
 def test_slots_have_the_types_of_what_is_summed() -> None:
     text = "SELECT SUM(a) AS s, AVG(d) AS m, SUM(f) AS t, COUNT(b) AS n, MIN(b) AS l FROM R"
-    assert typed(parse_sql(text, (R,))).slots == ("i64", "i64", "i64", "i128", "i64", "f64", "i64")
+    assert typed(parse_sql(text, (R,))).slots == ("i64", "i128", "i64", "d128", "i64", "f64", "i64")
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVG"])

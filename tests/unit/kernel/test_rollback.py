@@ -41,21 +41,47 @@ def test_errors_are_our_own_beside_another_extension_of_the_same_kind() -> None:
     assert issubclass(_kernel.PayloadOverflow, OverflowError)
 
 
-@pytest.mark.parametrize(("slot", "value"), [("i64", 2**62)])
-def test_a_sum_that_overflows_is_found_and_rolled_back(slot: str, value: int) -> None:
-    one = OneMap(1, [slot], ["int"])
-    one.add([column(1), column(value)], column(1))
+def test_partial_counts_may_leave_64_bits_where_the_sum_of_all_does_not() -> None:
+    one = OneMap(1)
+    one.add([column(1)], column(LARGEST))
+    one.add([column(1, 1, 1, 1, 1)], column(LARGEST, LARGEST, -LARGEST, -LARGEST, -5))
+    assert one.contents() == {(1,): (LARGEST - 5,)}
     before = one.kernel.digest()
-    with pytest.raises(_kernel.PayloadOverflow):
-        one.add([column(2, 1), column(3, value)], column(1, 1))
-    assert before == one.kernel.digest()
+    for weights in ([LARGEST, LARGEST], [-LARGEST] * 4, [2**62] * 4):
+        with pytest.raises(_kernel.PayloadOverflow):
+            one.add([column(*[2] * len(weights))], column(*weights))
+        assert before == one.kernel.digest()
 
 
-def test_a_lift_that_overflows_is_found() -> None:
-    one = OneMap(1, ["i64"], ["int"])
-    with pytest.raises(_kernel.PayloadOverflow):
-        one.add([column(1), column(2**62)], column(4))
-    assert one.contents() == {}
+@pytest.mark.parametrize("slot", ["i128", "d192"])
+def test_partial_sums_may_wrap_where_the_sum_of_all_is_within_its_words(slot: str) -> None:
+    one = OneMap(1, [slot], ["int"])
+    values, weights = [LARGEST] * 6 + [-1], [LARGEST] * 3 + [-LARGEST] * 3 + [2]
+    one.add([column(*[1] * 7), column(*values)], column(*weights))
+    assert one.kernel.get(one.map, [1]) == (2, -2)
+    one.add([column(1), column(LARGEST)], column(LARGEST - 2))
+    assert one.kernel.get(one.map, [1]) == (LARGEST, LARGEST * (LARGEST - 2) - 2)
+
+
+@pytest.mark.parametrize(("slot", "limit", "most"), [("i128", "int", 2**63 - 1), ("d192", "decimal", 10**38 - 1)])
+def test_sums_beyond_their_limit_are_known_at_the_end_of_a_transaction(slot: str, limit: str, most: int) -> None:
+    one = OneMap(1, [slot], ["wide"])
+    one.kernel.limit(one.map, [limit])
+    for total, misfits in (
+        (most, set()),
+        (-most, set()),
+        (most + 1, {(one.map, (1,))}),
+        (-most - 1, {(one.map, (1,))}),
+    ):
+        low, high = total & (2**64 - 1), total >> 64
+        one.kernel.begin()
+        for weight in (3, -2):
+            one.add([column(1), column(low - (low >> 63 << 64)), column(high)], column(weight))
+        assert misfits == set(one.kernel.misfits())
+        one.kernel.commit()
+        assert one.kernel.misfits() == []
+        assert {(one.map, codes) for codes in one.kernel.limit(one.map, [limit])} == misfits
+        one.add([column(1), column(low - (low >> 63 << 64)), column(high)], column(-1))
 
 
 def test_a_wide_sum_holds_what_64_bits_cannot() -> None:
@@ -83,7 +109,7 @@ def test_float_sums_come_back_bit_by_bit() -> None:
     one.add([column(1), column(tenth), column(1)], column(1))
     before = one.kernel.digest()
     with pytest.raises(_kernel.PayloadOverflow):
-        one.add([column(1, 1), column(third, third), column(LARGEST, LARGEST)], column(1, 1))
+        one.add([column(1, 1), column(third, third), column(1, 1)], column(1, LARGEST - 1))
     assert before == one.kernel.digest()
     assert one.kernel.get(one.map, [1]) == (1, 0.1, 1)
 
