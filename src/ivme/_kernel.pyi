@@ -17,7 +17,9 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 Input: TypeAlias = tuple[Sequence[Codes], Codes]
 """The changed rows of one relation: its columns and their weights."""
 Slots: TypeAlias = list[npt.NDArray[Any]]
-"""One array for each slot: int64, float64, or for wide sums two or three int64 a row, low word first."""
+"""One array for each slot: int64, float64, or for wide sums two or three int64 a row, low word first.
+
+Sums of floats that are asked for as they are come as a list of the arguments of `ivme.algebra.exact.ExactSum`."""
 Emitted: TypeAlias = tuple[list[Codes], Codes, Slots]
 ReadSpec: TypeAlias = tuple[int, Sequence[int], bool, int]
 """(map, for each of its columns the column of the joined delta or -1, payload multiplies, pending register or -1)."""
@@ -117,12 +119,14 @@ class Kernel:
         factors: Sequence[tuple[int, Sequence[int]]],
         extremes: Sequence[tuple[str, int, Sequence[int], int]],
         guards: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ...,
+        exact: bool = False,
     ) -> int:
         """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields).
 
-        A guard: (map, columns of its key, their inputs); a request without a match has no rows."""
+        A guard: (map, columns of its key, their inputs); a request without a match has no rows. With `exact`, sums of
+        floats come as they are, and not rounded."""
     def drop_reader(self, reader: int) -> None: ...
-    def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
+    def run(self, trigger: int, inputs: Sequence[Input], exact: bool = False) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""

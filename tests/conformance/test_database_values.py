@@ -279,26 +279,30 @@ def test_a_decimal_sum_of_more_than_38_digits_is_refused(db: Database) -> None:
     assert view.scalar() == 0
 
 
-@pytest.mark.parametrize("rows", [[(1, math.inf)], [(1, -math.inf)], [(1, 1e308), (1, 1.5e308)], [(2, 1e308)] * 2])
-def test_a_float_sum_that_is_not_finite_is_refused_and_later_sums_are_right(db: Database, rows: list[Any]) -> None:
-    """Nothing could be taken out of an infinite sum again."""
+@pytest.mark.parametrize("rows", [[(1, math.inf)], [(1, -math.inf)], [(1, 1e308), (1, 1.5e308)]])
+def test_a_float_sum_that_is_not_finite_is_infinite_and_later_sums_are_right(db: Database, rows: list[Any]) -> None:
     db.create_table("R", {"g": "int", "x": "float"})
     db.create_table("S", {"g": "int"})
     db.insert("S", [(1,), (2,)])
     view = db.create_view("v", "SELECT R.g, SUM(x) AS s, AVG(x) AS m FROM R JOIN S ON R.g = S.g GROUP BY R.g")
     db.insert("R", [(1, 0.5), (1, 1.0)])
-    with pytest.raises(DataError, match=r"over R does not fit.*nothing was changed"):
-        db.insert("R", rows)
-    db.delete("R", [(1, 1.0)])
+    db.insert("R", rows)
+    assert list(view) == [(1, math.copysign(math.inf, rows[0][1]), math.copysign(math.inf, rows[0][1]))]
+    view.verify()
+    db.delete("R", [(1, 1.0), *rows])
     assert list(view) == [(1, 0.5, 0.5)]
 
 
-def test_a_column_may_hold_infinities_that_nobody_sums(db: Database) -> None:
+def test_a_column_may_hold_infinities(db: Database) -> None:
     db.create_table("R", {"g": "int", "x": "float"})
     db.insert("R", [(1, math.inf), (1, -math.inf), (1, 2.0)])
     assert list(db.create_view("v", "SELECT g, MIN(x) AS a, MAX(x) AS b, COUNT(x) AS n FROM R GROUP BY g")) == [
         (1, -math.inf, math.inf, 3)
     ]
-    with pytest.raises(DataError, match="over R does not fit"):
-        db.create_view("s", "SELECT SUM(x) AS s FROM R")
-    assert db.views == ("v",)
+    sums = db.create_view("s", "SELECT SUM(x) AS s FROM R")
+    assert math.isnan(sums.scalar())
+    sums.verify()
+    db.delete("R", [(1, -math.inf)])
+    assert sums.scalar() == math.inf
+    db.delete("R", [(1, math.inf)])
+    assert sums.scalar() == 2.0

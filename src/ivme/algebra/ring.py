@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from decimal import Context, Decimal
 from typing import Any, Self
 
+from ivme.algebra.exact import ExactSum
+
 EXACT = Context(prec=200)
 """Decimal sums are exact: 200 digits hold any 38-digit value times any 64-bit count, added up."""
 
@@ -131,4 +133,6 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _times(count: int, value: Any) -> Any:
+    if isinstance(value, float):
+        return ExactSum.of(value) * count
     return EXACT.multiply(count, value) if isinstance(value, Decimal) else count * value

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ivme.algebra.exact import ExactSum
 from ivme.engine.feed import Feed
 from ivme.errors import PlanError
 from ivme.plan import program as ir
@@ -35,12 +36,19 @@ def listed(block: Block) -> Listed:
 
 def whole_sums(slot: Any) -> list[Any]:
     """The sums of a slot as Python numbers; several words make one integer, low word first."""
+    if isinstance(slot, list):
+        return slot
     if slot.ndim == 1:
         return list(slot.tolist())
     whole = slot[:, -1].tolist()
     for i in range(slot.shape[1] - 2, -1, -1):
         whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
     return whole
+
+
+def exact_sums(slot: Any) -> list[Any]:
+    """`whole_sums`, with sums of floats that come as they are as `ExactSum`s."""
+    return [ExactSum(*each) if isinstance(each, tuple) else each for each in whole_sums(slot)]
 
 
 def narrow_sums(slot: Any) -> Codes | None:
@@ -131,10 +139,12 @@ class Backend(Protocol):
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         """The light keys with a degree >= threshold in some leaf, and the heavy ones that have it in none; O(N)."""
 
-    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]:
+    def run(
+        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
+    ) -> list[EmittedDelta]:
         """Runs a trigger, as part of the open transaction or as one of its own; what it emits.
 
-        Steps that add to no map leave all cursors as they are.
+        Steps that add to no map leave all cursors as they are. Sums of floats are rounded, or `ExactSum`s in lists.
         """
 
     def begin(self) -> None: ...
@@ -277,9 +287,11 @@ class NativeBackend:
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.census(self._partitions[name], threshold)
 
-    def run(self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]]) -> list[EmittedDelta]:
+    def run(
+        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
+    ) -> list[EmittedDelta]:
         number, relations, emits = self._triggers[name]
-        emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
+        emitted = self.kernel.run(number, [inputs[relation] for relation in relations], exact)
         pairs = zip(emits, emitted, strict=True)
         return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
 

@@ -188,7 +188,8 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
     factors = [read(factor) for factor in enumeration.factors]
     outputs = _positions(enumeration.outputs, variables)
     guards = [_guard(loop, inputs, maps) for loop in ir.single_guards(enumeration)]
-    return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes, guards)
+    exact = any(function == "exact_sum" for function, _ in enumeration.slots)
+    return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes, guards, exact)
 
 
 def _guard(loop: ir.Loop, inputs: Sequence[str], maps: dict[str, int]) -> tuple[int, list[int], list[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ivme.algebra.exact import ExactSum
 from ivme.algebra.ring import Payload, add, count, lift
 from ivme.engine.backend import Block, Codes, EmittedDelta, Listed, listed
 from ivme.engine.dictionary import NULL_CODE
@@ -121,7 +121,7 @@ class PureBackend:
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
 
-    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
+    def run(self, name: str, inputs: Inputs, *, exact: bool = False) -> list[EmittedDelta]:
         steps, loads, slots = self._triggers[name]
 
         def loaded(source: ir.Source) -> Delta:
@@ -140,7 +140,7 @@ class PureBackend:
                 raise
             self.commit()
         return [
-            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types))
+            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types, exact))
             for view, deltas in emitted.items()
             for (schema, delta), types in zip(deltas, slots[view], strict=True)
         ]
@@ -244,7 +244,10 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
     """Enumerated items as columns. Sums stay Python objects: integers of any size, floats, or words of decimals."""
     outputs = [np.array([row[i] for row, _, _ in items], dtype=np.int64) for i in range(len(enumeration.outputs))]
     payloads = [payload for _, payload, _ in items]
-    slots = [_slot([p[i + 1] if isinstance(p, tuple) else 0 for p in payloads]) for i in range(len(enumeration.slots))]
+    slots = [
+        _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], function)
+        for i, (function, _) in enumerate(enumeration.slots, 1)
+    ]
     extremes = [
         np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
         for i in range(len(enumeration.extremes))
@@ -252,9 +255,11 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
     return outputs, _numbers([count(p) for p in payloads]), slots, extremes
 
 
-def _slot(values: list[Any]) -> Any:
-    """A slot's values: floats, or whole numbers of any size."""
-    return np.array(values, dtype=np.float64 if any(isinstance(value, float) for value in values) else object)
+def _slot(values: list[Any], function: str) -> Any:
+    """A slot's values: floats, which may also stay as they are, or whole numbers of any size."""
+    if not any(isinstance(value, ExactSum) for value in values):
+        return np.array(values, dtype=object)
+    return values if function == "exact_sum" else np.array(list(map(float, values)))
 
 
 def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
@@ -312,10 +317,10 @@ def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _
     return emitted
 
 
-def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
+def _sums(delta: Mapping[Any, Payload], types: _Types, exact: bool) -> list[Any]:
     """The sums of a delta by slot, whole numbers of any size or floats."""
     sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
-    return [np.array(each, np.float64 if type_ == "f64" else object) for each, type_ in zip(sums, types, strict=True)]
+    return [_slot(each, "exact_sum" if exact else "sum") for each in sums]
 
 
 def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:
@@ -341,8 +346,6 @@ def _numbers(counts: list[int]) -> Codes:
 def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
     values = payload if isinstance(payload, tuple) else (payload or 0,)
     for value, type_ in zip(values, ("i64", *slots), strict=False):
-        if type_ == "f64" and not math.isfinite(value):
-            raise PureOverflow("a sum of floats is not finite")
         if type_ == "i64" and not -(2**63) <= value < 2**63:
             raise PureOverflow("a count does not fit 64 bits")
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.arrow_types import arrow_type
-from ivme.engine.backend import Block, Listed, listed
+from ivme.engine.backend import Block, Listed, exact_sums, listed
 from ivme.engine.domains import Domain, Domains
-from ivme.engine.totals import average, narrow, sum_value
+from ivme.engine.totals import average, narrow, part_value, sum_value
 from ivme.engine.typed import TypedQuery
 from ivme.plan.program import Enumeration
 from ivme.query.model import Aggregate, HeadColumn
@@ -93,6 +93,9 @@ class Finisher:
         present = block[2][self._slots["count", variable]]
         if aggregate.function == "count":
             return list(present)
+        if aggregate.function == "exact_sum":
+            sums = exact_sums(block[2][self._slots["exact_sum", variable]])
+            return [part_value(total, type_) if n else None for total, n in zip(sums, present, strict=True)]
         pairs = zip(block[2][self._slots["sum", variable]], present, strict=True)
         if aggregate.function == "sum":
             return [sum_value(total, type_, where) if n else None for total, n in pairs]
@@ -126,7 +129,8 @@ class Finisher:
             return pa.array(codes) if counted else self._domains[source.variable].decode(codes)
         elif source.function == "sum" and type_.kind in ("int", "float"):
             present, sums = (block[2][self._slots[part, source.variable]] for part in ("count", "sum"))
-            return pa.array(narrow(sums, self._place(column)) if type_.kind == "int" else sums, mask=present == 0)
+            shown = narrow(sums, self._place(column)) if type_.kind == "int" else sums
+            return pa.array(shown, arrow_type(type_), mask=present == 0)
         return pa.array(self._column(column, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
 
     def nothing(self) -> Row:

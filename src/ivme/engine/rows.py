@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from ivme.algebra.exact import ExactSum
 from ivme.algebra.ring import Payload, count
 from ivme.engine.kernel import Kernel, Row
 from ivme.query.model import Aggregate, Query
@@ -56,6 +57,7 @@ def _aggregate(aggregate: Aggregate, values: Mapping[str, Any], payload: Payload
     if present == 0:
         return None
     total = sums["sum", aggregate.variable]
+    total = float(total) if isinstance(total, ExactSum) else total
     if aggregate.function == "sum":
         return total
     return DECIMALS.divide(total, present) if isinstance(total, Decimal) else total / present

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ivme.engine.backend import Backend, Block, Codes, Cursor, whole_sums
+from ivme.engine.backend import Backend, Block, Codes, Cursor, exact_sums
 from ivme.engine.guards import Guards
 from ivme.plan import program as ir
 
@@ -106,8 +106,8 @@ class UnionReader:
         weights = np.ones(len(distinct), dtype=np.int64)
         total: dict[Tuple, Payload] = {}
         for number in range(len(self.enumeration.branches)):
-            for delta in self.backend.run(self.name(number, PROBE), {ir.ROWS: (columns, weights)}):
-                values = zip(delta.counts.tolist(), *map(whole_sums, delta.slots), strict=True)
+            for delta in self.backend.run(self.name(number, PROBE), {ir.ROWS: (columns, weights)}, exact=True):
+                values = zip(delta.counts.tolist(), *map(exact_sums, delta.slots), strict=True)
                 places = zip(*(c.tolist() for c in delta.columns), strict=True) if width else [()] * len(delta.counts)
                 for place, payload in zip(places, values, strict=True):
                     old = total.get(place)
@@ -120,7 +120,8 @@ class UnionReader:
         try:
             counts = np.array([payload[0] for _, payload in rows], dtype=np.int64)
             names = self._slots[: len(self.enumeration.slots)]
-            slots = [_packed([payload[i + 1] for _, payload in rows], name) for i, name in enumerate(names)]
+            kinds = zip(names, (function for function, _ in self.enumeration.slots), strict=True)
+            slots = [_packed([p[i + 1] for _, p in rows], *kind) for i, kind in enumerate(kinds)]
         except OverflowError:
             raise self.backend.overflow("a count does not fit 64 bits") from None
         return columns, counts, slots, []
@@ -203,16 +204,20 @@ class UnionCursor:
                     yield from self._found(branch, segments, segment + 1, row)
 
 
-def _packed(values: list[Any], name: str) -> Any:
-    """The sums of a slot as an array: whole numbers of any size, or floats."""
+def _packed(values: list[Any], name: str, function: str) -> Any:
+    """The sums of a slot as an array: counts, whole numbers of any size, or floats, which may also stay as they are."""
     if name == "i64":
         return np.array(values, dtype=np.int64)
-    return np.array(values, dtype=np.float64 if name == "f64" else object)
+    if name == "f64":
+        return values if function == "exact_sum" else np.array(list(map(float, values)), dtype=np.float64)
+    return np.array(values, dtype=object)
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:
     """The sums of several blocks; those without rows may have any shape."""
     filled = [part for part in parts if len(part)]
+    if filled and isinstance(filled[0], list):
+        return [value for part in filled for value in part]
     return np.concatenate(filled) if filled else parts[0]
 
 

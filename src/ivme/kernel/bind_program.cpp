@@ -169,7 +169,7 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
         auto step = nb::cast<nb::tuple>(item);
         auto name = field<std::string>(step, 0);
         if (name == "load") {
-            builder.load(parse_load(step), kinds);
+            builder.load(parse_load(step), kernel.layout_of(kinds));
         } else if (name == "scan") {
             builder.scan(field<unsigned>(step, 1), &kernel.map(field<size_t>(step, 2)), field<bool>(step, 3));
         } else if (name == "join") {

@@ -51,6 +51,7 @@ std::shared_ptr<Reader> find_reader(Kernel& kernel, size_t id) {
 
 nb::tuple next_block(Cursor& cursor, size_t limit) {
     Block block;
+    ShownFloats floats;
     block.shape(*cursor.reader);
     {
         nb::gil_scoped_release release;
@@ -60,9 +61,10 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
         uint64_t operations = 0;
         cursor.enumerator.fill(block, limit, operations);
         cursor.kernel.read_operations += operations;
+        floats = ShownFloats(cursor.reader->layout, block.payloads.data(), block.n, cursor.reader->exact);
     }
     size_t n = block.n;
-    nb::tuple payloads = payload_arrays(cursor.reader->layout, std::move(block.payloads), n);
+    nb::tuple payloads = payload_arrays(cursor.reader->layout, std::move(block.payloads), n, std::move(floats));
     return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], arrays(block.extremes, n));
 }
 
@@ -87,16 +89,19 @@ nb::object whole_number(const int64_t* words, unsigned width) {
     return number;
 }
 
-nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t n) {
+nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t n, const ShownFloats& floats) {
     nb::list slots;
     unsigned at = 1;
-    for (Slot slot : layout.slots) {
+    for (size_t s = 0; s < layout.slots.size(); ++s) {
+        Slot slot = layout.slots[s];
         nb::list values;
         for (size_t i = 0; i < n; ++i) {
             const int64_t* word = payloads.data() + i * layout.words + at;
-            if (slot == Slot::I64) values.append(word[0]);
-            if (slot == Slot::F64) values.append(load_double(word));
-            if (width(slot) > 1) values.append(whole_number(word, width(slot)));
+            if (slot == Slot::F64) {
+                values.append(floats.value(s, i));
+            } else {
+                values.append(whole_number(word, width(slot)));
+            }
         }
         slots.append(values);
         at += width(slot);
@@ -109,6 +114,7 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
     std::vector<int64_t> codes = codes_of(inputs);
     std::shared_ptr<Reader> reader;
     Block block;
+    ShownFloats floats;
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
@@ -121,12 +127,13 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
         uint64_t operations = 0;
         if (enumerator.fill(block, limit, operations)) limit = 0;
         if (limit) kernel.read_operations += operations;
+        if (limit) floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }
     if (!limit) return nb::none();
     size_t n = block.n;
     const Layout& layout = reader->layout;
     return nb::make_tuple(lists(block.columns, n), list_of(block.payloads, n, layout.words),
-                          slot_lists(layout, block.payloads, n), lists(block.extremes, n));
+                          slot_lists(layout, block.payloads, n, floats), lists(block.extremes, n));
 }
 
 nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
@@ -140,6 +147,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     Block block;
     block.shape(*reader);
     block.numbered = true;
+    ShownFloats floats;
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
@@ -151,9 +159,10 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
         enumerator.open(std::move(inputs), requests);
         enumerator.fill(block, ~size_t{0}, operations);
         kernel.read_operations += operations;
+        floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }
     size_t n = block.n;
-    nb::tuple payloads = payload_arrays(reader->layout, std::move(block.payloads), n);
+    nb::tuple payloads = payload_arrays(reader->layout, std::move(block.payloads), n, std::move(floats));
     return nb::make_tuple(to_numpy(std::move(block.requests), n), arrays(block.columns, n), payloads[0], payloads[1],
                           arrays(block.extremes, n));
 }
@@ -162,6 +171,7 @@ nb::tuple scan(Kernel& kernel, size_t id) {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
     Layout layout;
+    ShownFloats floats;
     size_t n = 0;
     {
         nb::gil_scoped_release release;
@@ -178,8 +188,9 @@ nb::tuple scan(Kernel& kernel, size_t id) {
             for (unsigned w = 0; w < layout.words; ++w) payloads.push(map.payload(entry)[w]);
         }
         kernel.read_operations += n;
+        floats = ShownFloats(layout, payloads.data(), n, false);
     }
-    nb::tuple split = payload_arrays(layout, std::move(payloads), n);
+    nb::tuple split = payload_arrays(layout, std::move(payloads), n, std::move(floats));
     return nb::make_tuple(arrays(columns, n), split[0], split[1]);
 }
 
@@ -194,9 +205,22 @@ nb::object dump_map(Kernel& kernel, size_t id) {
     return to_numpy(std::move(records), words);
 }
 
+nb::object payload_object(const Layout& layout, const int64_t* payload, const ShownFloats& floats) {
+    nb::list values;
+    values.append(payload[0]);
+    unsigned at = 1;
+    for (size_t s = 0; s < layout.slots.size(); ++s) {
+        Slot slot = layout.slots[s];
+        values.append(slot == Slot::F64 ? floats.value(s, 0) : whole_number(payload + at, width(slot)));
+        at += width(slot);
+    }
+    return nb::tuple(values);
+}
+
 nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
     std::vector<int64_t> codes = codes_of(given), payload;
     Layout layout;
+    ShownFloats floats;
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
@@ -205,14 +229,49 @@ nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
         layout = map.layout();
         uint32_t entry = map.find(codes.data());
         if (entry != NIL) payload.assign(map.payload(entry), map.payload(entry) + layout.words);
+        if (entry != NIL) floats = ShownFloats(layout, payload.data(), 1, false);
         ++kernel.read_operations;
     }
-    return payload.empty() ? nb::none() : payload_object(layout, payload.data());
+    return payload.empty() ? nb::none() : payload_object(layout, payload.data(), floats);
 }
 
 }  // namespace
 
-nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n) {
+ShownFloats::ShownFloats(const Layout& layout, const int64_t* payloads, size_t n, bool exact) : exact(exact) {
+    if (!layout.has_floats) return;
+    rounded.resize(layout.slots.size());
+    full.resize(layout.slots.size());
+    unsigned at = 1;
+    for (size_t s = 0; s < layout.slots.size(); ++s) {
+        if (layout.slots[s] == Slot::F64) {
+            if (exact) {
+                full[s].resize(n);
+            } else {
+                rounded[s].resize(n);
+            }
+            for (size_t i = 0; i < n; ++i) {
+                const int64_t* sum = payloads + i * layout.words + at;
+                if (exact) {
+                    full[s][i].add(sum, 1);
+                } else {
+                    rounded[s][i] = rounded_float(sum);
+                }
+            }
+        }
+        at += width(layout.slots[s]);
+    }
+}
+
+nb::object ShownFloats::value(size_t slot, size_t row) const {
+    if (!exact) return nb::float_(rounded[slot][row]);
+    const FullFloat& sum = full[slot][row];
+    nb::bytes words(reinterpret_cast<const char*>(sum.words), sizeof(sum.words));
+    nb::object whole = nb::handle(reinterpret_cast<PyObject*>(&PyLong_Type)).attr("from_bytes");
+    nb::object units = whole(words, "little", nb::arg("signed") = true);
+    return nb::make_tuple(units, sum.positive, sum.negative, sum.undefined);
+}
+
+nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n, ShownFloats floats) {
     nb::list slots;
     if (layout.plain()) return nb::make_tuple(to_numpy(std::move(payloads), n), slots);
     unsigned at = 0;
@@ -224,25 +283,22 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
         return words;
     };
     nb::object counts = to_numpy(column(1), n);
-    for (Slot slot : layout.slots) {
-        if (slot == Slot::I64) slots.append(to_numpy(column(1), n));
-        if (slot == Slot::F64) slots.append(to_numpy<int64_t, double>(column(1), n));
-        if (width(slot) > 1) slots.append(to_numpy(column(width(slot)), n, width(slot)));
+    for (size_t s = 0; s < layout.slots.size(); ++s) {
+        unsigned words = width(layout.slots[s]);
+        if (layout.slots[s] != Slot::F64) {
+            slots.append(to_numpy(column(words), n, words));
+            continue;
+        }
+        at += words;
+        if (!floats.exact) {
+            slots.append(to_numpy(std::move(floats.rounded[s]), n));
+            continue;
+        }
+        nb::list values;
+        for (size_t i = 0; i < n; ++i) values.append(floats.value(s, i));
+        slots.append(values);
     }
     return nb::make_tuple(counts, slots);
-}
-
-nb::object payload_object(const Layout& layout, const int64_t* payload) {
-    nb::list values;
-    values.append(payload[0]);
-    unsigned at = 1;
-    for (Slot slot : layout.slots) {
-        if (slot == Slot::I64) values.append(payload[at]);
-        if (slot == Slot::F64) values.append(load_double(payload + at));
-        if (width(slot) > 1) values.append(whole_number(payload + at, width(slot)));
-        at += width(slot);
-    }
-    return nb::tuple(values);
 }
 
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {

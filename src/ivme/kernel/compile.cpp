@@ -44,9 +44,9 @@ void TriggerBuilder::use(Map* map) {
     if (std::find(maps.begin(), maps.end(), map) == maps.end()) maps.push_back(map);
 }
 
-void TriggerBuilder::load(LoadStep step, const std::vector<Slot>& slots) {
-    require(step.lifts.empty() || step.lifts.size() == slots.size(), "a load lifts into every slot or none");
-    define(step.target, step.columns.size(), step.lifts.empty() ? Layout() : Layout(slots));
+void TriggerBuilder::load(LoadStep step, const Layout& layout) {
+    require(step.lifts.empty() || step.lifts.size() == layout.slots.size(), "a load lifts into every slot or none");
+    define(step.target, step.columns.size(), step.lifts.empty() ? Layout() : layout);
     auto& widths = trigger_->input_widths;
     if (widths.size() <= step.input) widths.resize(step.input + 1, 0);
     unsigned width = widths[step.input];

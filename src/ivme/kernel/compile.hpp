@@ -23,7 +23,7 @@ public:
         trigger_->registers.resize(registers);
     }
 
-    void load(LoadStep step, const std::vector<Slot>& slots);
+    void load(LoadStep step, const Layout& layout);
     void scan(unsigned target, Map* map, bool indicator);
     void join(unsigned target, unsigned origin, unsigned added, const std::vector<ReadSpec>& reads);
     void project(unsigned target, unsigned origin, std::vector<unsigned> columns);

@@ -6,7 +6,8 @@
 
 namespace ivme {
 
-Enumerator::Enumerator(const Reader& reader) : reader_(reader), stages_(reader.loops.size() + 1) {}
+Enumerator::Enumerator(const Reader& reader)
+    : reader_(reader), layout_(reader.layout.slots, &floats_), stages_(reader.loops.size() + 1) {}
 
 void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
     inputs_ = std::move(inputs);
@@ -196,9 +197,9 @@ bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t
         bool fits;
         if (reader_.factors[f].map->layout().plain()) {
             fits = plain ? !multiply_overflows(payload[0], found[0], &payload[0])
-                         : reader_.layout.scale(payload, found[0], payload);
+                         : layout_.scale(payload, found[0], payload);
         } else {
-            fits = plain ? reader_.layout.scale(payload, payload[0], found) : reader_.layout.multiply(payload, found);
+            fits = plain ? layout_.scale(payload, payload[0], found) : layout_.multiply(payload, found);
             plain = false;
         }
         if (!fits) throw Overflow();
@@ -253,6 +254,7 @@ void Enumerator::hand_on(Block& block, size_t limit, uint64_t& operations) {
 }
 
 bool Enumerator::fill(Block& block, size_t limit, uint64_t& operations) {
+    floats_.clear();
     unsigned last = static_cast<unsigned>(stages_.size()) - 1;
     Stage& stage = stages_[last];
     for (size_t stop = block.n + limit; block.n < stop;) {

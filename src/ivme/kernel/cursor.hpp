@@ -55,6 +55,7 @@ struct Reader {
     std::vector<const Map*> maps;
     std::vector<std::vector<unsigned>> known;  // the variables that are known after 0, 1, 2 loops and so on
     Layout layout;
+    bool exact = false;  // whether sums of floats come as they are, not rounded
 
     // Only grows, and differs whenever one of the maps has changed.
     uint64_t version() const {
@@ -93,6 +94,8 @@ public:
     void open(std::vector<const int64_t*> inputs, size_t requests);
     // Appends at most `limit` rows and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
+    // The layout of the payloads that it appends. What is long in them lasts as long as nothing is appended.
+    const Layout& layout() const { return layout_; }
 
 private:
     // Partial rows: the values of the variables and the payloads of the factors that are known so far, by column, in
@@ -126,6 +129,8 @@ private:
     static constexpr unsigned FEW = 16, MANY = 1024;
 
     const Reader& reader_;
+    FloatPool floats_;  // of products; those of the maps belong to their kernel
+    Layout layout_;
     std::vector<Stage> stages_;  // the first holds requests, the others what the loops yield
     std::vector<const int64_t*> inputs_;
     size_t requests_ = 0;

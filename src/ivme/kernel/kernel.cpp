@@ -19,13 +19,15 @@ struct Emitted {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
     size_t n;
+    ShownFloats floats;
 };
 
-std::vector<Emitted> take_emitted(const Trigger& trigger) {
+std::vector<Emitted> take_emitted(const Trigger& trigger, bool exact) {
     std::vector<Emitted> all;
     for (unsigned number : trigger.emits) {
         const Delta& delta = trigger.registers[number];
-        Emitted one{delta.layout, std::vector<Array<int64_t>>(delta.columns.size()), {}, delta.n};
+        Emitted one{delta.layout, std::vector<Array<int64_t>>(delta.columns.size()), {}, delta.n,
+                    ShownFloats(delta.layout, delta.payloads.data(), delta.n, exact)};
         for (size_t c = 0; c < delta.columns.size(); ++c) {
             one.columns[c].resize(delta.n);
             std::copy_n(delta.columns[c].data(), delta.n, one.columns[c].data());
@@ -42,13 +44,13 @@ nb::list show(std::vector<Emitted> emitted) {
     for (auto& delta : emitted) {
         nb::list columns;
         for (auto& column : delta.columns) columns.append(to_numpy(std::move(column), delta.n));
-        nb::tuple payloads = payload_arrays(delta.layout, std::move(delta.payloads), delta.n);
+        nb::tuple payloads = payload_arrays(delta.layout, std::move(delta.payloads), delta.n, std::move(delta.floats));
         deltas.append(nb::make_tuple(columns, payloads[0], payloads[1]));
     }
     return deltas;
 }
 
-nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
+nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given, bool exact) {
     std::vector<Input> inputs;
     for (const auto& [columns, weights] : given) {
         Input input{weights.size(), {}, weights.data()};
@@ -65,7 +67,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
         Trigger& trigger = kernel.trigger(id);
         check_inputs(trigger, inputs);
         auto strings = kernel.hold_dictionaries();
-        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
+        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger, exact); });
         kernel.trim(trigger);
     }
     return show(std::move(emitted));
@@ -97,7 +99,7 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     std::vector<Emitted> emitted;
     bool emits = !trigger.emits.empty();
     kernel.run(trigger, inputs, [&] {
-        if (emits) emitted = take_emitted(trigger);
+        if (emits) emitted = take_emitted(trigger, false);
     });
     kernel.trim(trigger);
     return emits ? nb::object(show(std::move(emitted))) : nb::none();
@@ -219,15 +221,16 @@ NB_MODULE(_kernel, m) {
         .def(
             "add_reader",
             [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
-               const nb::list& factors, const nb::list& extremes, const nb::list& guards) {
+               const nb::list& factors, const nb::list& extremes, const nb::list& guards, bool exact) {
                 auto lock = with_python(k);
-                return k.add_reader(
-                    parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes, guards));
+                auto reader = parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes, guards);
+                reader->exact = exact;
+                return k.add_reader(std::move(reader));
             },
             nb::arg("inputs"), nb::arg("variables"), nb::arg("outputs"), nb::arg("loops"), nb::arg("factors"),
-            nb::arg("extremes"), nb::arg("guards") = nb::list())
+            nb::arg("extremes"), nb::arg("guards") = nb::list(), nb::arg("exact") = false)
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
-        .def("run", &run)
+        .def("run", &run, nb::arg("trigger"), nb::arg("inputs"), nb::arg("exact") = false)
         .def("run_one", &run_one)
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
         .def("commit", [](Kernel& k) { exclusively(k, [&] { k.commit(); }); })

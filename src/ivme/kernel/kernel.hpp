@@ -37,9 +37,11 @@ public:
     }
 
     size_t add_map(unsigned arity, const std::vector<Slot>& slots) {
-        maps_.push_back(std::make_unique<Map>(arity, Layout(slots), seed_));
+        maps_.push_back(std::make_unique<Map>(arity, layout_of(slots), seed_));
         return maps_.size() - 1;
     }
+
+    Layout layout_of(const std::vector<Slot>& slots) { return Layout(slots, &floats_); }
 
     void drop_map(size_t id) {
         if (map(id).users) {
@@ -129,10 +131,12 @@ public:
     }
     void commit() {
         log_.commit();
+        free_floats();
         close();
     }
     void roll_back() {
         log_.roll_back();
+        free_floats();
         close();
     }
 
@@ -175,7 +179,7 @@ public:
     }
 
     size_t bytes() const {
-        size_t total = log_.bytes() + machine.bytes();
+        size_t total = log_.bytes() + machine.bytes() + floats_.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
         for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
         for (const auto& trigger : triggers_) {
@@ -207,7 +211,21 @@ private:
             roll_back();
             throw;
         }
-        if (!in_transaction_) log_.commit();
+        if (in_transaction_) return;
+        log_.commit();
+        free_floats();
+    }
+
+    // Frees the long floats that no map has, if there may be many. Deltas and the undo log are empty between transactions.
+    void free_floats() noexcept {
+        if (!floats_.is_crowded()) return;
+        size_t entries = 0;
+        for (const auto& map : maps_) {
+            if (!map || !map->layout().has_floats) continue;
+            map->mark_floats();
+            entries += map->size();
+        }
+        floats_.sweep(entries);
     }
 
     bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
@@ -226,6 +244,7 @@ private:
     }
 
     Seed seed_;
+    FloatPool floats_;
     std::vector<std::unique_ptr<Map>> maps_;
     std::vector<std::unique_ptr<Partition>> partitions_;
     std::vector<std::unique_ptr<Trigger>> triggers_;

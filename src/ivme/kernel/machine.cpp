@@ -17,19 +17,20 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 // The floats of codes: an encoding that keeps the order of doubles when compared as integers.
 double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
 
-bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word) {
+void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word,
+                FloatPool* pool) {
     std::fill_n(word, width(slot), 0);
-    if (lift.kind == LiftKind::None) return true;
+    if (lift.kind == LiftKind::None) return;
     int64_t code = input.columns[lift.column][row];
-    if (code == NULL_CODE && lift.kind != LiftKind::Wide) return true;
+    if (code == NULL_CODE && lift.kind != LiftKind::Wide) return;
     if (slot == Slot::F64) {
         double value = lift.kind == LiftKind::Count ? 1 : lift.kind == LiftKind::Int ? static_cast<double>(code)
                                                                                      : decode_float(code);
-        return store_finite(word, static_cast<double>(weight) * value);
+        return lift_float(word, value, weight, *pool);
     }
     if (slot == Slot::I64) {
         word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
-        return true;
+        return;
     }
     word[0] = lift.kind == LiftKind::Count ? 1 : code;
     word[1] = lift.kind == LiftKind::Wide ? input.columns[lift.column + 1][row] : word[0] >> 63;
@@ -39,7 +40,6 @@ bool lifted(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t
         word[2] = word[1] >> 63;
         scale_words<3>(word, weight, word);
     }
-    return true;
 }
 
 // Takes down an entry whose count leaves or reaches zero.
@@ -134,7 +134,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
             unsigned at = 1;
             for (unsigned s = 0; s < step.lifts.size(); ++s) {
                 Slot slot = target.layout.slots[s];
-                if (!lifted(step.lifts[s], slot, input, row, payload[0], payload + at)) throw Overflow();
+                lift_value(step.lifts[s], slot, input, row, payload[0], payload + at, target.layout.pool);
                 at += width(slot);
             }
         }

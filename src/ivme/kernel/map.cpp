@@ -67,9 +67,11 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
         return;
     }
     std::copy(stored, stored + layout_.words, old);
-    if (layout_.add(stored, stored, change) || layout_.has_wrapped(stored, old, change)) {
+    try {
+        if (layout_.add(stored, stored, change) || layout_.has_wrapped(stored, old, change)) throw Overflow();
+    } catch (...) {
         std::copy(old, old + layout_.words, stored);
-        throw Overflow();
+        throw;
     }
     if (stored[0]) {
         suspect(id);
@@ -283,12 +285,26 @@ size_t Map::bytes() const {
     return total;
 }
 
+// A record whose long floats are told by their values, not by where they are.
+uint64_t Map::hash_record(const Seed& seed, uint32_t id) const {
+    if (!layout_.has_floats) return seed.hash(row(id), stride_);
+    std::vector<int64_t> record(row(id), row(id) + stride_);
+    layout_.each_long(record.data() + arity_, [](int64_t* sum) { sum[1] = static_cast<int64_t>(hash_float(sum)); });
+    return seed.hash(record.data(), stride_);
+}
+
+void Map::mark_floats() const noexcept {
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) layout_.each_long(payload(id), [](const int64_t* sum) { long_float(sum)->marked = true; });
+    }
+}
+
 // Sums of hashes, so that neither the order of entries nor where they are stored matters.
 uint64_t Map::digest(uint64_t salt) const {
     Seed mix(salt);
     uint64_t total = mix.start ^ size();
     for (uint32_t id = 0; id < high(); ++id) {
-        if (alive(id)) total += mix.hash(row(id), stride_);
+        if (alive(id)) total += hash_record(mix, id);
     }
     for (size_t i = 0; i < indexes_.size(); ++i) {
         Seed own(salt * 31 + 2 * i + 1);
@@ -296,14 +312,14 @@ uint64_t Map::digest(uint64_t salt) const {
         index.groups().each([&](uint32_t group) {
             Members members = index.members(group);
             total += own.hash(index.groups().key(group), index.groups().arity()) * (members.n + 1);
-            for (uint32_t m = 0; m < members.n; ++m) total += own.hash(row(members.begin()[m]), stride_);
+            for (uint32_t m = 0; m < members.n; ++m) total += hash_record(own, members.begin()[m]);
         });
     }
     for (size_t i = 0; i < projections_.size(); ++i) total += projections_[i].map->digest(salt * 37 + i);
     for (size_t i = 0; i < sorted_.size(); ++i) {
         Seed own(salt * 41 + i);
         sorted_[i]->groups().each([&](uint32_t group) {
-            sorted_[i]->each(group, [&](uint32_t id) { total += own.hash(row(id), stride_); });
+            sorted_[i]->each(group, [&](uint32_t id) { total += hash_record(own, id); });
         });
     }
     return total;

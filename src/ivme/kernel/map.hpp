@@ -73,7 +73,8 @@ public:
     const SortedIndex* sorted(const std::vector<unsigned>& key, unsigned value) const;
     const std::vector<std::unique_ptr<SortedIndex>>& all_sorted() const { return sorted_; }
 
-    // All entries as they are stored, one behind the other: codes, then payload.
+    // All entries as they are stored, one behind the other: codes, then payload. With floats, the long ones come
+    // behind, by their places in what comes, and the number of words before them last.
     void dump(Array<int64_t>& records) const;
 
     // Fills a map without entries with what `dump` gave, in one go: nothing grows, nothing is undone. Refuses an entry
@@ -96,6 +97,9 @@ public:
     void undoing(bool value);
     void clear();
 
+    // Marks the long floats that entries have.
+    void mark_floats() const noexcept;
+
     size_t bytes() const;
     uint64_t digest(uint64_t salt) const;
     // Throws std::logic_error if an index does not say what the entries say.
@@ -115,6 +119,9 @@ private:
         if (!limits_.empty() && !layout_.fits(payload(id), limits_)) suspects_.push(id);
     }
     void compact();
+    uint64_t hash_record(const Seed& seed, uint32_t id) const;
+    void dump_floats(Array<int64_t>& records) const;
+    size_t load_floats(const int64_t* records, size_t words);
     void load_entries();
     void load_indexes();
 

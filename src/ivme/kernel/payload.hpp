@@ -3,57 +3,60 @@
 // Counts never wrap: every operation reports overflow, and the caller throws before it has changed anything. Sums wrap,
 // and are exact all the same: they are known modulo 2^64, 2^128 or 2^192, and the sum of a group whose count fits 63 bits
 // is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100). So partial sums need no check,
-// in whatever order they come.
+// in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "exact_float.hpp"
 #include "wide.hpp"
 
 namespace ivme {
 
 enum class Slot : uint8_t { I64, F64, I128, I192 };
 
-inline unsigned width(Slot slot) { return slot == Slot::I128 ? 2 : slot == Slot::I192 ? 3 : 1; }
+inline unsigned width(Slot slot) {
+    return slot == Slot::I64 ? 1 : slot == Slot::I128 ? 2 : slot == Slot::I192 ? 3 : FLOAT_WORDS;
+}
 
 // What a visible sum must fit: any value will do, those of an int, or those of 38 decimal digits.
 enum class Limit : uint8_t { None, Int, Decimal };
 
-inline double load_double(const int64_t* word) { return std::bit_cast<double>(*word); }
-inline void store_double(int64_t* word, double value) { *word = std::bit_cast<int64_t>(value); }
-
-// False for what no delete could take back: an infinity, or what comes of one.
-[[nodiscard]] inline bool store_finite(int64_t* word, double value) {
-    store_double(word, value);
-    return std::isfinite(value);
-}
-
 struct Layout {
     std::vector<Slot> slots;
     unsigned words = 1;
+    FloatPool* pool = nullptr;  // for sums of floats that are long
+    bool has_floats = false;
 
     Layout() = default;
-    explicit Layout(std::vector<Slot> kinds) : slots(std::move(kinds)) {
-        for (Slot slot : slots) words += width(slot);
+    Layout(std::vector<Slot> kinds, FloatPool* pool) : slots(std::move(kinds)), pool(pool) {
+        for (Slot slot : slots) {
+            words += width(slot);
+            has_floats |= slot == Slot::F64;
+        }
     }
 
     bool plain() const { return words == 1; }
     bool operator==(const Layout& other) const { return slots == other.slots; }
 
     bool is_zero(const int64_t* payload) const {
-        if (payload[0]) return false;
-        unsigned at = 1;
-        for (Slot slot : slots) {
-            for (unsigned end = at + width(slot); at < end; ++at) {
-                if (slot == Slot::F64 ? load_double(payload + at) != 0 : payload[at] != 0) return false;
-            }
+        for (unsigned i = 0; i < words; ++i) {
+            if (payload[i]) return false;
         }
         return true;
+    }
+
+    // Visits the sums of floats that are long.
+    template <class Words, class Visit>
+    void each_long(Words* payload, Visit visit) const {
+        unsigned at = 1;
+        for (Slot slot : slots) {
+            if (slot == Slot::F64 && payload[at] == IS_LONG) visit(payload + at);
+            at += width(slot);
+        }
     }
 
     // total := left + right; `total` may be either. The result says by how many times 2^64 the count is off: 0 if it fits.
@@ -65,7 +68,7 @@ struct Layout {
             if (slot == Slot::I64) {
                 total[at] = wrapped_sum(left[at], right[at]);
             } else if (slot == Slot::F64) {
-                if (!store_finite(total + at, load_double(left + at) + load_double(right + at))) carry = 1;
+                add_float(total + at, left + at, right + at, *pool);
             } else if (slot == Slot::I128) {
                 add_words<2>(total + at, left + at, right + at);
             } else {
@@ -96,7 +99,7 @@ struct Layout {
             if (slot == Slot::I64) {
                 total[at] = wrapped_product(factor, right[at]);
             } else if (slot == Slot::F64) {
-                overflow |= !store_finite(total + at, static_cast<double>(factor) * load_double(right + at));
+                scale_float(total + at, factor, right + at, *pool);
             } else if (slot == Slot::I128) {
                 scale_words<2>(total + at, factor, right + at);
             } else {
@@ -116,8 +119,7 @@ struct Layout {
             if (slot == Slot::I64) {
                 left[at] = wrapped_sum(wrapped_product(c, right[at]), wrapped_product(d, left[at]));
             } else if (slot == Slot::F64) {
-                double one = static_cast<double>(c) * load_double(right + at);
-                overflow |= !store_finite(left + at, one + static_cast<double>(d) * load_double(left + at));
+                multiply_float(left + at, c, d, right + at, *pool);
             } else if (slot == Slot::I128) {
                 multiply_words<2>(left + at, c, d, right + at);
             } else {

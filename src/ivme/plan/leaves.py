@@ -66,7 +66,8 @@ def payload_slots(query: Query) -> tuple[tuple[str, str], ...]:
         if aggregate.function in RING_AGGREGATES and aggregate.variable is not None:
             slots.setdefault(("count", aggregate.variable))
             if aggregate.function != "count":
-                slots.setdefault(("sum", aggregate.variable))
+                exact = aggregate.function == "exact_sum"
+                slots.setdefault(("exact_sum" if exact else "sum", aggregate.variable))
     return tuple(slots)
 
 

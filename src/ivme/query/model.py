@@ -19,7 +19,7 @@ from ivme.query.types import Type, parse_type
 Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime | bytes | None
 """A value of any column type; None is SQL's NULL."""
 
-RING_AGGREGATES = ("count", "sum", "avg")
+RING_AGGREGATES = ("count", "sum", "avg", "exact_sum")
 """Aggregates that are sums in a ring: they are maintained in payloads."""
 
 ORDER_AGGREGATES = ("min", "max", "count_distinct")

@@ -8,16 +8,16 @@ DISTINCT adds up because its variable is shared by value (`sharding.shareable`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ivme.engine.arrow_types import arrow_type
+from ivme.engine.totals import average, misfit, part_value, sum_value, total_of
 from ivme.errors import DataError
-from ivme.query.model import Aggregate
-from ivme.query.sql_values import DECIMALS
+from ivme.query.inference import exact_sum_type
+from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.types import Type
 from ivme.spark.sharding import Sharding, is_whole
 
@@ -47,11 +47,15 @@ def _added_rows(sharding: Sharding, rows: pa.Table) -> pa.Table:
 def consolidated(rows: pa.Table) -> pa.Table:
     """Each row once, with the sum of its weights; those that cancel are left out."""
     groups, count = group_numbers(rows)
-    totals = np.zeros(count, np.int64)
-    np.add.at(totals, groups, rows.column(WEIGHT).to_numpy())
+    weights = rows.column(WEIGHT).to_numpy()
+    totals, sizes = np.zeros(count, np.int64), np.zeros(count, np.float64)
+    np.add.at(totals, groups, weights)
+    np.add.at(sizes, groups, weights.astype(np.float64))
+    if (np.abs(sizes - totals) > 2.0**32).any():
+        raise DataError("the multiplicity of a row of a view over shards does not fit 64 bits")
     kept = _first(groups, count)[totals != 0]
-    weights = pa.chunked_array([totals[totals != 0]])
-    return rows.take(pa.array(kept)).set_column(rows.num_columns - 1, WEIGHT, weights)
+    shown = pa.chunked_array([totals[totals != 0]])
+    return rows.take(pa.array(kept)).set_column(rows.num_columns - 1, WEIGHT, shown)
 
 
 def _first(groups: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
@@ -83,15 +87,19 @@ def _added_groups(sharding: Sharding, parts: pa.Table) -> pa.Table:
     columns = [parts.column(key).take(pa.array(_first(groups, count))) for key in keys]
     for column in sharding.partial[len(keys) :]:
         assert isinstance(column.source, Aggregate)
-        columns.append(_added(column.source.function, parts.column(column.name), groups, sharding.name))
+        values = parts.column(column.name)
+        if pa.types.is_binary(values.type) and column.source.function == "exact_sum":
+            columns.append(_added_bytes(values, groups, count, sharding.typed.types[str(column.source.variable)]))
+        else:
+            columns.append(_added(column.source.function, values, groups, sharding.name))
     return pa.table(columns, names=[column.name for column in sharding.partial])
 
 
-_SUMS = ("count", "sum", "count_distinct")
+_SUMS = ("count", "exact_sum", "count_distinct")
 
 
 def _added(function: str, values: pa.ChunkedArray, groups: np.ndarray[Any, Any], view: str) -> pa.ChunkedArray:
-    """One aggregate's parts, added up by group; integers are added as decimals, so that none wraps around."""
+    """One aggregate's parts, added up by group; counts are added as decimals, so that none wraps around."""
     kind = values.type
     if function in _SUMS and pa.types.is_integer(kind):
         values = values.cast(pa.decimal128(20, 0)).cast(pa.decimal128(38, 0))
@@ -100,36 +108,50 @@ def _added(function: str, values: pa.ChunkedArray, groups: np.ndarray[Any, Any],
     try:
         return found.column(f"v_{operation}").cast(kind)
     except pa.ArrowException as error:
-        raise DataError(f"a sum in view {view} does not fit its type: {error}") from None
+        raise DataError(f"a count in view {view} does not fit 64 bits: {error}") from None
+
+
+def _added_bytes(values: pa.ChunkedArray, groups: np.ndarray[Any, Any], count: int, summed: Type) -> pa.ChunkedArray:
+    """Exact sums that come as bytes, added up by group; NULL where no part has a value."""
+    totals: list[Any] = [None] * count
+    for group, part in zip(groups.tolist(), values.to_pylist(), strict=True):
+        if part is not None:
+            total = total_of(part, summed)
+            totals[group] = total if totals[group] is None else totals[group] + total
+    wanted = exact_sum_type(summed)
+    return pa.chunked_array([[None if total is None else part_value(total, wanted) for total in totals]], values.type)
 
 
 def finish(sharding: Sharding, groups: pa.Table) -> pa.Table:
     """The rows of a view with aggregates, each with multiplicity 1, from whole groups."""
     query = sharding.query
-    sources = {column.source: column.name for column in sharding.partial}
-    columns = []
-    for column, type_ in zip(query.head, sharding.typed.head, strict=True):
-        if isinstance(column.source, Aggregate) and column.source.function == "avg":
-            sums, counts = (sources[Aggregate(part, column.source.variable)] for part in ("sum", "count"))
-            columns.append(_averages(groups.column(sums), groups.column(counts), type_))
-        else:
-            columns.append(groups.column(sources[column.source]).cast(arrow_type(type_)))
+    typed = zip(query.head, sharding.typed.head, strict=True)
+    columns = [_finished(sharding, column, type_, groups) for column, type_ in typed]
     ones = pa.array(np.ones(groups.num_rows, np.int64))
     return pa.table([*columns, ones], names=[*(column.name for column in query.head), WEIGHT])
 
 
-def _averages(sums: pa.ChunkedArray, counts: pa.ChunkedArray, type_: Type) -> pa.Array:
-    pairs = zip(sums.to_pylist(), counts.to_pylist(), strict=True)
-    return pa.array([None if not count else _average(total, count, type_) for total, count in pairs], arrow_type(type_))
-
-
-def _average(total: Any, count: int, type_: Type) -> Any:
-    """As the embedded database finishes it (engine.reading)."""
-    if isinstance(total, Decimal):
-        assert type_.scale is not None
-        unit = Decimal(1).scaleb(-type_.scale)
-        return DECIMALS.divide(total, Decimal(count)).quantize(unit, ROUND_HALF_UP, DECIMALS)
-    return total / count
+def _finished(sharding: Sharding, column: HeadColumn, type_: Type, groups: pa.Table) -> pa.ChunkedArray | pa.Array:
+    """A column of the view, from the columns of its whole groups."""
+    sources = {each.source: each.name for each in sharding.partial}
+    if column.source in sources:
+        return groups.column(sources[column.source]).cast(arrow_type(type_))
+    assert isinstance(column.source, Aggregate)
+    parts, variable = groups.column(sources[Aggregate("exact_sum", column.source.variable)]), column.source.variable
+    summed, where = sharding.typed.types[str(variable)], f"column {column.name} of view {sharding.name}"
+    if column.source.function == "sum" and pa.types.is_decimal(parts.type):
+        try:
+            return parts.cast(arrow_type(type_))
+        except pa.ArrowException:
+            raise misfit(where, str(type_)) from None
+    totals = [None if part is None else total_of(part, summed) for part in parts.to_pylist()]
+    if column.source.function == "sum":
+        values = [None if total is None else sum_value(total, type_, where) for total in totals]
+    else:
+        counts = groups.column(sources[Aggregate("count", variable)]).to_pylist()
+        pairs = zip(totals, counts, strict=True)
+        values = [None if total is None else average(total, count, summed, type_, where) for total, count in pairs]
+    return pa.array(values, arrow_type(type_))
 
 
 def expanded(rows: pa.Table) -> pa.Table:

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ivme.engine.arrow_types import arrow_type
 from ivme.errors import SparkError, UnknownNameError
-from ivme.query.model import Aggregate
 from ivme.spark.access import put_together, questions_for, read_requests
 from ivme.spark.change_files import change_files, merged_up_to, read_change
 from ivme.spark.engine import Engine, change_schema
-from ivme.spark.merge import WEIGHT, expanded, finish
+from ivme.spark.merge import WEIGHT, expanded
 from ivme.spark.present import Present
 from ivme.spark.sharding import Sharding, needs_merging
 
@@ -167,26 +165,18 @@ def _text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_ADDED = {"count": F.sum, "sum": F.sum, "count_distinct": F.sum, "min": F.min, "max": F.max}
-
-
 def _merged(made: Sharding, partial: DataFrame) -> DataFrame:
-    """The groups of partial rows added up by Spark, and finished as everywhere."""
+    """The groups of partial rows added up and finished as everywhere, those of one group together."""
     keys = [column.name for column in made.partial if isinstance(column.source, str)]
-    added = [
-        _ADDED[column.source.function](column.name).cast(partial.schema[column.name].dataType).alias(column.name)
-        for column in made.partial
-        if isinstance(column.source, Aggregate)
-    ]
     schema = Engine.partial_schema(made)
 
-    def finishing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = finish(made, pa.Table.from_batches([batch]).cast(schema))
-            yield from rows.drop_columns([WEIGHT]).to_batches()
+    def merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = pa.Table.from_batches([batch.cast(schema) for batch in batches], schema=schema)
+        if parts.num_rows or not keys:
+            yield from put_together(made, [parts]).drop_columns([WEIGHT]).to_batches()
 
-    grouped = partial.groupBy(*keys).agg(*added)
-    return grouped.mapInArrow(finishing, from_arrow_schema(row_schema(made)))
+    together = partial.repartition(*keys) if keys else partial.coalesce(1)
+    return together.mapInArrow(merging, from_arrow_schema(row_schema(made)))
 
 
 def stream_changes(database: SparkDatabase, view: str) -> DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.database import Database
 from ivme.engine.arrow_expression import evaluate_columns
+from ivme.engine.verify import comparable
 from ivme.errors import VerificationError
 from ivme.spark.catalog import ViewEntry, ViewText
 from ivme.spark.merge import WEIGHT
@@ -68,13 +69,8 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
 def _counted(items: Iterator[tuple[Row, int]]) -> dict[Row, int]:
     total: Counter[Row] = Counter()
     for row, multiplicity in items:
-        total[_rounded(row)] += multiplicity
+        total[comparable(row)] += multiplicity
     return total
-
-
-def _rounded(row: Row) -> Row:
-    """Float sums depend on the order of additions: they are compared to nine digits."""
-    return tuple(float(f"{value:.9e}") if isinstance(value, float) else value for value in row)
 
 
 def _compare(view: str, request: Mapping[str, Any], expected: Counter[Row], items: Iterator[tuple[Row, int]]) -> None:

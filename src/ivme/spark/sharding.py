@@ -156,7 +156,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
             groups[key] = atom.relation if number == 1 else f"{atom.relation}~{number}"
             occurrences.append(Occurrence(groups[key], atom.relation, atom, identity))
         atoms.append(groups[key])
-    partial = partial_head(ready.query)
+    partial = partial_head(ready.query, whole=entry.routing.variables <= set(ready.query.free))
     return Sharding(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables)
 
 
@@ -212,20 +212,21 @@ def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
     return atom.relation, tuple(sorted(found.items(), key=lambda item: item[0])), atom.where
 
 
-_PARTS: Mapping[str, tuple[str, ...]] = {"avg": ("sum", "count")}
-"""What an aggregate adds up from, where that is not itself."""
+_PARTS: Mapping[str, tuple[str, ...]] = {"sum": ("exact_sum",), "avg": ("exact_sum", "count")}
+"""What an aggregate adds up from, where that is not itself: exact sums are not rounded, and may exceed a sum's type."""
 
 
-def partial_head(query: Query) -> tuple[HeadColumn, ...]:
+def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]:
     """The columns of partial rows: inputs, outputs, the count, and the parts of the aggregates.
 
-    Without aggregates the rows of shards are rows of the view.
+    Without aggregates the rows of shards are rows of the view. With `whole` groups a part is all there is.
     """
     if not query.aggregates:
         return query.head
     parts = [Aggregate("count")]
     for aggregate in query.aggregates:
-        parts += [Aggregate(part, aggregate.variable) for part in _PARTS.get(aggregate.function, (aggregate.function,))]
+        names = (aggregate.function,) if whole else _PARTS.get(aggregate.function, (aggregate.function,))
+        parts += [Aggregate(part, aggregate.variable) for part in names]
     keys = [HeadColumn(f"k{i}", variable) for i, variable in enumerate(query.input + query.output)]
     return (*keys, *(HeadColumn(f"a{i}", part) for i, part in enumerate(dict.fromkeys(parts))))
 
