@@ -22,9 +22,10 @@ from ivme.cli_pipeline import (
     is_pipeline,
     serve_pipeline,
 )
-from ivme.errors import IvmeError, PlanError
+from ivme.errors import IvmeError, PlanError, shown
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.plan.numbers import read_unit
 from ivme.store.commands import explain_directory, is_directory, serve_directory, serve_settings, show_directory
 from ivme.tables import load_tables
 
@@ -306,11 +307,11 @@ def _epsilon(text: str) -> object:
 
 
 def _number(text: str, option: str = "--epsilon") -> Fraction:
-    try:
-        return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
+    number = read_unit(text)
+    if number is None:
         forms = ", auto, or R=0.5,S=1" if option == "--epsilon" else ""
-        raise PlanError(f"{option} takes a number such as 0.5 or 1/3{forms}; it is {text!r}") from None
+        raise PlanError(f"{option} takes a number from 0 to 1, such as 0.5 or 1/3{forms}; it is {shown(text)}")
+    return number
 
 
 add_pipeline_commands(app)

@@ -90,7 +90,10 @@ class Node:
     def value(self) -> Any:
         """A scalar in its YAML type: text, number, truth value."""
         self.text()
-        return yaml.SafeLoader("").construct_object(self.raw)
+        try:
+            return yaml.SafeLoader("").construct_object(self.raw)
+        except (ValueError, OverflowError) as error:
+            self.refuse(f"{self.name} is not a value: {error}")
 
     def boolean(self) -> bool:
         if not isinstance(self.value(), bool):
@@ -148,6 +151,8 @@ def read_document(path: Path) -> Node:
         raise PipelineError(f"{path} cannot be read: {error}") from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.reader.ReaderError, RecursionError) as error:
+        raise PipelineError(f"{path}: this is no YAML: {error}") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
