@@ -39,9 +39,7 @@ def read_progress(source: object, position: object) -> Progress | None:
     if lone_surrogate(source) is not None:
         raise DataError(f"the name of source {shown(source)} has a lone surrogate, which is not a character")
     if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= _MOST:
-        raise DataError(
-            f"the position of source {source} is an integer from 0 to {_MOST}; it is {shown(position)}"
-        )
+        raise DataError(f"the position of source {source} is an integer from 0 to {_MOST}; it is {shown(position)}")
     return Progress(source, position)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ivme.serve.access import Access, Receive, Scope, Send, header, respond
 from ivme.serve.asking import JSON
+from ivme.serve.connections import ADMITTED
 from ivme.serve.following import Following
 from ivme.serve.front import is_open
 from ivme.serve.metrics import Metrics
@@ -49,6 +50,7 @@ class Gate:
         endpoint = "other"
         try:
             self._admit(scope)
+            scope[ADMITTED] = scope["path"] not in _OPEN and not (self._settings.token and is_open(scope["path"]))
             endpoint, run = self._chosen(scope, self._limited(receive, scope), answer.send)
             if endpoint == "changes":
                 await run
@@ -99,7 +101,9 @@ class Gate:
         """Reads no more of a body than is allowed."""
         most = self._settings.body_bytes
         length = header(scope, b"content-length") or "0"
-        if length.isdigit() and int(length) > most:
+        if not (length.isascii() and length.isdigit() and len(length) < 20):
+            raise Problem(400, "Content-Length is not a number of bytes")
+        if int(length) > most:
             raise Problem(413, f"the body has more than {most} bytes")
         if scope["method"] == "GET":
             return receive
