@@ -38,7 +38,7 @@ class Gate:
         self._inner = inner
         self._access = access
         self._following = following
-        self._metrics = metrics
+        self.metrics = metrics
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +65,7 @@ class Gate:
             _logger.exception("a request failed: %s %s", scope["method"], scope["path"])
             await answer.refuse(Problem(500, "the server failed; its log says more"))
         finally:
-            self._metrics.observe(endpoint, answer.status, time.perf_counter() - started)
+            self.metrics.observe(endpoint, answer.status, time.perf_counter() - started)
 
     def end(self) -> None:
         """Tells those who follow views that the server stops."""
@@ -80,7 +80,7 @@ class Gate:
                 return "rows", self._access(scope, send, name)
             if rest == "changes":
                 return "changes", self._following(scope, receive, send, name)
-        first = path.split("/")[1]
+        first = path.removeprefix("/").partition("/")[0]
         return first if first in _KNOWN else "other", self._inner(scope, receive, send)
 
     def _admit(self, scope: Scope) -> None:

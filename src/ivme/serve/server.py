@@ -48,6 +48,7 @@ def make_server(database: Database, settings: Settings) -> Server:
     settings.check()
     gate = create_app(database, settings)
     connections = Connections(settings)
+    gate.metrics.connections = connections.__len__
     config = uvicorn.Config(
         gate,
         host=settings.host,
