@@ -33,6 +33,9 @@ _SQL = re.compile(
 """How SQL starts, after comments, each read in one way only. A rule starts with a name and a parenthesis."""
 
 
+_MOST_CHARACTERS = 1_000_000
+
+
 def compile_query(text: str | Query, tables: Tables | None = None, **given: object) -> Explanation:
     """Compile a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies.
 
@@ -78,6 +81,8 @@ def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
         return text.with_tables(tables)
     if not isinstance(text, str):
         raise QueryError(f"a query must be SQL, a rule or a Query; it is a {type(text).__name__}")
+    if len(text) > _MOST_CHARACTERS:
+        raise QueryError(f"the query has {len(text)} characters; at most {_MOST_CHARACTERS} are read; use a table")
     check_text(text)
     if is_sql(text):
         from ivme.query.sql import parse_sql

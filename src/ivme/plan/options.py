@@ -94,7 +94,8 @@ def _count(name: str, value: object) -> float:
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    listed = isinstance(value, Iterable) and not isinstance(value, Mapping)
+    names = (value,) if isinstance(value, str) else tuple(value) if listed else (None,)
     if not all(isinstance(name, str) and name for name in names):
         raise PlanError(f"{option} must be a table's name or several; it is {shown(value)}")
     return tuple(dict.fromkeys(map(str, names)))

@@ -95,6 +95,7 @@ def _head(name: str, kind: str, text: str) -> tuple[str, str]:
 
 def _labels(**labels: Any) -> str:
     def quoted(value: object) -> str:
-        return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        plain = str(value).encode("utf-8", "backslashreplace").decode()
+        return plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
     return "{" + ",".join(f'{name}="{quoted(value)}"' for name, value in labels.items()) + "}"
