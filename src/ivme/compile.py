@@ -33,9 +33,6 @@ _SQL = re.compile(
 """How SQL starts, after comments, each read in one way only. A rule starts with a name and a parenthesis."""
 
 
-_MOST_CHARACTERS = 1_000_000
-
-
 def compile_query(text: str | Query, tables: Tables | None = None, **given: object) -> Explanation:
     """Compile a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies.
 
@@ -71,8 +68,10 @@ def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
 
 
-def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
+def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:
     """The query that a text says, in whichever of the two notations; a `Query` is taken as it is.
+
+    A stored one was read before, and is not refused for its length or its characters.
 
     >>> str(parse("-- flights by airline\\nSELECT f.no FROM flights f WHERE f.airline = :airline", ()))
     'Q(no | airline) = flights(no, airline)'
@@ -81,9 +80,8 @@ def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
         return text.with_tables(tables)
     if not isinstance(text, str):
         raise QueryError(f"a query must be SQL, a rule or a Query; it is a {type(text).__name__}")
-    if len(text) > _MOST_CHARACTERS:
-        raise QueryError(f"the query has {len(text)} characters; at most {_MOST_CHARACTERS} are read; use a table")
-    check_text(text)
+    if not is_stored:
+        check_text(text)
     if is_sql(text):
         from ivme.query.sql import parse_sql
 

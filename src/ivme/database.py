@@ -123,7 +123,8 @@ class Database:
         with self._runtime.lock:
             if self._store is not None and not isinstance(query, str):
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
-            parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
+            read = parse(query, self._relations(), is_stored=self._is_opening)
+            parsed = as_asked(replace(read, name=name), options.get("semantics"))
             if not self._is_opening:
                 check_head(parsed)
             self._check_sources(parsed.tables)

@@ -87,7 +87,7 @@ def test_a_body_that_does_not_come_is_given_up(
         connection.sendall(
             request("POST /tables/flights/changes HTTP/1.1", "Content-Type: application/json", header, body=body)
         )
-        assert b" 504 " in read_to_end(connection).split(b"\r\n")[0]
+        assert b" 408 " in read_to_end(connection).split(b"\r\n")[0]
         assert 3 == len(list(db.view("all_flights")))
 
 

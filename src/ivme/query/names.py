@@ -15,6 +15,9 @@ from ivme.errors import ParseError, SchemaError, shown
 MOST_CHARACTERS = 255
 """The longest name."""
 
+_MOST_TEXT = 1_000_000
+"""The longest text of a query; reading it takes time that grows with it."""
+
 _REFUSED = ("Cc", "Zl", "Zp")
 """The Unicode categories that names have none of: control characters, line and paragraph separators."""
 
@@ -38,10 +41,13 @@ def check_name(name: object, what: str) -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuses a query with a lone surrogate, before anything is made of it.
+    """Refuses a query with a lone surrogate, or one that is too long, before anything is made of it.
 
     >>> check_text("Q(A) = R(A, 'é')")
     """
+    if len(text) > _MOST_TEXT:
+        message = f"the query has {len(text)} characters; at most {_MOST_TEXT} are read"
+        raise ParseError(message, instead="put the values of a long list into a table, and join it")
     position = lone_surrogate(text)
     if position is not None:
         message = f"the text has a lone surrogate, {text[position]!r}, at character {position + 1}"

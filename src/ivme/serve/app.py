@@ -87,6 +87,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     _add_reading(inner, database, hub, metrics)
     _add_writing(inner, database, writing, chosen.owner)

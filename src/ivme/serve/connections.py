@@ -28,7 +28,12 @@ _HEADER_BYTES = 64 * 1024
 _LINGER = 5.0
 """How long a refused client may go on sending its body, or a client read the end of its answer, in seconds."""
 
-_REASONS = {408: b"Request Timeout", 431: b"Request Header Fields Too Large", 503: b"Service Unavailable"}
+_REASONS = {
+    400: b"Bad Request",
+    408: b"Request Timeout",
+    431: b"Request Header Fields Too Large",
+    503: b"Service Unavailable",
+}
 
 
 class Connections:
@@ -151,6 +156,13 @@ class Connection(HttpToolsProtocol):
         head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
         self.transport.write(head % (status, _REASONS[status], len(body)) + body)
         self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """What cannot be read is refused as all else is; where an answer has begun, nothing can be put into it."""
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self._refuse(400, "this is not an HTTP request")
 
     # What the parser tells
 

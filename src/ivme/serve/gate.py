@@ -13,6 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.requests import ClientDisconnect
+
 from ivme.serve.access import Access, Receive, Scope, Send, header, respond
 from ivme.serve.asking import JSON
 from ivme.serve.connections import ADMITTED
@@ -27,6 +29,9 @@ _logger = logging.getLogger("ivme.serve")
 _OPEN = ("/healthz",)
 _KNOWN = ("views", "tables", "batch", "stats", "metrics", "healthz", "openapi.json", "explain", "activity", "page")
 """The first parts of paths that metrics name; there are endless others."""
+
+_UNREAD = "ivme.unread"
+"""The key in the scope of a request that says that its body is being waited for."""
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -59,8 +64,14 @@ class Gate:
                     await run
         except Problem as problem:
             await answer.refuse(problem)
+        except ClientDisconnect:
+            _logger.debug("a client left before its request was read: %s %s", scope["method"], scope["path"])
         except TimeoutError:
-            await answer.refuse(Problem(504, f"this took longer than {self._settings.seconds} seconds"))
+            seconds = self._settings.seconds
+            if scope.get(_UNREAD):
+                await answer.refuse(Problem(408, f"the body took longer than {seconds} seconds"))
+            else:
+                await answer.refuse(Problem(504, f"this took longer than {seconds} seconds"))
         except Exception:
             _logger.exception("a request failed: %s %s", scope["method"], scope["path"])
             await answer.refuse(Problem(500, "the server failed; its log says more"))
@@ -74,11 +85,13 @@ class Gate:
     def _chosen(self, scope: Scope, receive: Receive, send: Send) -> tuple[str, Awaitable[None]]:
         """The endpoint, and what runs it."""
         path: str = scope["path"]
-        if scope["method"] == "GET" and path.startswith("/views/"):
-            name, _, rest = path[7:].partition("/")
-            if name and not rest:
+        if path.startswith("/views/"):
+            name, slash, rest = path[7:].partition("/")
+            if name and (not slash or rest == "changes") and scope["method"] != "GET":
+                raise Problem(405, f"there is nothing at {scope['method']} {path}; it can be read with GET")
+            if name and not slash:
                 return "rows", self._access(scope, send, name)
-            if rest == "changes":
+            if name and rest == "changes":
                 return "changes", self._following(scope, receive, send, name)
         first = path.removeprefix("/").partition("/")[0]
         return first if first in _KNOWN else "other", self._inner(scope, receive, send)
@@ -111,7 +124,9 @@ class Gate:
 
         async def counted() -> MutableMapping[str, Any]:
             nonlocal read
+            scope[_UNREAD] = True
             message = await receive()
+            scope[_UNREAD] = message.get("more_body", False)
             read += len(message.get("body", b""))
             if read > most:
                 raise Problem(413, f"the body has more than {most} bytes")
@@ -131,6 +146,10 @@ def _host(header: str) -> str:
     return header.partition(":")[0]
 
 
+_MORE = {401: [(b"www-authenticate", b"Bearer")], 405: [(b"allow", b"GET")]}
+"""Headers that go with a refusal."""
+
+
 class _Answer:
     """What has been sent so far: a refusal can replace nothing that has begun."""
 
@@ -147,5 +166,4 @@ class _Answer:
         if self.status != 499:
             _logger.warning("an answer was broken off: %s", problem.message)
             return
-        more = [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-        await respond(self.send, problem.status, problem.body(), JSON, *more)
+        await respond(self.send, problem.status, problem.body(), JSON, *_MORE.get(problem.status, ()))
