@@ -159,6 +159,10 @@ def serve(
     target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
     host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port.")] = 8321,
+    per_address: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
+    ] = 500,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
@@ -173,11 +177,11 @@ def serve(
     """
     with errors_shown():
         if is_pipeline(str(target)):
-            serve_pipeline(target, serve_settings(host, port), durability, master, remote)
+            serve_pipeline(target, serve_settings(host, port, per_address), durability, master, remote)
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, host, port, durability)
+        serve_directory(target, serve_settings(host, port, per_address), durability)
 
 
 def _show_gallery() -> None:

@@ -112,7 +112,7 @@ def _decimal_check(type_: Type) -> Check:
             if isinstance(value, bool) or not isinstance(value, int | Decimal):
                 instead = "write it as a decimal.Decimal" if isinstance(value, float) else ""
                 raise _wrong(value, f"a {type_}", instead)
-            if abs(value) >= _LARGEST:
+            if isinstance(value, int) and abs(value) >= _LARGEST:
                 raise ValueError(f"{shown(value)} has more digits than {type_} holds")
             value = Decimal(value)
         if not value.is_finite():

@@ -94,8 +94,11 @@ def _count(name: str, value: object) -> float:
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:
-    listed = isinstance(value, Iterable) and not isinstance(value, Mapping)
-    names = (value,) if isinstance(value, str) else tuple(value) if listed else (None,)
+    names: tuple[object, ...] = (None,)
+    if isinstance(value, str):
+        names = (value,)
+    elif isinstance(value, Iterable) and not isinstance(value, Mapping):
+        names = tuple(value)
     if not all(isinstance(name, str) and name for name in names):
         raise PlanError(f"{option} must be a table's name or several; it is {shown(value)}")
     return tuple(dict.fromkeys(map(str, names)))
