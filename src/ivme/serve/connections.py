@@ -12,7 +12,8 @@ A connection that is being closed while its client does not read what is left is
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
@@ -37,45 +38,56 @@ _REASONS = {
 
 
 class Connections:
-    """All connections of a server; used by the event loop only."""
+    """All connections of a server, and those of each address, in the order of their last answers.
+
+    Used by the event loop only.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._open: dict[Connection, None] = {}
-        self._by_origin: Counter[str] = Counter()
+        self._by_origin: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
 
     def __len__(self) -> int:
         return len(self._open)
 
     def enter(self, connection: Connection) -> bool:
         """Takes a connection in, in place of one that waits if there are too many; False if it is refused."""
-        most = self.settings.connections_per_address
-        if most and self._by_origin[connection.origin] >= most:
-            mine = [other for other in self._open if other.origin == connection.origin]
+        most, mine = self.settings.connections_per_address, self._by_origin[connection.origin]
+        if most and len(mine) >= most:
             if not self._evict(mine):
                 return False
-        elif len(self._open) >= self.settings.connections and not self._evict(list(self._open)):
+        elif len(self._open) >= self.settings.connections and not self._evict(self._open):
             return False
-        self._open[connection] = None
-        self._by_origin[connection.origin] += 1
+        self._open[connection] = self._by_origin[connection.origin][connection] = None
         return True
 
-    def _evict(self, candidates: list[Connection]) -> bool:
+    def _evict(self, candidates: Iterable[Connection]) -> bool:
         """Cuts the connection that has waited longest for a request, an unadmitted one first."""
-        waiting = [other for other in candidates if other.is_waiting]
-        if not waiting:
+        chosen = None
+        for other in candidates:
+            if other.is_waiting and (chosen is None or not other.admitted):
+                chosen = other
+                if not other.admitted:
+                    break
+        if chosen is None:
             return False
-        chosen = min(waiting, key=lambda other: (other.admitted, other.since))
         self.leave(chosen)
         chosen.transport.abort()
         return True
 
-    def leave(self, connection: Connection) -> None:
+    def answered(self, connection: Connection) -> None:
+        """Puts a connection behind those that have waited longer."""
         if connection in self._open:
-            del self._open[connection]
-            self._by_origin[connection.origin] -= 1
-            if not self._by_origin[connection.origin]:
-                del self._by_origin[connection.origin]
+            for held in (self._open, self._by_origin[connection.origin]):
+                held[connection] = held.pop(connection)
+
+    def leave(self, connection: Connection) -> None:
+        mine = self._by_origin[connection.origin]
+        self._open.pop(connection, None)
+        mine.pop(connection, None)
+        if not mine:
+            del self._by_origin[connection.origin]
 
     def sweep(self) -> None:
         """Ends the connections whose time is over."""
@@ -194,6 +206,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.since = time.monotonic()
         self.admitted = bool(self.cycle.scope.get(ADMITTED))
+        self.places.answered(self)
         super().on_response_complete()
 
 

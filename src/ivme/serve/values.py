@@ -27,6 +27,8 @@ _MOST_DIGITS = 400
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
 """Numbers as they are written; Python's own readers take more: `1_000`, blanks, other digits, `nan`."""
 
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
+
 _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -56,6 +58,12 @@ def _bool(text: str) -> bool:
     return {"true": True, "false": False}[text]
 
 
+def _timestamp(text: str) -> datetime.datetime:
+    """A moment in ISO 8601; Python would drop what is finer than a microsecond."""
+    finer = _FINER.search(text)
+    return datetime.datetime.fromisoformat(text) if finer is None else _refuse("finer than a microsecond")
+
+
 def _binary(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
@@ -71,7 +79,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "string": str,
     "bool": _bool,
     "date": datetime.date.fromisoformat,
-    "timestamp": datetime.datetime.fromisoformat,
+    "timestamp": _timestamp,
     "binary": _binary,
 }
 
