@@ -184,7 +184,11 @@ def test_an_answer_that_is_not_read_is_cut(db: Database, monkeypatch: pytest.Mon
         wait_for(lambda: b"\nivme_connections 1\n" in httpx.get(f"{address}/metrics", timeout=30).content)
 
 
-def test_a_subscriber_that_does_not_read_is_dropped(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rows", "length"), [(1000, 500), (1, 4_000_000)], ids=["many", "long"])
+def test_a_subscriber_that_does_not_read_is_dropped(
+    db: Database, monkeypatch: pytest.MonkeyPatch, rows: int, length: int
+) -> None:
+    """By the number of rows that wait for it, or by their size, long before its 30 seconds are over."""
     monkeypatch.setattr("ivme.serve.connections._LINGER", 0.2)
     settings = Settings(seconds=0.5, backlog=5000, linger=0.1)
     with serving(db, settings) as address, connect(address, receive_buffer=4096) as connection:
@@ -192,7 +196,8 @@ def test_a_subscriber_that_does_not_read_is_dropped(db: Database, monkeypatch: p
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
         def dropped() -> bool:
-            db.insert("flights", [(f"{time.monotonic_ns():0500}-{number}", 1, 2) for number in range(1000)])
+            text = str(time.monotonic_ns()).zfill(length)
+            db.insert("flights", [(f"{text}-{number}", 1, 2) for number in range(rows)])
             found = httpx.get(f"{address}/metrics", timeout=30).text
             return "\nivme_subscribers 0\n" in found and "\nivme_connections 1\n" in found
 

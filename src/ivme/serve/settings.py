@@ -25,7 +25,8 @@ class Settings:
     frame: float = 0.05
     """Changes reach subscribers this often, in seconds, those in between summed up."""
     backlog: int = 200_000
-    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back."""
+    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back; a row
+    with long texts counts once more for each KB of them."""
     connections: int = 2000
     """The most connections at once; the one that has waited longest for a request gives way to a new one."""
     connections_per_address: int = 500
