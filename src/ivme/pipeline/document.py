@@ -13,7 +13,8 @@ from typing import Any, NoReturn, TypeVar
 
 import yaml
 
-from ivme.errors import PipelineError, QueryError
+from ivme.errors import PipelineError, QueryError, shown
+from ivme.query.names import check_name, lone_surrogate
 
 _Made = TypeVar("_Made")
 
@@ -72,8 +73,14 @@ class Node:
             child = Node(self.file, f"{self.name}.{key.value}" if self.name else key.value, value)
             if key.value in seen:
                 Node(self.file, child.name, key).refuse(f"{child.name} is given twice")
+            self._check_key(key)
             seen.add(key.value)
             yield key.value, child
+
+    def _check_key(self, key: yaml.ScalarNode) -> None:
+        """Keys are names: of tables, columns, views, options."""
+        holder = self.name or "the file"
+        Node(self.file, holder, key).within(lambda: check_name(key.value, f"an entry of {holder}"))
 
     def items(self) -> list[Node]:
         """The items of a list; a single value is a list of one."""
@@ -85,6 +92,8 @@ class Node:
         """A word or text, as it is written."""
         if not isinstance(self.raw, yaml.ScalarNode) or not self.raw.value.strip():
             self.refuse(f"{self.name} must be a text; it is {self._kind()}")
+        if lone_surrogate(self.raw.value) is not None or "\0" in self.raw.value:
+            self.refuse(f"{self.name} has a character that no text has: {shown(self.raw.value)}")
         return str(self.raw.value)
 
     def value(self) -> Any:
