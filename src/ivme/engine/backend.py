@@ -37,7 +37,7 @@ def listed(block: Block) -> Listed:
 def whole_sums(slot: Any) -> list[Any]:
     """The sums of a slot as Python numbers; several words make one integer, low word first."""
     if isinstance(slot, list):
-        return slot
+        return list(slot)
     if slot.ndim == 1:
         return list(slot.tolist())
     whole = slot[:, -1].tolist()

@@ -241,7 +241,7 @@ NB_MODULE(_kernel, m) {
                  for (const auto& name : names) limits.push_back(parse_limit(name));
                  nb::list found;
                  auto lock = with_python(k);
-                 k.map(map).limit(std::move(limits));
+                 k.map(map).limit(limits);
                  k.map(map).misfits([&](const int64_t* row) { found.append(codes_at(k.map(map), row)); });
                  return found;
              })

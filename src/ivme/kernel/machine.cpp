@@ -32,6 +32,9 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
         word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
         return;
     }
+    if (slot == Slot::I128 && lift.kind != LiftKind::Wide) {
+        return store_wide(word, static_cast<Wide>(weight) * (lift.kind == LiftKind::Count ? 1 : code));
+    }
     word[0] = lift.kind == LiftKind::Count ? 1 : code;
     word[1] = lift.kind == LiftKind::Wide ? input.columns[lift.column + 1][row] : word[0] >> 63;
     if (slot == Slot::I128) {

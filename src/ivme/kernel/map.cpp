@@ -12,7 +12,7 @@ void Map::warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes
     n = std::min(n, MOST);
     for (unsigned i = 0; i < n; ++i) {
         ids[i] = table_.guess(tags[i]);
-        if (ids[i] != NIL) __builtin_prefetch(row(ids[i]));
+        if (ids[i] != NIL) prefetch_row(ids[i]);
     }
     for (unsigned x = 0; x < indexes; ++x) {
         for (unsigned i = 0; i < n; ++i) {
@@ -68,7 +68,7 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
     }
     std::copy(stored, stored + layout_.words, old);
     try {
-        if (layout_.add(stored, stored, change) || layout_.has_wrapped(stored, old, change)) throw Overflow();
+        if (!layout_.add_stored(stored, stored, change)) throw Overflow();
     } catch (...) {
         std::copy(old, old + layout_.words, stored);
         throw;
@@ -80,12 +80,20 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
     }
 }
 
-void Map::limit(std::vector<Limit> limits) {
+void Map::limit(const std::vector<Limit>& limits) {
     if (limits.size() != layout_.slots.size()) throw std::invalid_argument("a map has a limit for each of its slots");
-    bool any = std::any_of(limits.begin(), limits.end(), [](Limit limit) { return limit != Limit::None; });
-    limits_ = any ? std::move(limits) : std::vector<Limit>();
+    limits_.clear();
     suspects_.clear();
-    for (uint32_t id = 0; any && id < high(); ++id) {
+    unsigned at = 1;
+    for (size_t i = 0; i < limits.size(); ++i) {
+        unsigned words = width(layout_.slots[i]);
+        if (limits[i] != Limit::None) {
+            if (words < 2 || layout_.slots[i] == Slot::F64) throw std::invalid_argument("only wide sums have limits");
+            limits_.push_back({at, words, limits[i]});
+        }
+        at += words;
+    }
+    for (uint32_t id = 0; !limits_.empty() && id < high(); ++id) {
         if (alive(id)) suspect(id);
     }
 }

@@ -5,6 +5,7 @@
 // its own whose count is the number of supporting entries.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -48,7 +49,12 @@ public:
     void prefetch(uint32_t tag) const { table_.prefetch(tag); }
     void prefetch_record(uint32_t tag) const {
         uint32_t id = table_.guess(tag);
-        if (id != NIL) __builtin_prefetch(row(id));
+        if (id != NIL) prefetch_row(id);
+    }
+    // A record may lie in two cache lines.
+    void prefetch_row(uint32_t id) const {
+        __builtin_prefetch(row(id));
+        __builtin_prefetch(row(id) + stride_ - 1);
     }
 
     uint32_t find(const int64_t* key, uint32_t tag) const {
@@ -82,13 +88,13 @@ public:
     void load(const int64_t* records, size_t words);
 
     // From here on `misfits` knows the entries whose sums exceed these limits, at first those of all entries.
-    void limit(std::vector<Limit> limits);
+    void limit(const std::vector<Limit>& limits);
 
     // Visits the entries of this batch whose sums exceed their limits now.
     template <class Visit>
     void misfits(Visit visit) const {
         for (size_t i = 0; i < suspects_.size(); ++i) {
-            if (alive(suspects_[i]) && !layout_.fits(payload(suspects_[i]), limits_)) visit(row(suspects_[i]));
+            if (alive(suspects_[i]) && !fits(suspects_[i])) visit(row(suspects_[i]));
         }
     }
 
@@ -116,7 +122,11 @@ private:
     void support(Projection& projection, const int64_t* row, int64_t change);
     // Notes an entry whose sums exceed their limits: within a batch they may, as the rest may bring them back.
     void suspect(uint32_t id) {
-        if (!limits_.empty() && !layout_.fits(payload(id), limits_)) suspects_.push(id);
+        if (!fits(id)) suspects_.push(id);
+    }
+    bool fits(uint32_t id) const {
+        const int64_t* sums = payload(id);
+        return std::all_of(limits_.begin(), limits_.end(), [&](const SumLimit& limit) { return limit.holds(sums); });
     }
     void compact();
     uint64_t hash_record(const Seed& seed, uint32_t id) const;
@@ -136,8 +146,8 @@ private:
     IdTable table_;
     Array<int64_t> records_;
     uint32_t free_ = NIL;
-    std::vector<Limit> limits_;  // by slot; none if nothing is demanded
-    Array<uint32_t> suspects_;   // entries that exceeded a limit since the last commit
+    std::vector<SumLimit> limits_;
+    Array<uint32_t> suspects_;  // entries that exceeded a limit since the last commit
     std::vector<std::unique_ptr<GroupIndex>> indexes_;
     std::vector<Projection> projections_;
     std::vector<std::unique_ptr<SortedIndex>> sorted_;

@@ -79,16 +79,27 @@ struct Layout {
         return carry;
     }
 
-    // Whether adding to a stored payload changed the sign that two summands had in common. Without negative multiplicities
-    // that never happens; with them it shows most sums that left their words.
-    bool has_wrapped(const int64_t* total, const int64_t* left, const int64_t* right) const {
-        int64_t wrapped = 0;
-        unsigned at = 0;
+    // `add` for what is stored: false also if a sum left its words, which only negative multiplicities can bring about.
+    [[nodiscard]] bool add_stored(int64_t* total, const int64_t* left, const int64_t* right) const {
+        bool overflow = add_overflows(left[0], right[0], &total[0]);
+        unsigned at = 1;
         for (Slot slot : slots) {
+            if (slot == Slot::I64) {
+                overflow |= add_overflows(left[at], right[at], &total[at]);
+            } else if (slot == Slot::I128) {
+                Wide sum;
+                overflow |= add_overflows(load_wide(left + at), load_wide(right + at), &sum);
+                store_wide(total + at, sum);
+            } else if (slot == Slot::F64) {
+                add_float(total + at, left + at, right + at, *pool);
+            } else {
+                int64_t one = left[at + 2], other = right[at + 2];
+                add_words<3>(total + at, left + at, right + at);
+                overflow |= ((total[at + 2] ^ one) & (total[at + 2] ^ other)) < 0;
+            }
             at += width(slot);
-            if (slot != Slot::F64) wrapped |= (total[at] ^ left[at]) & (total[at] ^ right[at]);
         }
-        return wrapped < 0;
+        return !overflow;
     }
 
     // total := factor · right, for a plain multiplicity; `total` may be `right`. False if the count does not fit.
@@ -129,23 +140,21 @@ struct Layout {
         }
         return !overflow;
     }
+};
 
-    // Whether every sum fits what is demanded of it; `limits` has one for each slot.
-    bool fits(const int64_t* payload, const std::vector<Limit>& limits) const {
-        unsigned at = 1;
-        for (size_t i = 0; i < slots.size(); ++i) {
-            if (limits[i] != Limit::None && !is_within(payload + at, width(slots[i]), limits[i])) return false;
-            at += width(slots[i]);
-        }
-        return true;
-    }
+// What is demanded of one sum of a payload: where its words are, and what it must fit.
+struct SumLimit {
+    unsigned at, words;
+    Limit limit;
 
-private:
-    static bool is_within(const int64_t* sum, unsigned words, Limit limit) {
+    bool holds(const int64_t* payload) const {
+        const int64_t* sum = payload + at;
         for (unsigned i = 2; i < words; ++i) {
             if (sum[i] != sum[1] >> 63) return false;
         }
-        Wide bound = limit == Limit::Int ? Wide{1} << 63 : power_of_ten(38), value = words > 1 ? load_wide(sum) : sum[0];
+        if (limit == Limit::Int) return sum[1] == sum[0] >> 63 && sum[0] != INT64_MIN;
+        constexpr Wide bound = power_of_ten(38);
+        Wide value = load_wide(sum);
         return -bound < value && value < bound;
     }
 };

@@ -47,6 +47,12 @@ inline void add_words(int64_t* total, const int64_t* left, const int64_t* right)
     }
 }
 
+template <>
+inline void add_words<2>(int64_t* total, const int64_t* left, const int64_t* right) {
+    store_wide(total, static_cast<Wide>(static_cast<UnsignedWide>(load_wide(left)) +
+                                        static_cast<UnsignedWide>(load_wide(right))));
+}
+
 // total := factor · right; `total` may be `right`. A negative factor is one of the same word, less 2^64.
 template <unsigned N>
 inline void scale_words(int64_t* total, int64_t factor, const int64_t* right) {
@@ -61,6 +67,12 @@ inline void scale_words(int64_t* total, int64_t factor, const int64_t* right) {
         less = factor < 0 ? word : 0;
         carry >>= 64;
     }
+}
+
+template <>
+inline void scale_words<2>(int64_t* total, int64_t factor, const int64_t* right) {
+    store_wide(total, static_cast<Wide>(static_cast<UnsignedWide>(load_wide(right)) *
+                                        static_cast<UnsignedWide>(static_cast<Wide>(factor))));
 }
 
 // left := c · right + d · left.
