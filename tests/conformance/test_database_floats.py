@@ -77,6 +77,18 @@ def test_views_on_views_sum_what_they_see(db: Database) -> None:
     total.verify()
 
 
+def test_a_sum_of_infinities_of_both_signs_is_one_row_that_comes_and_goes(db: Database) -> None:
+    db.create_table("R", {"g": "int", "x": "float"})
+    view = db.create_view("v", "SELECT g, SUM(x) AS s, AVG(x) AS m FROM R GROUP BY g")
+    feed = view.changes()
+    db.insert("R", [(1, math.inf), (1, -math.inf)])
+    db.insert("R", [(1, 5.0)])  # changes nothing that is shown
+    db.delete("R", [(1, math.inf), (1, -math.inf)])
+    undefined = (1, math.nan, math.nan)
+    assert [{undefined: 1}, {undefined: -1, (1, 5.0, 5.0): 1}] == list(feed)
+    view.verify()
+
+
 @pytest.mark.parametrize("strategy", ["skew", "view-tree", "recompute"])
 def test_every_strategy_has_the_same_sums(db: Database, strategy: str) -> None:
     db.create_table("R", {"a": "int", "b": "int"})

@@ -5,6 +5,7 @@ Totals are wider than the types of sums (algebra.ring, decision 0100), so that o
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -31,7 +32,7 @@ def sum_value(total: Any, type_: Type, where: str) -> Any:
     if type_.kind == "int" and not -INT_LIMIT <= total <= INT_LIMIT:
         raise misfit(where, "int (64 bits)")
     if type_.kind == "float":
-        return float(total)
+        return one_nan(float(total))
     return decimal_value(total, type_, where) if type_.kind == "decimal" else total
 
 
@@ -46,12 +47,17 @@ def decimal_value(whole: int, type_: Type, where: str) -> Decimal:
 def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> Any:
     """The value of AVG over values of type `summed`: of decimals the exact quotient, rounded half up once."""
     if type_.kind != "decimal":
-        return float(total) / count if isinstance(total, ExactSum) else total / count
+        return one_nan(float(total) / count if isinstance(total, ExactSum) else total / count)
     assert type_.scale is not None
     assert summed.scale is not None
     doubled = 2 * abs(total) * 10 ** (type_.scale - summed.scale)
     rounded = (doubled + abs(count)) // (2 * abs(count))
     return decimal_value(rounded if (total < 0) == (count < 0) else -rounded, type_, where)
+
+
+def one_nan(value: float) -> float:
+    """The float, always the same object for NaN: rows that hold it then equal each other, also where changes are summed."""
+    return value if value == value else math.nan
 
 
 def part_value(total: Any, type_: Type) -> Decimal | bytes:
