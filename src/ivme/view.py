@@ -14,6 +14,7 @@ from ivme.engine.arrow_types import arrow_type
 from ivme.engine.reading import is_global
 from ivme.engine.reasons import Reasons, shown
 from ivme.engine.runtime import Runtime
+from ivme.engine.transaction import taken
 from ivme.engine.view_state import RowChange, ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
@@ -333,8 +334,7 @@ class Changes:
         runtime.subscribe(view, self._queue)
 
     def __iter__(self) -> Iterator[RowChange]:
-        while self._queue:
-            yield self._queue.popleft()
+        return taken(self._queue)
 
     def close(self) -> None:
         """Stops following the view."""

@@ -145,7 +145,7 @@ class Batch:
                 changed = joined(parts)
                 batch[name] = self._runtime.clipped(name, changed) if name in self._clipped else changed
             if batch or self._progress is not None:
-                self._runtime.publish(self._runtime.transact(batch, self._progress))
+                self._runtime.transact(batch, self._progress)
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -26,6 +25,7 @@ from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import ShortWay
+from ivme.engine.transaction import StateLock, Transaction
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError, PlanError, StaleCursor
 from ivme.plan import program as ir
@@ -41,7 +41,7 @@ class Relations:
     def __init__(self, backend: Backend, domains: Domains) -> None:
         self.backend = backend
         self.domains = domains
-        self.lock = threading.RLock()
+        self.lock = StateLock()
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
         self.positions = Positions()
@@ -89,7 +89,7 @@ class Relations:
         """The groups of views with partitions; with a relation, those that read it."""
         return [g for g in self._groups.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
 
-    def _forget_inputs(self) -> None:
+    def forget_inputs(self) -> None:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
         self._layouts.clear()
         self._inputs.clear()
@@ -211,11 +211,19 @@ class Relations:
         if not state.lazy or not state.stale:
             return
         with self.lock:
-            steps = list(state.group.assembly.build(state.name))
-            for name in {step.map for step in steps if isinstance(step, ir.Add)}:
-                self.backend.clear_map(name)
-            self._run_once(steps, state.group.slots)
-            state.stale = False
+            if self.lock.pending is not None:  # as part of what is under way
+                self._rebuild(state)
+                return
+            with Transaction(self.lock, [self.backend.rollback]):
+                self._rebuild(state)
+
+    def _rebuild(self, state: ViewState) -> None:
+        """One that is interrupted leaves the view stale."""
+        steps = list(state.group.assembly.build(state.name))
+        for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+            self.backend.clear_map(name)
+        self._run_once(steps, state.group.slots)
+        state.stale = False
 
 
 def weighted(data: pa.Table, weights: Codes) -> dict[Row, int]:

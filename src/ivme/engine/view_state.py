@@ -57,6 +57,9 @@ class ViewState:
     stale: bool = True
     rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
 
+    def outdate(self) -> None:
+        self.stale = True
+
     @property
     def lazy(self) -> bool:
         """Whether it is built when it is read; one that is followed is maintained."""

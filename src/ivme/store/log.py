@@ -40,6 +40,7 @@ class Log:
         self._mine = threading.local()
         self._waits = durability == "sync"
         self._open = True
+        self._unfinished = False
         self._release = weakref.finalize(self, os.close, self._descriptor)
         self.commits = GroupCommit(self._sync, tail.last)
         self._syncer = None if self._waits else _Syncer(self.commits)
@@ -65,8 +66,10 @@ class Log:
         number = mark[0] + 1
         try:
             parts = framed(number, self.commits.durable, content, bodies)
+            self._unfinished = True
             self._place = write_fully(self._descriptor, parts, self._place)
             self.commits.written = self._mine.number = number
+            self._unfinished = False
         except BaseException as error:
             self._cut(mark)
             if isinstance(error, OSError):
@@ -77,7 +80,7 @@ class Log:
 
     def take_back(self, mark: Mark) -> None:
         """Ends the log where it ended at a mark: what was appended since did not take effect."""
-        if self._place != mark[1]:
+        if self._unfinished or self._place != mark[1]:
             self._cut(mark)
 
     def wait(self) -> None:
@@ -144,7 +147,8 @@ class Log:
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]
-            self._mine.number = 0
+            self._mine.number = min(getattr(self._mine, "number", 0), mark[0])
+            self._unfinished = False
 
         self.commits.take_back(mark[0], undo)
 
