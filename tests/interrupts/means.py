@@ -24,13 +24,16 @@ class Interrupted(KeyboardInterrupt):
 
 
 @cache
-def _ends_of_blocks(code: CodeType) -> frozenset[int]:
-    """Where the normal end of a `with` block calls `__exit__`: CPython lets no exception in there, but tracing would."""
-    found = []
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL", "NOP")]
-    for i in range(len(steps) - 3):
-        nothing = all(step.opname == "LOAD_CONST" and step.argval is None for step in steps[i : i + 3])
-        if nothing and steps[i + 3].opname == "CALL" and steps[i + 3].arg == 2:
+def _never_interrupted(code: CodeType) -> frozenset[int]:
+    """Where a `with` block calls `__exit__`: CPython lets no exception in just before it, but tracing would."""
+    steps = list(dis.get_instructions(code))
+    found = [step.offset for step in steps if step.opname == "NOP"]  # of a `try`
+    steps = [step for step in steps if step.opname not in ("CACHE", "PRECALL", "NOP")]
+    for i in range(len(steps) - 4):
+        begin = i + (steps[i].opname == "SWAP")  # a value that is returned lies on top
+        nothing = all(step.opname == "LOAD_CONST" and step.argval is None for step in steps[begin : begin + 3])
+        normal = nothing and steps[begin + 3].opname == "CALL" and steps[begin + 3].arg == 2
+        if normal or (steps[i].opname == "PUSH_EXC_INFO" and steps[i + 1].opname == "WITH_EXCEPT_START"):
             found.append(steps[i].offset)
     return frozenset(found)
 
@@ -43,12 +46,14 @@ class Lines:
         self.again = again
         self.count = 0
         self.raised = 0
+        self.where: list[str] = []
 
     def _line(self, frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line" and frame.f_lasti not in _ends_of_blocks(frame.f_code):
+        if event == "line" and frame.f_lasti not in _never_interrupted(frame.f_code):
             self.count += 1
             if self.count == self.at:
                 self.raised += 1
+                self.where.append(f"{frame.f_code.co_qualname}, line {frame.f_lineno}")
                 self.at = self.count + self.again if self.again and self.raised == 1 else None
                 raise Interrupted
         return self._line
@@ -115,7 +120,7 @@ def from_another_thread(work: Callable[[], object], seconds: float) -> bool:
                 outcome.append(True)
             except Interrupted:
                 outcome.append(False)
-            except BaseException as error:  # noqa: BLE001  raised again below
+            except BaseException as error:
                 errors.append(error)
 
     thread = threading.Thread(target=run)

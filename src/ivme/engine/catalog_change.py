@@ -29,6 +29,7 @@ def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[A
     if isinstance(lock.pending, CatalogChange):
         lock.pending.finish = (*lock.pending.finish, *finish)
         return nullcontext()
+    relations.let_reads_finish()
     backend = relations.backend
     back: list[Act] = [backend.rollback, backend.saved(), *_saved(relations), *undo]
     if relations.journal is not None:
@@ -39,9 +40,9 @@ def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[A
 
 def _saved(relations: Relations) -> list[Act]:
     names = ("tables", "views", "ring_views", "maintained", "_groups", "_groups_made", "_queues")
+    states = (*relations.tables.values(), *relations.views.values())
     acts = [saved(relations, names), relations.forget_inputs]
-    for state in (*relations.tables.values(), *relations.views.values()):
-        acts.append(saved(state, type(state).__slots__))
+    acts += [saved(state, type(state).__slots__) for state in states]
     for group in (*relations.groups, *relations.maintained.values()):
         acts.append(saved(group, vars(group)))
         if group.rebalancer is not None:

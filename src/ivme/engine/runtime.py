@@ -86,6 +86,8 @@ class Runtime(Installation):
 
         Up to `few` rows of a view are passed on one by one.
         """
+        if self.open_reads:
+            self.let_reads_finish(relations)
         rebalanced = self.rebalanced()
         for group in rebalanced:
             group.begin()
@@ -101,7 +103,11 @@ class Runtime(Installation):
             record()
 
     def _finish(
-        self, changes: Mapping[str, RowChange], updates: Mapping[str, Updates], touched: set[str], progress: Progress | None
+        self,
+        changes: Mapping[str, RowChange],
+        updates: Mapping[str, Updates],
+        touched: set[str],
+        progress: Progress | None,
     ) -> list[Act]:
         """What is left to do once a batch is committed."""
         for ring_view in self.ring_views.values():
@@ -136,6 +142,8 @@ class Runtime(Installation):
             way = self._way_of_table(name, weight)
             if way is None:
                 return False
+            if self.open_reads:
+                self.let_reads_finish((name,))
             if way.followed:
                 kept = way.check(row)
                 done = kept is not None and self._put_all([Few(name, kept, weight, way)])

@@ -57,6 +57,12 @@ class ViewState:
     stale: bool = True
     rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
 
+    @property
+    def hides_keys(self) -> bool:
+        """Whether it does not show all that it groups by, so that several groups may look the same."""
+        query = self.typed.query
+        return not {column.source for column in query.head}.issuperset(query.output)
+
     def outdate(self) -> None:
         self.stale = True
 

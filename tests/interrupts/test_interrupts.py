@@ -1,0 +1,173 @@
+"""An exception between any two instructions leaves a change made, or not made; never a part of it, and no lock taken.
+
+`IVME_INTERRUPTS_SECONDS` and `IVME_INTERRUPTS_SEED` say how long the random tests go on, and from where.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from ivme.errors import IvmeError
+from tests.interrupts.means import Lines, alarms, from_another_thread
+from tests.interrupts.scenes import JOIN, Scene
+
+SEED = int(os.environ.get("IVME_INTERRUPTS_SEED", "1"))
+SECONDS = float(os.environ.get("IVME_INTERRUPTS_SECONDS", "0"))
+KINDS = ("memory", "durable", "pure")
+
+Run = Callable[[Callable[[], object]], bool]
+
+
+@pytest.fixture(params=KINDS)
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    made = Scene(request.param, SEED)
+    made.db.insert("r", [(1, 1), (1, 2), (2, 1), *((i, 1) for i in range(8))])
+    made.db.insert("s", [(1, 1), (2, 3), *((1, i) for i in range(8))])
+    made.db.insert("e", [(1, 2), (2, 3)])
+    made.db.insert("k", [(i, "name") for i in range(3)])
+    for name, rows in made.tables.items():
+        data, weights = made.db.contents(name)
+        rows.update(dict(zip(zip(*(c.to_pylist() for c in data.columns), strict=True), weights.tolist(), strict=True)))
+    made.check(made.tables, made.tables | {})
+    yield made
+    made.close()
+
+
+SMALL: dict[str, tuple[str, list[tuple[object, ...]], int]] = {
+    "a row in": ("r", [(1, 3)], 1),
+    "a row out": ("s", [(1, 1)], -1),
+    "an edge in": ("e", [(3, 1)], 1),
+    "a keyed row in": ("k", [(7, "another")], 1),
+    "rows in": ("r", [(1, i) for i in range(20)], 1),
+    "a few rows in": ("s", [(1, 50), (2, 51), (3, 52)], 1),
+}
+
+
+@pytest.mark.parametrize("again", [0, 3], ids=["once", "twice"])
+@pytest.mark.parametrize("name", SMALL)
+def test_a_change_is_made_or_not_at_whatever_line_it_is_interrupted(scene: Scene, name: str, again: int) -> None:
+    """With `twice`, a second exception comes a few lines behind the first, in whatever takes care of that."""
+    table, rows, sign = SMALL[name]
+    forward, back = (scene.db.insert, scene.db.delete)[::sign]
+    after = {**scene.tables, table: scene.tables[table].copy()}
+    after[table].update(rows) if sign > 0 else after[table].subtract(rows)
+    after[table] = +after[table]
+    before, line, ended = scene.tables, SEED % 3 if scene.kind == "memory" else SEED % 7, False
+    while not ended:
+        line += 1 if scene.kind == "memory" and not again else 5
+        ended = Lines(line, again).run(partial(forward, table, rows))
+        if scene.check(before, after):
+            back(table, rows)
+            scene.check(after, before)
+    scene.check_directory()
+
+
+CATALOG: dict[str, tuple[str, dict[str, object]]] = {
+    "view": (JOIN, {}),
+    "view on a view": ("SELECT n, SUM(t) AS t FROM counts GROUP BY n", {}),
+    "skew view": (JOIN, {"strategy": "skew"}),
+    "closure": ("other(X) = closure(e)(X, 3)", {}),
+}
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_a_view_is_there_or_not_at_whatever_line_its_making_is_interrupted(scene: Scene, name: str) -> None:
+    query, options = CATALOG[name]
+    line, ended = SEED % 11, False
+    alive = _alive(scene)
+    while not ended:
+        line += 11
+        ended = Lines(line).run(partial(scene.db.create_view, "new", query, **options))
+        if "new" in scene.db.views:
+            scene.db.view("new").verify()
+            dropped, end = 0, False
+            while not end and "new" in scene.db.views:
+                dropped += 11
+                end = Lines(dropped).run(partial(scene.db.drop_view, "new"))
+                scene.check(scene.tables, scene.tables)
+        scene.check(scene.tables, scene.tables)
+        assert alive == _alive(scene), "maps, triggers or readers were left behind"
+    scene.check_directory()
+
+
+def _alive(scene: Scene) -> object:
+    backend = scene.db._runtime.backend
+    if scene.kind == "pure":
+        return sorted(backend.kernel.maps)
+    return [len(numbers) for numbers in backend.kernel.alive()]
+
+
+def test_whoever_follows_a_view_hears_all_of_a_change_or_nothing(scene: Scene) -> None:
+    for line in range(1, 600, 9):
+        before = len(scene.db._runtime._queues.get("counts", ()))
+        Lines(line).run(scene.db.view("counts").changes)
+        feeds = scene.db._runtime._queues.get("counts", ())
+        assert len(feeds) - before in (0, 1)
+        for queue in feeds:
+            scene.db._runtime.unsubscribe("counts", queue)
+        assert 1 == scene.db._runtime.views["counts"].followers, "sizes follows it, and nobody else does"
+        scene.check(scene.tables, scene.tables)
+
+
+def test_a_read_that_is_interrupted_changes_nothing(scene: Scene) -> None:
+    for name in ("grouped", "skewed", "reach", "counts"):
+        for line in range(1, 200, 7):
+            scene.db._runtime.views[name].stale = True
+            Lines(line).run(lambda name=name: list(scene.db.view(name)))
+            scene.check(scene.tables, scene.tables)
+
+
+def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
+    """Changes that are interrupted at random; how many were."""
+    end = time.monotonic() + seconds
+    chance = random.Random(scene.random.random())
+    usual: dict[str, float] = {}
+    done = 0
+    with alarms() as ring:
+        while done < interrupts or time.monotonic() < end:
+            name, work, after = scene.change()
+            source = f"source {scene.sources}" if name == "position" else None
+            if means == "lines":
+                lines = Lines(1 + int(chance.random() * usual.get(name, 1000)), chance.choice([0, 0, 1, 9]))
+                if lines.run(work):
+                    usual[name] = 1.2 * lines.count
+                done += lines.raised > 0
+            else:
+                began = time.perf_counter()
+                after_seconds = chance.random() * usual.get(name, 0.001) + 2e-6
+                run: Run = partial(ring, seconds=after_seconds)
+                ended = run(work) if means == "signal" else from_another_thread(work, after_seconds)
+                done += not ended
+                if ended:
+                    usual[name] = 0.9 * usual.get(name, 0.001) + 0.1 * (time.perf_counter() - began)
+            scene.check(scene.tables, after, source)
+            if chance.random() < 0.004:
+                scene.check_directory()
+            if chance.random() < 0.002:
+                for view in scene.views:
+                    scene.db.view(view).verify()
+    return done
+
+
+@pytest.mark.parametrize("means", ["lines", "signal", "thread"])
+def test_changes_that_are_interrupted_at_random_are_made_or_not(scene: Scene, means: str) -> None:
+    interrupts = {"memory": 2000, "durable": 500, "pure": 300}[scene.kind] // {"lines": 1, "signal": 2, "thread": 2}[
+        means
+    ]
+    assert interrupts <= _go_on(scene, means, interrupts, SECONDS / 9)
+    scene.check_directory()
+    if scene.kind == "durable":
+        scene.reopen()
+        scene.check(scene.tables, scene.tables)
+
+
+def test_an_error_of_a_batch_is_still_the_users(scene: Scene) -> None:
+    with pytest.raises(IvmeError, match="not there"):
+        scene.db.delete("r", [(99, 99)])
+    scene.check(scene.tables, scene.tables)
