@@ -232,7 +232,7 @@ class Scene:
         free: list[bool] = []
 
         def take() -> None:
-            if self.db._runtime.lock.acquire(timeout=10):
+            if self.db._runtime.lock.acquire(timeout=2):
                 self.db._runtime.lock.release()
                 free.append(True)
 

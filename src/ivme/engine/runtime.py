@@ -348,6 +348,17 @@ class Runtime(Installation):
         values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
         return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
 
+    def grown(self, name: str, changed: Changed) -> Changed:
+        """The changes as the table takes them: for one that is append-only net weights per row, none below zero."""
+        state = self.tables[name]
+        if not state.table.append_only or not (changed.weights < 0).any():
+            return changed
+        columns, weights = self.backend.net(changed.codes(), changed.weights)
+        for number in np.flatnonzero(weights < 0)[:1].tolist():
+            row = tuple(d.decode_value(column[number]) for d, column in zip(state.domains, columns, strict=True))
+            raise DataError(f"table {name} is append-only: {row!r} cannot be deleted from it; nothing was changed")
+        return Changed(self.layout(name), weights, None, list(columns))
+
     def clipped(self, name: str, changed: Changed) -> Changed:
         """The changes with no row taken away more often than it is there: net weights per row, cut at what is."""
         stored = self.tables[name].rows
