@@ -97,6 +97,7 @@ class Scene:
         self.random = random.Random(seed)
         self.directory = Path(tempfile.mkdtemp(prefix="ivme-interrupts-")) if kind == "durable" else None
         self.kind = kind
+        self.durability = "sync" if seed % 2 else "async"
         self.tables: Tables = {name: Counter() for name in (*TABLES, *KEYED)}
         self.views: list[str] = []
         self.sources = 0
@@ -115,7 +116,7 @@ class Scene:
     def _opened(self) -> ivme.Database:
         if self.kind == "pure":
             return make_database("pure")
-        return ivme.Database() if self.directory is None else ivme.Database(self.directory, durability="async")
+        return ivme.Database() if self.directory is None else ivme.Database(self.directory, durability=self.durability)
 
     def _follow(self) -> None:
         self.feeds = {name: self.db.view(name).changes() for name in FOLLOWED}
@@ -160,11 +161,11 @@ class Scene:
         if kind in ("one", "few", "many"):
             rows = self.some_rows(table, most)[: 1 if kind == "one" else None]
             after[table].update(rows)
-            return kind, lambda: db.insert(table, rows), after
+            return f"{kind} in {table}", lambda: db.insert(table, rows), after
         if kind == "out":
             gone = self.present(table, most)
             after[table].subtract(gone)
-            return kind, lambda: db.delete(table, gone), _positive(after)
+            return f"{kind} of {table}", lambda: db.delete(table, gone), _positive(after)
         if kind == "refused":
 
             def refused() -> None:
@@ -174,16 +175,17 @@ class Scene:
 
             return kind, refused, after
         moves = kind == "position"
-        into, gone = self.some_rows("r", 5), self.present("s", 5)
-        after["r"].update(into)
-        after["s"].subtract(gone)
+        first, second = self.random.sample([*TABLES], 2)
+        into, gone = self.some_rows(first, 5), self.present(second, 5)
+        after[first].update(into)
+        after[second].subtract(gone)
         self.sources += moves
         source, position = (f"source {self.sources}", 1) if moves else (None, None)
 
         def batch() -> None:
             with db.batch(source, position) as changes:
-                changes.insert("r", into)
-                changes.delete("s", gone)
+                changes.insert(first, into)
+                changes.delete(second, gone)
 
         return kind, batch, _positive(after)
 

@@ -14,7 +14,7 @@ from functools import partial
 from ivme.engine.maintained import Maintained
 from ivme.engine.relations import Relations
 from ivme.engine.transaction import Act, Transaction
-from ivme.engine.view_state import ViewState
+from ivme.engine.view_state import TableState, ViewState
 
 
 class CatalogChange(Transaction):
@@ -40,9 +40,9 @@ def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[A
 
 def _saved(relations: Relations) -> list[Act]:
     names = ("tables", "views", "ring_views", "maintained", "_groups", "_groups_made", "_queues")
-    states = (*relations.tables.values(), *relations.views.values())
     acts = [saved(relations, names), relations.forget_inputs]
-    acts += [saved(state, type(state).__slots__) for state in states]
+    acts += [saved(state, TableState.__slots__) for state in relations.tables.values()]
+    acts += [saved(state, ViewState.__slots__) for state in relations.views.values()]
     for group in (*relations.groups, *relations.maintained.values()):
         acts.append(saved(group, vars(group)))
         if group.rebalancer is not None:

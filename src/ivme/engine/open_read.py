@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat, starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ivme.errors import StaleCursor
 
@@ -87,7 +87,8 @@ class OpenRead:
         was_open, self._stale, self._ended = self._cursor is not None, True, True
         if self._cursor is None:
             self._cursor = self._relations.open_cursor(self.state, self._inputs)
-        blocks, rows, left = [], 0, True
+        blocks: list[Block] = []
+        rows, left = 0, True
         while left and (not blocks or most is None or rows < most):
             block = self._relations.next_block(self.state, self._cursor, size)
             left = bool(len(block[1]))
@@ -120,7 +121,7 @@ class Rows(chain[Any]):
 
 def rows_of(read: OpenRead, parts: Iterable[Iterable[Any]]) -> Rows:
     """The rows of all parts, which come from an answer under way."""
-    rows = Rows.from_iterable(parts)
+    rows = cast(Rows, Rows.from_iterable(parts))
     rows.read = read
     return rows
 

@@ -58,15 +58,15 @@ class PlainLock:
             self._lock.release()
             raise
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    def __enter__(self) -> None:
+        self.acquire()
 
     def __exit__(self, *_: object) -> None:
         self.release()
 
 
 try:
-    from ivme._kernel import StateLock
+    from ivme._kernel import StateLock as StateLock
 except ImportError:
     StateLock = PlainLock  # type: ignore[assignment,misc]
 

@@ -20,27 +20,39 @@ public:
 
     bool acquire(bool blocking, double timeout) {
         if (!nb::cast<bool>(acquire_(blocking, timeout))) return false;
-        ++depth_;
-        if (depth_ == 1) settle_or_let_go();
+        taken();
         return true;
+    }
+    void enter() {
+        call(acquire_);
+        taken();
     }
 
     void release() {
         if (depth_ == 1 && !pending.is_none()) settle_or_let_go();
-        release_();  // raises if another thread has it
+        call(release_);  // raises if another thread has it
         --depth_;
     }
 
     nb::object pending = nb::none();
 
 private:
+    static void call(const nb::object& function) {
+        PyObject* result = PyObject_CallNoArgs(function.ptr());
+        if (!result) throw nb::python_error();
+        Py_DECREF(result);
+    }
+
+    void taken() {
+        if (++depth_ == 1 && !pending.is_none()) settle_or_let_go();
+    }
+
     void settle_or_let_go() {
-        if (pending.is_none()) return;
         try {
             nb::object settle = pending.attr("settle");
             settle();
         } catch (...) {
-            release_();
+            call(release_);
             --depth_;
             throw;
         }
@@ -122,8 +134,9 @@ void bind_transaction(nb::module_& m) {
         .def_rw("pending", &StateLock::pending, nb::arg("pending").none())
         .def("acquire", &StateLock::acquire, nb::arg("blocking") = true, nb::arg("timeout") = -1.0)
         .def("release", &StateLock::release)
-        .def("__enter__", [](StateLock& lock) { return lock.acquire(true, -1.0); })
-        .def("__exit__", [](StateLock& lock, nb::args) { lock.release(); });
+        .def("__enter__", &StateLock::enter)
+        .def("__exit__", [](StateLock& lock, nb::handle, nb::handle, nb::handle) { lock.release(); },
+             nb::arg().none(), nb::arg().none(), nb::arg().none());
     nb::class_<RowRuns>(m, "RowRuns")
         .def(nb::init<Kernel&, const nb::list&>(), nb::keep_alive<1, 2>())
         .def("run", &RowRuns::run);
