@@ -310,7 +310,7 @@ def test_a_snapshot_of_views_of_another_version_is_not_used(
 ) -> None:
     file = with_snapshot(tmp_path)
     monkeypatch.setattr("ivme.store.view_file.MADE_BY", "ivme 99")
-    opened_with_notice(tmp_path, caplog, f"{file} is of ivme 0.1.0, maps 1, and this is ivme 99")
+    opened_with_notice(tmp_path, caplog, f"{file} is of ivme 0.1.0, maps 2, and this is ivme 99")
 
 
 def test_maps_of_another_program_are_built(

@@ -85,7 +85,7 @@ CATALOG: dict[str, tuple[str, dict[str, object]]] = {
 def test_a_view_is_there_or_not_at_whatever_line_its_making_is_interrupted(scene: Scene, name: str) -> None:
     query, options = CATALOG[name]
     alive = _alive(scene)
-    for line in lines_of(scene, query, options, 9 if scene.kind == "memory" else 41):
+    for line in lines_of(scene, query, options, 13 if scene.kind == "memory" else 97):
         Lines(line).run(partial(scene.db.create_view, "new", query, **options))
         if "new" in scene.db.views:
             scene.db.view("new").verify()
@@ -111,7 +111,7 @@ def test_a_view_is_there_or_not_at_whatever_line_its_dropping_is_interrupted(sce
     alive, line, ended = _alive(scene), 0, False
     scene.db.create_view("new", query, **options)
     while not ended:
-        line += 13 if scene.kind == "memory" else 41
+        line += 17 if scene.kind == "memory" else 97
         ended = Lines(line).run(partial(scene.db.drop_view, "new"))
         scene.check(scene.tables, scene.tables)
         if "new" in scene.db.views:
@@ -184,13 +184,13 @@ def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
     return done
 
 
-MEANS = {"lines": 1, "signal": 2, "thread": 8}
+MEANS = {"lines": 1, "signal": 4, "thread": 24}
 """How exceptions come, and by how much fewer than those at lines."""
 
 
 @pytest.mark.parametrize("means", MEANS)
 def test_changes_that_are_interrupted_at_random_are_made_or_not(scene: Scene, means: str) -> None:
-    interrupts = {"memory": 3000, "durable": 800, "pure": 400}[scene.kind] // MEANS[means]
+    interrupts = {"memory": 4800, "durable": 480, "pure": 240}[scene.kind] // MEANS[means]
     assert interrupts <= _go_on(scene, means, interrupts, 0)
     _check_all(scene)
 
