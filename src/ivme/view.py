@@ -101,7 +101,10 @@ class View:
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
         """The distinct rows of an access request with their multiplicities, all of one state of the database."""
         rows = self._read(parameters, iter)
-        return iter(added_up(rows).items()) if self._hides_keys else rows
+        if not self._hides_keys:
+            return rows
+        rows.read.read_all()
+        return iter(added_up(rows).items())
 
     def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
         self._check_alive()

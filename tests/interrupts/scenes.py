@@ -46,7 +46,10 @@ def _joined(t: Tables) -> Rows:
 
 
 def _grouped(t: Tables) -> Rows:
-    return Counter(dict.fromkeys(Counter(b for (b, _), m in t["s"].items() for _ in range(m)).items(), 1))
+    sums: dict[int, int] = {}
+    for (a, c), n in _joined(t).items():
+        sums[a] = sums.get(a, 0) + c * n
+    return Counter(dict.fromkeys(sums.items(), 1))
 
 
 def _reach(t: Tables) -> Rows:
@@ -77,7 +80,11 @@ VIEWS: dict[str, tuple[str, dict[str, Any], Callable[[Tables], Rows]]] = {
     "sizes": ("SELECT n, COUNT(*) AS m FROM counts GROUP BY n", {}, _sizes),
     "joined": (JOIN, {}, _joined),
     "skewed": (JOIN, {"strategy": "skew"}, _joined),
-    "grouped": ("SELECT b, COUNT(*) AS n FROM s GROUP BY b", {"strategy": "recompute"}, _grouped),
+    "grouped": (
+        "SELECT r.a, SUM(s.c) AS t FROM r JOIN s ON r.b = s.b GROUP BY r.a",
+        {"strategy": "recompute"},
+        _grouped,
+    ),
     "reach": ("reach(X, Y) = closure(e)", {}, _reach),
     "ends": ("SELECT X, COUNT(*) AS n FROM reach GROUP BY X", {}, _ends),
     "names": ("SELECT name, COUNT(*) AS n FROM k GROUP BY name", {}, _names),

@@ -163,9 +163,11 @@ def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
             if chance.random() < 0.2:
                 work()
             elif means == "lines":
-                lines = Lines(1 + int(chance.random() * usual.get(name, 1000)), chance.choice([0, 0, 1, 9]))
+                most = usual.get(name, 1000)
+                first = max(0, most - 60) if chance.random() < 0.3 else 0  # where it is committed
+                lines = Lines(1 + int(first + chance.random() * (1.1 * most - first)), chance.choice([0, 0, 1, 9]))
                 if lines.run(work):
-                    usual[name] = 1.2 * lines.count
+                    usual[name] = lines.count
                 done += lines.raised > 0
             else:
                 began = time.perf_counter()

@@ -13,7 +13,6 @@ import pytest
 from ivme.closure.group import ClosureGroup
 from ivme.engine import catalog_change, relations, runtime
 from ivme.engine.backend import NativeBackend
-from ivme.engine.indexed_map import IndexedMap
 from ivme.engine.positions import Positions
 from ivme.engine.ring_view import RingView
 from ivme.engine.runtime import Runtime
@@ -137,7 +136,6 @@ FAULTS: dict[str, tuple[str, Plant]] = {
     "a closure is not committed": ("memory", lambda p: p.setattr(ClosureGroup, "commit", nothing)),
     "the log is not cut": ("durable", lambda p: p.setattr(Log, "take_back", nothing)),
     "the lock of a sync leaks": ("durable", _leaky_commits),
-    "half a change of a plain map": ("pure", lambda p: p.setattr(IndexedMap, "_mend", nothing)),
 }
 
 
