@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -203,6 +204,23 @@ def test_a_subscriber_that_does_not_read_is_dropped(
 
         wait_for(dropped)
         db.view("all_flights").verify()
+
+
+def test_a_server_stops_in_spite_of_subscribers_that_do_not_read(
+    db: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so where it has waited for somebody as long as it may; uvicorn's messages are not passed on to others."""
+    opened: list[socket.socket] = []
+    with closing(opened), serving(db) as address:
+        monkeypatch.setattr(logging.getLogger("uvicorn"), "handlers", [caplog.handler])
+        opened += [connect(address, receive_buffer=4096) for _ in range(5)]
+        for connection in opened:
+            connection.sendall(request("GET /views/all_flights/changes HTTP/1.1"))
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        for number in range(20):
+            db.insert("flights", [(f"{number}-{each:0500}", 1, 2) for each in range(1000)])
+            time.sleep(0.06)
+    assert "graceful shutdown exceeded" not in caplog.text
 
 
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)

@@ -95,10 +95,10 @@ class Connections:
         for connection in list(self._open):
             connection.expire(now)
 
-    def cut_closing(self) -> None:
-        """Cuts the connections that are being closed and whose clients do not read the rest."""
+    def cut_unread(self) -> None:
+        """Cuts the connections whose clients do not read what is there for them."""
         for connection in list(self._open):
-            if connection.transport.is_closing():
+            if connection.transport.is_closing() or connection.flow.write_paused:
                 connection.transport.abort()
 
     def cut_all(self) -> None:

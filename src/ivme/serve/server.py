@@ -19,8 +19,8 @@ from ivme.serve.connections import Connections, connection_class
 from ivme.serve.gate import Gate
 from ivme.serve.settings import Settings
 
-_UNREAD = 1.0
-"""How long a server that stops waits for clients that do not read the end of their answers, in seconds."""
+_UNREAD = (1.0, 2.0, 3.0, 4.0)
+"""When a server that stops cuts the clients that do not read the end of their answers, in seconds."""
 
 
 class Server(uvicorn.Server):
@@ -38,7 +38,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._gate.end()
-        asyncio.get_running_loop().call_later(_UNREAD, self._connections.cut_closing)
+        for seconds in _UNREAD:
+            asyncio.get_running_loop().call_later(seconds, self._connections.cut_unread)
         await super().shutdown(sockets)
         self._connections.cut_all()
 
