@@ -46,9 +46,13 @@ class BrokenCheck(Exception):  # noqa: N818
     """Its arguments are the check and the codes of the entry."""
 
 class Dictionary:
-    """Strings (or bytes) by code: base, base + 1, and so on in the order of their coming."""
+    """Strings (or bytes) by code: base, base + 1, and so on in the order of their coming.
 
-    def __init__(self, seed: int, base: int = 0, binary: bool = False) -> None: ...
+    With `numbers` they are big-endian numbers, and codes below the base are numbers that lie between the negative ones
+    and the others.
+    """
+
+    def __init__(self, seed: int, base: int = 0, binary: bool = False, numbers: bool = False) -> None: ...
     def __len__(self) -> int: ...
     def encode(self, values: Sequence[Any]) -> Codes: ...
     def encode_one(self, value: Any) -> int: ...
@@ -132,8 +136,11 @@ class Kernel:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
     def begin(self) -> None:
         """Opens a transaction: the runs until `commit` are all or nothing together."""
-    def commit(self) -> None: ...
+    def commit(self) -> None:
+        """Ends the transaction that is open, also another thread's; nothing if none is."""
     def roll_back(self) -> None: ...
+    def alive(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """The numbers of all maps, partitions, triggers and readers."""
     def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
     def request(
         self, reader: int, inputs: Sequence[int], limit: int
@@ -163,6 +170,26 @@ class Kernel:
     @property
     def scans(self) -> int:
         """How often a step read a whole map, or a census all keys."""
+
+class StateLock:
+    """A lock that its thread may take again, and that no asynchronous exception leaves taken in a `with`.
+
+    Whoever takes it first, or lets go of it last, calls `pending.settle()` if something is pending.
+    """
+
+    pending: Any
+    def __init__(self) -> None: ...
+    def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+class RowRuns:
+    """The triggers of one row, each with the places of the codes that it wants, or None for all of them."""
+
+    def __init__(self, kernel: Kernel, runs: list[tuple[int, Sequence[int] | None]]) -> None: ...
+    def run(self, codes: tuple[int, ...], weight: int) -> None:
+        """Runs all triggers, or none; as a transaction of its own if none is open."""
 
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""

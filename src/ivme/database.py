@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,10 +25,12 @@ from ivme.closure_view import ClosureView
 from ivme.compile import as_asked, compile_plan, parse
 from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
+from ivme.engine.catalog_change import saved
 from ivme.engine.domains import Domains
 from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
+from ivme.engine.transaction import Act
 from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
@@ -91,9 +93,10 @@ class Database:
             raise SchemaError(f"table {name} has {len(schema)} columns; at most {_MOST_COLUMNS} are possible")
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
         check_table(made)
-        with self._runtime.lock:
+        with self._runtime.lock, self._catalog_change():
             self._runtime.add_table(made)
-            self._keep(lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
+            if self._store is not None:
+                self._store.create_table(made)
         self._runtime.settle()
 
     def create_ring_view(self, name: str, query: str, ring: Ring, /, **options: object) -> RingView:
@@ -136,18 +139,17 @@ class Database:
                 raise PlanError(f"view {name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
             explanation, plan = compile_plan(ready.query, **options)
             columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            if plan is None:
-                state = add_closure(self._runtime, ready, explanation, Table(name, columns), graph)
-            else:
-                grows = not ring and not parsed.aggregates and only_grows(parsed)
-                table = Table(name, columns, append_only=grows)
-                closures = add_closures(self._runtime, parsed)
-                try:
+            with self._catalog_change():
+                if plan is None:
+                    state = add_closure(self._runtime, ready, explanation, Table(name, columns), graph)
+                else:
+                    grows = not ring and not parsed.aggregates and only_grows(parsed)
+                    table = Table(name, columns, append_only=grows)
+                    add_closures(self._runtime, parsed)
                     state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
-                finally:
-                    drop_closures(self._runtime, closures)
-            self._keep(lambda store: store.create_view(name, query, options), lambda: self._forget_view(name))
-            self._views[name] = made = (View if plan is not None else ClosureView)(self._runtime, state)
+                if self._store is not None:
+                    self._store.create_view(name, query, options)
+                self._views[name] = made = (View if plan is not None else ClosureView)(self._runtime, state)
         self._runtime.settle()
         return made
 
@@ -217,9 +219,11 @@ class Database:
                 self._runtime.drop_ring_view(name)
                 return
             self._refuse_while_needed("view", name)
-            with self._dropped("view", name):
+            with self._catalog_change(self._views[name]._drop):
+                if self._store is not None:
+                    self._store.drop("view", name)
                 self._forget_view(name)
-            self._views.pop(name)._drop()
+                del self._views[name]
         self._runtime.settle()
 
     def drop_table(self, name: str) -> None:
@@ -227,7 +231,9 @@ class Database:
         with self._runtime.lock:
             name = self._known(name, self._runtime.tables, "table")
             self._refuse_while_needed("table", name)
-            with self._dropped("table", name):
+            with self._catalog_change():
+                if self._store is not None:
+                    self._store.drop("table", name)
                 self._runtime.drop_table(name)
         self._runtime.settle()
 
@@ -293,9 +299,7 @@ class Database:
         with self._runtime.lock:
             for view in self._views.values():
                 view._drop("is gone: its database was closed")
-            closed, self._closed = self._closed, True
-        if closed:
-            return
+            self._closed = True
         try:
             if self._store is not None:
                 self._store.close()
@@ -303,33 +307,9 @@ class Database:
             with self._runtime.lock:
                 self._runtime.close()
 
-    # Keeping
-
-    def _keep(self, record: Callable[[Store], None], undo: Callable[[], None]) -> None:
-        """Logs a change of the catalog that has been made; if that fails, undoes it."""
-        if self._store is None:
-            return
-        mark = self._store.mark()
-        try:
-            record(self._store)
-        except BaseException:
-            undo()
-            self._store.take_back(mark)
-            raise
-
-    @contextmanager
-    def _dropped(self, kind: str, name: str) -> Iterator[None]:
-        """Logs that a table or view is dropped, and takes that back if the dropping fails."""
-        if self._store is None:
-            yield
-            return
-        mark = self._store.mark()
-        try:
-            self._store.drop(kind, name)
-            yield
-        except BaseException:
-            self._store.take_back(mark)
-            raise
+    def _catalog_change(self, *finish: Act) -> AbstractContextManager[object]:
+        """What is done to tables and views in this block is done and kept as a whole, or not at all."""
+        return self._runtime.catalog_change([saved(self, ["_views"])], finish)
 
     def __enter__(self) -> Self:
         return self

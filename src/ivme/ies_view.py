@@ -8,6 +8,7 @@ from typing import Any
 
 from ivme.closure.executor import Executor
 from ivme.closure.ies import IES, Row
+from ivme.engine.transaction import Act, delivery, taken
 
 
 class IesView:
@@ -25,6 +26,7 @@ class IesView:
         self._open = False
         self._queues: list[deque[dict[Row, int]]] = []
         self._rows: Counter[Row] = Counter()
+        self._prepared: tuple[Counter[Row], list[Act]] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -67,28 +69,31 @@ class IesView:
 
     def stage(self, relation: str, changes: Mapping[Row, int]) -> None:
         if not self._open:
-            self._executor.begin()
             self._open = True
+            self._executor.begin()
         self._executor.change(self._tables[relation], changes)
 
-    def keep(self) -> None:
-        if not self._open:
+    def prepare(self) -> None:
+        if not self._open or not self._queues:
             return
-        self._executor.commit()
-        self._open = False
-        if self._queues:
-            self._publish()
+        before, after = self._rows, Counter(self._executor.answer())
+        change = {row: after[row] - before[row] for row in {**before, **after} if after[row] != before[row]}
+        self._prepared = after, [delivery(queue, dict(change)) for queue in self._queues if change]
 
-    def _publish(self) -> None:
-        before, self._rows = self._rows, Counter(self._executor.answer())
-        rows = dict.fromkeys([*before, *self._rows])
-        change = {row: self._rows[row] - before[row] for row in rows if self._rows[row] != before[row]}
-        for queue in self._queues if change else ():
-            queue.append(dict(change))
+    def keep(self) -> None:
+        if self._open:
+            self._executor.commit()
+            if self._prepared is not None:
+                rows, deliveries = self._prepared
+                for deliver in deliveries:
+                    deliver()
+                self._rows, self._prepared = rows, None
+            self._open = False
 
     def undo(self) -> None:
         if self._open:
             self._executor.roll_back()
+            self._prepared = None
             self._open = False
 
 
@@ -99,8 +104,7 @@ class IesChanges:
         self._queue, self._close = queue, close
 
     def __iter__(self) -> Iterator[dict[Row, int]]:
-        while self._queue:
-            yield self._queue.popleft()
+        return taken(self._queue)
 
     def close(self) -> None:
         """Stops following the answer."""

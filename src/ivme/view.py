@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.arrow_types import arrow_type
+from ivme.engine.distinct import added_up, one_each
+from ivme.engine.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.reading import is_global
 from ivme.engine.reasons import Reasons, shown
 from ivme.engine.runtime import Runtime
+from ivme.engine.transaction import taken
 from ivme.engine.view_state import RowChange, ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
@@ -34,6 +39,8 @@ class View:
         self._gone = ""
         query, domain = state.typed.query, state.finisher.domain
         self._parameters = set(query.parameters)
+        self._hides_keys = state.hides_keys
+        self._latest = threading.local()
         self._finders = [
             (name, variable, domain(variable).find_value)
             for name, variable in zip(query.parameters, query.input, strict=True)
@@ -72,19 +79,49 @@ class View:
     # Reading
 
     def __iter__(self) -> Iterator[Row]:
-        return self()
+        rows = self()
+        self._latest.rows = weakref.ref(rows)
+        return rows
+
+    def __length_hint__(self) -> int:
+        """Python asks this when it makes a list of a view, having begun to iterate: then all rows are read at once."""
+        latest: Callable[[], Rows | None] = getattr(self._latest, "rows", lambda: None)
+        self._latest.rows = lambda: None
+        rows = latest()
+        return NotImplemented if rows is None else rows.__length_hint__()
 
     def __call__(self, **parameters: Any) -> Iterator[Row]:
-        """The rows of an access request, lazily; a row of multiplicity m comes m times."""
+        """The rows of an access request; a row of multiplicity m comes m times.
+
+        All are of one state of the database. Those of a view without parameters are read while they are taken.
+        """
         few = self._few(parameters) if parameters else None
-        if few is not None:
-            return iter(few)
-        return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
+        return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities, lazily."""
+        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        rows = self._read(parameters, iter)
+        if not self._hides_keys:
+            return rows
+        rows.read.read_all()
+        return iter(added_up(rows).items())
+
+    def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
         self._check_alive()
-        return self._items(*self._request(parameters))
+        state, (codes, inputs) = self._state, self._request(parameters)
+        read = OpenRead(self._runtime, state, codes)
+
+        def parts() -> Iterator[Iterator[Any]]:
+            nothing = is_global(state.typed.query.head, state.typed.query.output)
+            for block in read:
+                nothing = False
+                yield shown(state.finisher.rows(block, inputs))
+            if nothing:
+                yield shown([(state.finisher.nothing(), 1)])
+
+        if parameters:
+            read.read_all()
+        return rows_of(read, parts())
 
     def _few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
         """The rows of an access request that has few of them, all at once; None if it may have many."""
@@ -96,16 +133,6 @@ class View:
         if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
             return [state.finisher.nothing()]
         return state.finisher.few(block, inputs)
-
-    def _items(self, codes: tuple[int, ...] | None, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
-        state = self._state
-        nothing = True
-        if codes is not None:
-            for block in self._runtime.blocks(state, codes):
-                nothing = False
-                yield from state.finisher.rows(block, inputs)
-        if nothing and is_global(state.typed.query.head, state.typed.query.output):
-            yield state.finisher.nothing(), 1
 
     def request_many(self, **columns: Any) -> pa.Table:
         """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
@@ -184,7 +211,7 @@ class View:
 
     def weighted(self, **parameters: Any) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
         """The distinct rows of an access request as Arrow batches, each with its rows' multiplicities."""
-        return self._weighted(parameters)
+        return [one_each(self._weighted(parameters), self.schema)] if self._hides_keys else self._weighted(parameters)
 
     def _weighted(
         self, parameters: Mapping[str, Any], most: int | None = None
@@ -195,7 +222,7 @@ class View:
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
         with self._runtime.lock:
-            blocks = () if codes is None else self._runtime.blocks(state, codes, first=65_536)
+            blocks = () if codes is None else self._runtime.blocks(state, codes)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
                 rows += int(np.maximum(batches[-1][1], 0).sum())
@@ -333,8 +360,7 @@ class Changes:
         runtime.subscribe(view, self._queue)
 
     def __iter__(self) -> Iterator[RowChange]:
-        while self._queue:
-            yield self._queue.popleft()
+        return taken(self._queue)
 
     def close(self) -> None:
         """Stops following the view."""

@@ -48,10 +48,17 @@ class DuckDbExecutor(Executor):
         self.connection.execute("BEGIN")
 
     def _commit(self) -> None:
-        self.connection.execute("COMMIT")
+        self._end("COMMIT")
 
     def _roll_back(self) -> None:
-        self.connection.execute("ROLLBACK")
+        self._end("ROLLBACK")
+
+    def _end(self, how: str) -> None:
+        try:
+            self.connection.execute(how)
+        except _duckdb().TransactionException as error:
+            if "no transaction is active" not in str(error):
+                raise
 
     def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> None:
         body, target = statement.with_marks("$"), statement.target

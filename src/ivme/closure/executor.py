@@ -24,6 +24,7 @@ class Executor(ABC):
     def __init__(self, ies: IES) -> None:
         self.ies = ies
         self._counts: dict[str, Counter[Row]] = {relation.name: Counter() for relation in ies.inputs}
+        self._counts_before: dict[str, Counter[Row]] | None = None
         self._limits = {refusal.table: refusal for refusal in ies.refusals}
 
     # Changes
@@ -67,11 +68,17 @@ class Executor(ABC):
             self._run(relation, chosen, sign, many=True)
 
     def commit(self) -> None:
-        self._commit()
+        """Ends the transaction, if one is open; may be called again."""
+        if self._counts_before is not None:
+            self._commit()
+            self._counts_before = None
 
     def roll_back(self) -> None:
-        self._roll_back()
-        self._counts = self._counts_before
+        """Undoes the transaction, if one is open; may be called again."""
+        if self._counts_before is not None:
+            self._roll_back()
+            self._counts = self._counts_before
+            self._counts_before = None
 
     def _apply(self, table: str, rows: list[Row], sign: int, *, many: bool) -> None:
         relation = self._input(table)
@@ -152,9 +159,13 @@ class Executor(ABC):
     @abstractmethod
     def _begin(self) -> None: ...
     @abstractmethod
-    def _commit(self) -> None: ...
+    def _commit(self) -> None:
+        """Ends a transaction; nothing if that is done already."""
+
     @abstractmethod
-    def _roll_back(self) -> None: ...
+    def _roll_back(self) -> None:
+        """Undoes a transaction; nothing if that is done already."""
+
     @abstractmethod
     def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> None: ...
     @abstractmethod

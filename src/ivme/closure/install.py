@@ -24,22 +24,15 @@ def add_closure(runtime: Runtime, ready: TypedQuery, explanation: Explanation, t
     return runtime.add_maintained(ready, explanation, table, group, edges.name)
 
 
-def add_closures(runtime: Runtime, query: Query) -> list[str]:
-    """The closures that a query reads as relations, those that are not there yet; their names."""
-    added: list[str] = []
-    try:
-        for table in query.tables:
-            if table.closure_of is None or table.name in runtime.views:
-                continue
-            edges = runtime.relation(table.closure_of.relation)
-            ready = typed(closure_query(table, edges))
-            explanation, _ = compile_plan(ready.query, graph=table.closure_of.graph)
-            add_closure(runtime, ready, explanation, replace(table, closure_of=None), table.closure_of.graph)
-            added.append(table.name)
-    except BaseException:
-        drop_closures(runtime, added)
-        raise
-    return added
+def add_closures(runtime: Runtime, query: Query) -> None:
+    """Adds the closures that a query reads as relations, those that are not there yet."""
+    for table in query.tables:
+        if table.closure_of is None or table.name in runtime.views:
+            continue
+        edges = runtime.relation(table.closure_of.relation)
+        ready = typed(closure_query(table, edges))
+        explanation, _ = compile_plan(ready.query, graph=table.closure_of.graph)
+        add_closure(runtime, ready, explanation, replace(table, closure_of=None), table.closure_of.graph)
 
 
 def drop_closures(runtime: Runtime, names: list[str]) -> None:

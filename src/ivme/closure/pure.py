@@ -97,11 +97,11 @@ class PureClosure:
     def commit(self) -> None:
         for edge in self._counts_before:
             if not self._counts[edge]:
-                del self._counts[edge]
+                self._counts.pop(edge, None)
         for node in self._rows_before:
-            if not self._rows[node]:
-                del self._rows[node]
+            if not self._row(node):
                 self._next.pop(node, None)
+                self._rows.pop(node, None)
         self._counts_before, self._rows_before = {}, {}
 
     def roll_back(self) -> None:

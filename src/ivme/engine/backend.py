@@ -7,7 +7,8 @@ of codes: a trigger's *feed* says which expressions of a relation's rows it want
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -104,6 +105,15 @@ class Backend(Protocol):
     def drop_map(self, name: str) -> None:
         """Forgets a map, if it is there: an installation may have failed before it."""
 
+    def saved(self) -> Callable[[], None]:
+        """From here to `collect`, maps, triggers, readers and partitions keep what they had under their names.
+
+        What is returned puts all of them back as they are now; it may be called more than once.
+        """
+
+    def collect(self) -> None:
+        """Forgets for good what has no name any more."""
+
     def clear_map(self, name: str) -> None: ...
     def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
         """Compiles steps under a name, in place of what was there; the feeds that it wants, by relation.
@@ -192,7 +202,7 @@ class NativeBackend:
         self._triggers: dict[str, tuple[int, list[str], list[tuple[str, tuple[str, ...]]]]] = {}
         self._readers: dict[str, int] = {}
         self._partitions: dict[str, int] = {}
-        self._dropped: list[int] = []
+        self._collects = True
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         for declared in maps:
@@ -218,22 +228,43 @@ class NativeBackend:
         names = {number: name for name, number in self._maps.items()} if found else {}
         return [(names[number], codes) for number, codes in found]
 
-    def drop_map(self, name: str) -> None:
+    def saved(self) -> Callable[[], None]:
+        self._collects = False
+        maps, indexes = dict(self._maps), {name: set(known) for name, known in self._indexes.items()}
+        triggers, readers, partitions = dict(self._triggers), dict(self._readers), dict(self._partitions)
+
+        def put_back() -> None:
+            self._maps, self._indexes = maps, indexes
+            self._triggers, self._readers, self._partitions = triggers, readers, partitions
+
+        return put_back
+
+    def collect(self) -> None:
         """An open cursor keeps a map's memory until it is gone; emptied, the map makes it stale."""
+        maps, partitions, triggers, readers = map(set, self.kernel.alive())
+        for trigger in triggers.difference(number for number, _, _ in self._triggers.values()):
+            self.kernel.drop_trigger(trigger)
+        for reader in readers.difference(self._readers.values()):
+            self.kernel.drop_reader(reader)
+        for partition in partitions.difference(self._partitions.values()):
+            self.kernel.drop_partition(partition)
+        for number in maps.difference(self._maps.values()):
+            self._drop_map(number)
+        self._collects = True
+
+    def drop_map(self, name: str) -> None:
         if name not in self._maps:
             return
-        number = self._maps.pop(name)
         del self._indexes[name]
-        self.kernel.clear_map(number)
-        self._dropped = [old for old in (*self._dropped, number) if not self._is_free(old)]
+        number = self._maps.pop(name)
+        if self._collects:
+            self._drop_map(number)
 
-    def _is_free(self, number: int) -> bool:
+    def _drop_map(self, number: int) -> None:
         """Drops a map unless a cursor is open on it."""
-        try:
+        self.kernel.clear_map(number)
+        with suppress(ValueError):
             self.kernel.drop_map(number)
-        except ValueError:
-            return False
-        return True
 
     def clear_map(self, name: str) -> None:
         self.kernel.clear_map(self._maps[name])
@@ -249,7 +280,9 @@ class NativeBackend:
 
     def drop_trigger(self, name: str) -> None:
         if name in self._triggers:
-            self.kernel.drop_trigger(self._triggers.pop(name)[0])
+            number = self._triggers.pop(name)[0]
+            if self._collects:
+                self.kernel.drop_trigger(number)
 
     def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
         from ivme.engine.lower import lower_reader
@@ -259,7 +292,9 @@ class NativeBackend:
 
     def drop_reader(self, name: str) -> None:
         if name in self._readers:
-            self.kernel.drop_reader(self._readers.pop(name))
+            number = self._readers.pop(name)
+            if self._collects:
+                self.kernel.drop_reader(number)
 
     def set_partition(self, partition: ir.Partition) -> None:
         from ivme.engine.lower import lower_partition
@@ -269,7 +304,8 @@ class NativeBackend:
 
     def drop_partition(self, name: str) -> None:
         if name in self._partitions:
-            self.kernel.drop_partition(self._partitions[name])
+            if self._collects:
+                self.kernel.drop_partition(self._partitions[name])
             del self._partitions[name]
 
     def set_bounds(self, name: str, lower: int, upper: int) -> None:
@@ -298,6 +334,12 @@ class NativeBackend:
     def number(self, name: str) -> int:
         """The kernel's number of a trigger, for `run_one`."""
         return self._triggers[name][0]
+
+    def row_runs(self, runs: list[tuple[int, Sequence[int] | None]]) -> Callable[[tuple[int, ...], int], None]:
+        """Takes one row through triggers, all or none; see `_kernel.RowRuns`."""
+        from ivme import _kernel
+
+        return _kernel.RowRuns(self.kernel, runs).run
 
     def emits(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
         """The views whose changes a trigger emits, and over which variables."""

@@ -116,8 +116,6 @@ class Batch:
         _check_key(state.table, data)
         given = read_weights(weights, data.num_rows, state.table.name)
         self._check_static(state)
-        if state.table.append_only and (given < 0).any():
-            raise DataError(f"table {state.table.name} is append-only: rows cannot be deleted from it")
         if data.num_rows:
             changed = Changed(layout, given, data, codes)
             self._parts.setdefault(state.table.name, []).append(changed)
@@ -143,9 +141,10 @@ class Batch:
             for name, parts in collected.items():
                 self._check_static(self._table(name))
                 changed = joined(parts)
-                batch[name] = self._runtime.clipped(name, changed) if name in self._clipped else changed
+                changed = self._runtime.clipped(name, changed) if name in self._clipped else changed
+                batch[name] = self._runtime.grown(name, changed)
             if batch or self._progress is not None:
-                self._runtime.publish(self._runtime.transact(batch, self._progress))
+                self._runtime.transact(batch, self._progress)
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:

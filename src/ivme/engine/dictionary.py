@@ -18,16 +18,17 @@ NULL_CODE = -(2**63)
 
 
 class Dictionary:
-    """The distinct values of a type in the order in which they came; `values[code]` is the value of a code.
+    """The distinct values of a type in the order in which they came; `values[code - base]` is the value of a code.
 
     It only grows: a code stays valid for as long as the database lives, also after the last row that had it is
     gone. Finding a value or a code takes O(1); encoding an array takes vectorised work a row and Python's work only
     for each distinct value of the array.
     """
 
-    __slots__ = ("_codes", "values")
+    __slots__ = ("_codes", "base", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
         self.values: list[Any] = []
         self._codes: dict[Hashable, int] = {}
 
@@ -38,14 +39,14 @@ class Dictionary:
         """The value's code, a new one if the value is new."""
         code = self._codes.get(value)
         if code is None:
-            code = len(self.values)
+            code = self.base + len(self.values)
             self.values.append(value)
             self._codes[value] = code
         return code
 
     def value(self, code: int) -> Any:
         """The value of a code."""
-        return self.values[code]
+        return self.values[code - self.base]
 
     def find(self, value: Hashable) -> int | None:
         """The value's code, or None if no value like it was ever added."""

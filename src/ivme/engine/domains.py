@@ -3,37 +3,30 @@
 Each type has a domain, an injection from its values into the codes: within one type, equal codes are equal values.
 NULL is `NULL_CODE` in every domain, below all other codes. Ints, bools, dates (days), timestamps (microseconds),
 floats (their bits, arranged in the order of the numbers) and decimals of up to 18 digits (without their point) are
-their own codes, and code order is value order; strings, binaries and wider decimals have codes from a dictionary.
-Arrays are encoded and decoded by vectorised work.
+their own codes, and code order is value order; strings and binaries have codes from a dictionary, and so have wider
+decimals whose number has more than 62 bits. Arrays are encoded and decoded by vectorised work.
 """
 
 from __future__ import annotations
 
 import datetime
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.engine.arrow_types import arrow_type
+from ivme.engine.decimal_domains import LARGE_DECIMALS, NARROW_DIGITS, NarrowDecimals, WideDecimals
 from ivme.engine.dictionary import NULL_CODE, Codes, Dictionary
-from ivme.engine.value_check import INT_LIMIT, NAN_REASON, value_check
+from ivme.engine.domain import DictionaryValues, Domain, Nulls
+from ivme.engine.value_check import INT_LIMIT, NAN_REASON
 from ivme.errors import DataError
 from ivme.query.types import Type
 
 __all__ = ["NULL_CODE", "Codes", "Domain", "Domains"]
 
-Nulls = npt.NDArray[np.bool_]
-"""Which rows of an array are NULL."""
-
-_NARROW_DIGITS = 18
-_DIGITS = Context(prec=_NARROW_DIGITS)
 _FLIP = 2**63 - 1
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -41,101 +34,6 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _DAY_MICROSECONDS = 86_400_000_000
 _FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_DAY
 _LAST_DAY = datetime.date.max.toordinal() - _EPOCH_DAY
-
-
-class Domain(ABC):
-    """The codes of one type's values."""
-
-    orders_by_code = True
-    """Whether the order of codes is the order of values, NULL first."""
-
-    least, most = -INT_LIMIT, INT_LIMIT
-    """The codes that values have, where not all numbers of 64 bits are some value's."""
-
-    def __init__(self, type_: Type) -> None:
-        self.type = type_
-        self.arrow_type = arrow_type(type_)
-        self._check = value_check(type_)
-
-    def encode(self, array: pa.Array | pa.ChunkedArray) -> Codes:
-        """The codes of an array of this type, or of one that joins with it (ints among floats, and the like).
-
-        The result may share the array's memory and is then read-only.
-        """
-        if isinstance(array, pa.ChunkedArray):
-            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-        if array.type.equals(self.arrow_type):
-            return self._encode(array)
-        if pa.types.is_dictionary(array.type) and array.type.value_type == self.arrow_type:
-            array = array if not self.orders_by_code else array.cast(self.arrow_type)
-        else:
-            array = self._widened(array)
-        return self._encode(array)
-
-    def encode_value(self, value: Any) -> int:
-        """The code of a Python value; `DataError` if it is not of the type."""
-        if value is None:
-            return NULL_CODE
-        try:
-            return self._code(self._check(value))
-        except (TypeError, ValueError) as error:
-            raise DataError(f"not a value of type {self.type}: {error}") from None
-
-    def find_value(self, value: Any) -> int | None:
-        """The code of a Python value that may be in the database; None if it certainly is not.
-
-        Nothing is added to a dictionary. A value of another kind is a `DataError`; one that the type does not hold,
-        such as an int of 65 bits, occurs nowhere.
-        """
-        if value is None:
-            return NULL_CODE
-        try:
-            return self._found(self._check(value))
-        except ValueError:
-            return None
-        except TypeError as error:
-            raise DataError(f"not a value of type {self.type}: {error}") from None
-
-    def decode(self, codes: Codes) -> pa.Array:
-        """The values of codes, in the column's Arrow type."""
-        null = codes == NULL_CODE
-        return self._decode(np.ascontiguousarray(codes), null if null.any() else None)
-
-    def decode_value(self, code: int) -> Any:
-        """The Python value of a code."""
-        return None if code == NULL_CODE else self._value(int(code))
-
-    def values(self, codes: list[int]) -> list[Any]:
-        """The Python values of codes; may be the list that was given."""
-        value = self._value
-        return [None if code == NULL_CODE else value(code) for code in codes]
-
-    def sort_key(self, code: int) -> Any:
-        """What to sort codes by to sort their values as SQL does, NULL first."""
-        return code
-
-    def _widened(self, array: pa.Array) -> pa.Array:
-        try:
-            if self.type.kind == "decimal" and pa.types.is_integer(array.type):
-                array = array.cast(pa.decimal128(19, 0))
-            return array.cast(self.arrow_type, safe=self.type.kind != "float")
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DataError(f"a column of {array.type} has no codes of type {self.type}: {error}") from None
-
-    def _found(self, value: Any) -> int | None:
-        return self._code(value)
-
-    @abstractmethod
-    def _encode(self, array: pa.Array) -> Codes: ...
-
-    @abstractmethod
-    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array: ...
-
-    @abstractmethod
-    def _code(self, value: Any) -> int: ...
-
-    @abstractmethod
-    def _value(self, code: int) -> Any: ...
 
 
 class _Integers(Domain):
@@ -253,63 +151,6 @@ class _Floats(Domain):
         return float(value)
 
 
-class _NarrowDecimals(Domain):
-    """Decimals of up to 18 digits, as integers of their smallest unit."""
-
-    def __init__(self, type_: Type) -> None:
-        super().__init__(type_)
-        assert type_.scale is not None
-        self._scale = type_.scale
-
-    def _encode(self, array: pa.Array) -> Codes:
-        words = np.frombuffer(array.buffers()[1] or b"", dtype="<i8")
-        codes = np.array(words[::2][array.offset : array.offset + len(array)], dtype=np.int64)
-        if array.null_count:
-            codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
-        return codes
-
-    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
-        words = np.empty((len(codes), 2), dtype="<i8")
-        words[:, 0] = codes
-        words[:, 1] = codes >> 63
-        valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").tobytes())
-        return pa.Array.from_buffers(self.arrow_type, len(codes), [valid, pa.py_buffer(words.tobytes())])
-
-    def _code(self, value: Decimal) -> int:
-        return int(value.scaleb(self._scale, _DIGITS))
-
-    def _value(self, code: int) -> Decimal:
-        return Decimal(code).scaleb(-self._scale, _DIGITS)
-
-
-class _DictionaryValues(Domain):
-    """Strings, binaries and wide decimals. Python orders strings by code points, which is the order of UTF-8."""
-
-    orders_by_code = False
-
-    def __init__(self, type_: Type, dictionary: Dictionary) -> None:
-        super().__init__(type_)
-        self.dictionary = dictionary
-
-    def sort_key(self, code: int) -> Any:
-        return () if code == NULL_CODE else (self.dictionary.value(code),)
-
-    def _encode(self, array: pa.Array) -> Codes:
-        return self.dictionary.encode(array)
-
-    def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
-        return self.dictionary.decode(codes, null, self.arrow_type)
-
-    def _code(self, value: Any) -> int:
-        return self.dictionary.add(value)
-
-    def _found(self, value: Any) -> int | None:
-        return self.dictionary.find(value)
-
-    def _value(self, code: int) -> Any:
-        return self.dictionary.value(code)
-
-
 _DOMAINS: dict[str, type[Domain]] = {
     "int": _Ints,
     "bool": _Bools,
@@ -317,6 +158,11 @@ _DOMAINS: dict[str, type[Domain]] = {
     "timestamp": _Timestamps,
     "float": _Floats,
 }
+
+
+def plain_dictionary(type_: Type) -> Dictionary:
+    """A dictionary in plain Python for the values of a type."""
+    return Dictionary(LARGE_DECIMALS if type_.kind == "decimal" else 0)
 
 
 class BatchEncoder(Protocol):
@@ -337,7 +183,7 @@ class Domains:
 
     def __init__(
         self,
-        dictionary_of: Callable[[Type], Dictionary] = lambda _: Dictionary(),
+        dictionary_of: Callable[[Type], Dictionary] = lambda type_: plain_dictionary(type_),
         encoder_of: Callable[[Sequence[str], Sequence[Domain]], BatchEncoder | None] = lambda _names, _domains: None,
     ) -> None:
         self._domains: dict[Type, Domain] = {}
@@ -359,11 +205,12 @@ class Domains:
     def dictionaries(self) -> dict[Type, Dictionary]:
         """The dictionaries that are in use."""
         domains = self._domains.items()
-        return {type_: domain.dictionary for type_, domain in domains if isinstance(domain, _DictionaryValues)}
+        return {type_: domain.dictionary for type_, domain in domains if isinstance(domain, DictionaryValues)}
 
     def _new(self, type_: Type) -> Domain:
         if type_.kind in _DOMAINS:
             return _DOMAINS[type_.kind](type_)
-        if type_.precision is not None and type_.precision <= _NARROW_DIGITS:
-            return _NarrowDecimals(type_)
-        return _DictionaryValues(type_, self._dictionary_of(type_))
+        if type_.precision is not None and type_.precision <= NARROW_DIGITS:
+            return NarrowDecimals(type_)
+        made = WideDecimals if type_.kind == "decimal" else DictionaryValues
+        return made(type_, self._dictionary_of(type_))

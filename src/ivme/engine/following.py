@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from ivme.engine.backend import Codes, EmittedDelta
+from ivme.engine.group import Group
 from ivme.engine.reading import Row
 from ivme.engine.single_row import FEW
 from ivme.engine.view_state import Key, RowChange, ViewState
@@ -29,7 +30,7 @@ def keeps_rows(state: ViewState) -> bool:
 def direct_change(state: ViewState, emitted: Sequence[EmittedDelta]) -> RowChange:
     """The change of a view without aggregates, linear in what was emitted; inputs come in front of the row."""
     query = state.typed.query
-    columns, counts = _consolidated(emitted, len(query.free))
+    columns, counts = _consolidated(state.group, emitted, len(query.free))
     if query.distinct and len(counts):
         now = _counts_now(state, columns, len(counts))
         counts = (now != 0).astype(np.int64) - (now != counts)
@@ -50,7 +51,7 @@ def summed(changes: Iterable[tuple[Row, int]]) -> RowChange:
     return {row: weight for row, weight in total.items() if weight}
 
 
-def _consolidated(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
+def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
     """The emitted keys, each once, with the sums of their counts."""
     counts = np.concatenate([np.empty(0, np.int64), *(delta.counts for delta in emitted)])
     if not width or not len(counts):
@@ -59,12 +60,11 @@ def _consolidated(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Cod
     if len(counts) <= FEW:
         net = summed(zip(_keys(emitted, width), counts.tolist(), strict=True))
         return _columns(list(net), width), np.array(list(net.values()), dtype=np.int64)
-    stacked = np.concatenate([np.stack(delta.columns[:width], axis=1) for delta in emitted])
-    keys, places = np.unique(stacked, axis=0, return_inverse=True)
-    total = np.zeros(len(keys), np.int64)
-    np.add.at(total, places.reshape(-1), counts)
-    kept = total != 0
-    return [np.ascontiguousarray(keys[kept, i]) for i in range(width)], total[kept]
+    return group.net(_stacked(emitted, width), counts)
+
+
+def _stacked(emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
+    return [np.concatenate([delta.columns[i] for delta in emitted]) for i in range(width)]
 
 
 def _keys(emitted: Sequence[EmittedDelta], width: int) -> Iterator[Key]:
@@ -86,7 +86,7 @@ def _counts_now(state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
 def row_updates(state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
     """The rows of the groups that changed, as they are now. The view has outputs and no inputs."""
     width = len(state.typed.query.output)
-    keys = _distinct(emitted, width)
+    keys = _distinct(state.group, emitted, width)
     if not keys:
         return {}
     columns = _columns(keys, width)
@@ -97,12 +97,13 @@ def row_updates(state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
     return updates
 
 
-def _distinct(emitted: Sequence[EmittedDelta], width: int) -> list[Key]:
+def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Key]:
     """The emitted keys, each once."""
-    if sum(len(delta.counts) for delta in emitted) <= FEW:
+    number = sum(len(delta.counts) for delta in emitted)
+    if number <= FEW:
         return list(dict.fromkeys(_keys(emitted, width)))
-    stacked = np.concatenate([np.stack(delta.columns[:width], axis=1) for delta in emitted])
-    return list(map(tuple, np.unique(stacked, axis=0).tolist()))
+    columns, _ = group.net(_stacked(emitted, width), np.ones(number, np.int64))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:

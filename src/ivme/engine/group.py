@@ -254,6 +254,10 @@ class Group:
         except self._backend.overflow as error:
             raise too_many(view) from error
 
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
+        return self._backend.net(columns, weights)
+
     def identities(self) -> dict[str, str]:
         """For each map that is always up to date, by its name, a checksum of its definition."""
         lazy = [name for name, blueprint in self.blueprints.items() if blueprint.lazy]

@@ -55,6 +55,7 @@ class IndexedMap:
         self._entries: dict[Row, Payload] = {}
         self._indexes: dict[Index, dict[Row, dict[Row, int]]] = {index: {} for index in declared.indexes}
         self._ordered: dict[Index, dict[Row, _Extremes]] = {index: {} for index in declared.sorted_by}
+        self._torn = False
 
     def emptied(self, tally: Tally) -> IndexedMap:
         """An empty map of the same kind."""
@@ -87,16 +88,27 @@ class IndexedMap:
             ordered.clear()
 
     def extend(self, declared: Map) -> None:
-        """Adds the indexes of the declaration that this map does not have yet, and fills them."""
+        """Adds the indexes of the declaration that this map does not have yet, filled."""
         indexes = [index for index in declared.indexes if index not in self._indexes]
-        ordered = [index for index in declared.sorted_by if index not in self._ordered]
-        for index in indexes:
-            self._indexes[index] = {}
-        for index in ordered:
-            self._ordered[index] = {}
+        filled = self._filled(indexes, [index for index in declared.sorted_by if index not in self._ordered])
+        self._indexes |= filled._indexes
+        self._ordered |= filled._ordered
+
+    def _filled(self, indexes: Iterable[Index], ordered: Iterable[Index]) -> IndexedMap:
+        """A map with these indexes, which hold this map's entries."""
+        filled = self.emptied(self.tally)
+        filled._indexes = {index: {} for index in indexes}
+        filled._ordered = {index: {} for index in ordered}
         for row in self._entries:
-            self._reindex(row, 1, indexes)
-            self._reorder(row, 1, ordered)
+            filled._reindex(row, 1, filled._indexes)
+            filled._reorder(filled._to_reorder(row, 1, filled._ordered), 1)
+        return filled
+
+    def _mend(self) -> None:
+        """Makes the indexes anew: an exception came in the middle of a `put`."""
+        indexes, ordered = list(self._indexes), list(self._ordered)
+        filled = self._filled(indexes, ordered)
+        self._indexes, self._ordered, self._torn = filled._indexes, filled._ordered, False
 
     def add_all(self, delta: Mapping[Row, Payload], journal: Journal | None = None, check: str = "") -> None:
         """Adds a delta; the journal learns what each entry was before.
@@ -115,14 +127,20 @@ class IndexedMap:
 
     def put(self, key: Row, payload: Payload | None) -> None:
         """Sets or removes an entry; indexes follow where it appears or disappears."""
+        if self._torn:
+            self._mend()
         old = self._entries.get(key)
         if (old is None) != (payload is None):
-            self._reorder(key, 1 if old is None else -1, self._ordered)
-            self._reindex(key, 1 if old is None else -1, self._indexes)
+            change = 1 if old is None else -1
+            groups = self._to_reorder(key, change, self._ordered)
+            self._torn = True
+            self._reorder(groups, change)
+            self._reindex(key, change, self._indexes)
         if payload is None:
             self._entries.pop(key, None)
         else:
             self._entries[key] = payload
+        self._torn = False
 
     def _reindex(self, row: Row, change: int, indexes: Iterable[Index]) -> None:
         for index in indexes:
@@ -137,13 +155,16 @@ class IndexedMap:
                 if not group:
                     del groups[key]
 
-    def _reorder(self, row: Row, change: int, indexes: Iterable[Index]) -> None:
-        """A value that some ordered index cannot compare is refused before any of them changes."""
+    def _to_reorder(self, row: Row, change: int, indexes: Iterable[Index]) -> list[tuple[Index, Row, Any]]:
+        """Where a row is in ordered indexes; a value that one of them cannot compare is refused."""
         groups = [(i, _pick(row, i.key), self._ranked(i, row[i.values[0]])) for i in indexes]
         groups = [(index, key, ranked) for index, key, ranked in groups if ranked is not None]
         for index, key, ranked in groups if change > 0 else ():
             if key in self._ordered[index]:
                 self._ordered[index][key].check(ranked)
+        return groups
+
+    def _reorder(self, groups: Iterable[tuple[Index, Row, Any]], change: int) -> None:
         for index, key, ranked in groups:
             ordered = self._ordered[index]
             if change > 0:

@@ -6,11 +6,13 @@ Whatever fails on the way leaves the database as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 
 from ivme.engine.arrow_types import declared_type
 from ivme.engine.backend import Codes
+from ivme.engine.catalog_change import catalog_change
 from ivme.engine.changed import Inputs
 from ivme.engine.feed import Feed
 from ivme.engine.following import keeps_rows
@@ -20,6 +22,7 @@ from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
 from ivme.engine.ring_view import Participant
 from ivme.engine.stored_sums import check_row, limit_sums
+from ivme.engine.transaction import Act
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
 from ivme.errors import PlanError
@@ -33,17 +36,22 @@ from ivme.query.model import Atom, Table, column_refs
 class Installation(Relations):
     """The part of the runtime that changes the catalog. Its callers hold `lock`."""
 
+    def catalog_change(self, undo: Iterable[Act] = (), finish: Iterable[Act] = ()) -> AbstractContextManager[object]:
+        """What is done to tables and views in this block is done as a whole, or not at all."""
+        return catalog_change(self, undo, finish)
+
     def add_table(self, table: Table) -> None:
         """Declares a table: a map of its rows, and one of its keys if it has a primary key."""
         rows, keys = f"table {table.name}", f"keys {table.name}" if table.primary_key else None
         maps = [ir.Map(rows, table.column_names, "leaf", Fraction(1))]
         if keys is not None:
             maps.append(ir.Map(keys, key_columns(table), "leaf", Fraction(1)))
-        self.backend.install(maps, (), {})
-        domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
-        state = TableState(table, domains, rows, keys, Feed(()))
-        self._set_checks(state, ring=False)
-        self.tables[table.name] = state
+        with self.catalog_change():
+            self.backend.install(maps, (), {})
+            domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
+            state = TableState(table, domains, rows, keys, Feed(()))
+            self._set_checks(state, ring=False)
+            self.tables[table.name] = state
 
     def _set_checks(self, state: TableState, *, ring: bool) -> None:
         """Sets the trigger of a table's own maps, which refuses negative multiplicities unless in ring mode."""
@@ -52,15 +60,16 @@ class Installation(Relations):
             steps += [ir.Project("d2", "d1", key_columns(state.table)), ir.Add("d2", state.keys, "unique")]
         state.feed = self.backend.set_trigger(state.rows, steps, ())[state.table.name]
         state.ring = ring
-        self._forget_inputs()
+        self.forget_inputs()
 
     def drop_table(self, name: str) -> None:
-        state = self.tables.pop(name)
-        self._forget_inputs()
-        self.backend.drop_trigger(state.rows)
-        for held in (state.rows, state.keys):
-            if held is not None:
-                self.backend.drop_map(held)
+        with self.catalog_change():
+            state = self.tables.pop(name)
+            self.forget_inputs()
+            self.backend.drop_trigger(state.rows)
+            for held in (state.rows, state.keys):
+                if held is not None:
+                    self.backend.drop_map(held)
 
     def add_view(
         self, name: str, typed: TypedQuery, explanation: Explanation, plan: Plan, table: Table, *, ring: bool = False
@@ -68,25 +77,18 @@ class Installation(Relations):
         """Installs a view and fills it from the tables; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
-        followed: list[str] = []
-        group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
-        group.tuning = plan.tuning
-        try:
-            for relation in relations:
-                if relation in self.views:
-                    self.follow(relation)
-                    followed.append(relation)
-            self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
+        with self.catalog_change():
+            group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
+            group.tuning = plan.tuning
+            self._follow_all(relations)
+            self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
             finisher = Finisher(typed, group.enumerations[name], self.domains)
             state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
             for stored, codes in self._misfits:
                 if name in group.stored_sums.get(stored, ()):
                     check_row(state, codes)
-        except BaseException:
-            self._leave(group, name, followed)
-            raise
-        self.views[name] = state
-        self._switch_rings(relations)
+            self.views[name] = state
+            self._switch_rings(relations)
         return self.views[name]
 
     def add_maintained(
@@ -95,23 +97,23 @@ class Installation(Relations):
         """Fills a view that is not made of maps from the one relation that it reads, and keeps it fresh from now on."""
         name = table.name
         self._check_ring(name, (relation,), ring=False)
-        followed = relation in self.views
-        if followed:
-            self.follow(relation)
-        try:
+        with self.catalog_change():
+            self._follow_all((relation,))
             rows = self.all_rows(relation)
             wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
             self._fill(group, wanted.of(rows)[0][1], rows.weights)
             finisher = Finisher(typed, group.enumerations[name], self.domains)
-        except BaseException:
-            if followed:
-                self.unfollow(relation)
-            raise
-        self.maintained[group.trigger(relation)] = group
-        self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
-        self._forget_inputs()
-        self._switch_rings((relation,))
+            self.maintained[group.trigger(relation)] = group
+            self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
+            self.forget_inputs()
+            self._switch_rings((relation,))
         return self.views[name]
+
+    def _follow_all(self, relations: Iterable[str]) -> None:
+        """Follows those that are views."""
+        for relation in relations:
+            if relation in self.views:
+                self.follow(relation)
 
     def _fill(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
         try:
@@ -130,38 +132,37 @@ class Installation(Relations):
         """Fills a ring view, or an IES, from its tables and keeps it fresh from now on."""
         self._check_ring(view.name, view.relations, ring=False)
         view.build({relation: weighted(*self.contents(relation)) for relation in view.relations})
-        followed: list[str] = []
-        try:
-            for relation in view.relations:
-                if relation in self.views:
-                    self.follow(relation)
-                    followed.append(relation)
-        except BaseException:
-            for relation in followed:
-                self.unfollow(relation)
-            raise
-        self.ring_views[view.name] = view
-        self._forget_inputs()
-        self._switch_rings(view.relations)
+        with self.catalog_change():
+            self._follow_all(view.relations)
+            self.ring_views[view.name] = view
+            self.forget_inputs()
+            self._switch_rings(view.relations)
 
     def drop_ring_view(self, name: str) -> None:
-        view = self.ring_views.pop(name)
-        for relation in view.relations:
-            if relation in self.views:
-                self.unfollow(relation)
-        self._switch_rings(view.relations)
+        with self.catalog_change():
+            view = self.ring_views.pop(name)
+            self._unfollow_all(view.relations)
+            self.forget_inputs()
+            self._switch_rings(view.relations)
 
     def drop_view(self, name: str) -> None:
         """Forgets a view that nobody is built on; those who follow it hear nothing any more."""
-        state = self.views[name]
-        if isinstance(state.group, Maintained):
-            self._drop_maintained(state)
-        else:
-            self._leave(state.group, name, [relation for relation in state.relations if relation in self.views])
-        del self.views[name]
-        self._queues.pop(name, None)
-        self._forget_inputs()
-        self._switch_rings(state.relations)
+        with self.catalog_change():
+            state = self.views[name]
+            if isinstance(state.group, Maintained):
+                del self.maintained[state.group.trigger(state.relations[0])]
+            else:
+                self._leave(state.group, name)
+            self._unfollow_all(state.relations)
+            del self.views[name]
+            self._queues.pop(name, None)
+            self.forget_inputs()
+            self._switch_rings(state.relations)
+
+    def _unfollow_all(self, relations: Iterable[str]) -> None:
+        for relation in relations:
+            if relation in self.views:
+                self.unfollow(relation)
 
     def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> Group:
         key = (*slots, *own)
@@ -170,14 +171,11 @@ class Installation(Relations):
             self._groups_made += 1
         return self._groups[key]
 
-    def _leave(self, group: Group, name: str, followed: Iterable[str]) -> None:
+    def _leave(self, group: Group, name: str) -> None:
         """Takes a view out of its group, and the group away if it was the last."""
-        if name in group.blueprints:
-            self._change(group, {view: b for view, b in group.blueprints.items() if view != name})
+        self._install(group, {view: b for view, b in group.blueprints.items() if view != name}, {})
         if not group.blueprints:
             del self._groups[group.key]
-        for relation in followed:
-            self.unfollow(relation)
 
     def _check_ring(self, name: str, relations: Iterable[str], *, ring: bool) -> None:
         """Negative multiplicities are for views in ring mode only."""
@@ -203,7 +201,7 @@ class Installation(Relations):
                 self._set_checks(state, ring=ring)
 
     def follow(self, name: str) -> None:
-        """From now on the changes of the view's rows are computed.
+        """From now on the changes of the view's rows are computed; within a change of the catalog.
 
         A view that is recomputed is maintained from here on: its change would else be the difference of two results.
         """
@@ -213,12 +211,8 @@ class Installation(Relations):
         elif state.followers == 0 and state.plan is not None:
             self._refresh(state)
             followed = replace(state.plan.followed, lazy=False)
-            self._change(state.group, {**state.group.blueprints, name: followed})
-            try:
-                state.rows = dict(self._keyed_rows(state)) if keeps_rows(state) else {}
-            except BaseException:
-                self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})
-                raise
+            self._install(state.group, {**state.group.blueprints, name: followed}, {})
+            state.rows = dict(self._keyed_rows(state)) if keeps_rows(state) else {}
         state.followers += 1
 
     def unfollow(self, name: str) -> None:
@@ -229,18 +223,7 @@ class Installation(Relations):
         elif state.followers == 0 and state.plan is not None:
             state.rows = {}
             state.stale = True
-            self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})
-
-    def _change(
-        self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery] | None = None
-    ) -> None:
-        """Gives a group other views; if that fails, it has those that it had."""
-        before = dict(group.blueprints)
-        try:
-            self._install(group, blueprints, new or {})
-        except BaseException:
-            self._install(group, before, {})
-            raise
+            self._install(state.group, {**state.group.blueprints, name: state.plan.blueprint}, {})
 
     def _install(self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery]) -> None:
         """Assembles a group and fills the maps that are new."""
@@ -248,7 +231,7 @@ class Installation(Relations):
             **{name: state.typed.types for name, state in self.views.items()},
             **{n: t.types for n, t in new.items()},
         }
-        self._forget_inputs()
+        self.forget_inputs()
         is_new = group.rebalancer is None
         filled = group.install(blueprints, types)
         known = {name: state.typed for name, state in self.views.items()}
@@ -267,12 +250,13 @@ class Installation(Relations):
 
     def close(self) -> None:
         """Forgets everything."""
-        for ring_view in tuple(self.ring_views):
-            self.drop_ring_view(ring_view)
-        for view in reversed(tuple(self.views)):
-            self.drop_view(view)
-        for table in tuple(self.tables):
-            self.drop_table(table)
+        with self.catalog_change():
+            for ring_view in tuple(self.ring_views):
+                self.drop_ring_view(ring_view)
+            for view in reversed(tuple(self.views)):
+                self.drop_view(view)
+            for table in tuple(self.tables):
+                self.drop_table(table)
 
 
 def key_columns(table: Table) -> tuple[str, ...]:

@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ivme import _kernel
+from ivme.engine.decimal_domains import LARGE_DECIMALS
 from ivme.engine.dictionary import Codes, Dictionary
-from ivme.engine.domains import Domain, Domains
+from ivme.engine.domain import Domain
+from ivme.engine.domains import Domains
 from ivme.errors import DataError
 from ivme.query.sql_values import DECIMALS
 from ivme.query.types import Type
@@ -29,9 +31,9 @@ class NativeDictionary(Dictionary):
 
     __slots__ = ("native",)
 
-    def __init__(self, *, binary: bool) -> None:
-        super().__init__()
-        self.native = _kernel.Dictionary(secrets.randbits(64), 0, binary)
+    def __init__(self, *, binary: bool, base: int = 0, numbers: bool = False) -> None:
+        super().__init__(base)
+        self.native = _kernel.Dictionary(secrets.randbits(64), base, binary, numbers)
 
     def __len__(self) -> int:
         return len(self.native)
@@ -67,7 +69,7 @@ class NativeDictionary(Dictionary):
 
     def dump(self, count: int) -> pa.Array:
         """The bytes of the first values, in the order of their codes."""
-        offsets, text = self.native.decode_arrow(np.arange(count, dtype=np.int64))
+        offsets, text = self.native.decode_arrow(np.arange(self.base, self.base + count, dtype=np.int64))
         return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
     def load(self, values: pa.Array) -> None:
@@ -75,17 +77,17 @@ class NativeDictionary(Dictionary):
         _, ends, text = values.buffers()
         offsets = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1]
         codes = self.native.encode_arrow(offsets, np.frombuffer(text or b"", np.uint8))
-        if not np.array_equal(codes, np.arange(len(values))):
+        if not np.array_equal(codes, np.arange(self.base, self.base + len(values))):
             raise ValueError("a dictionary has a value twice, or was not empty")
 
 
 class NativeDecimals(NativeDictionary):
-    """Decimals of more than 18 digits, kept as 16 bytes whose order is that of the numbers."""
+    """Decimals that are not their own codes, kept as 16 bytes whose order is that of the numbers."""
 
     __slots__ = ("_scale",)
 
     def __init__(self, scale: int) -> None:
-        super().__init__(binary=True)
+        super().__init__(binary=True, base=LARGE_DECIMALS, numbers=True)
         self._scale = scale
 
     def add(self, value: Any) -> int:

@@ -67,8 +67,8 @@ class PureKernel:
 
     def begin(self) -> None:
         """From here on `rollback` undoes everything."""
-        self._journal = []
         self._noted = {name: partition.noted() for name, partition in self.partitions.items()}
+        self._journal = []
 
     def commit(self) -> None:
         self._journal = None

@@ -66,6 +66,19 @@ class PureBackend:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
         self.kernel.install(maps, {variable: domain.sort_key for variable, domain in orders.items()})
 
+    def saved(self) -> Callable[[], None]:
+        kernel, triggers, readers, slots = self.kernel, dict(self._triggers), dict(self._readers), dict(self._slots)
+        maps, partitions = dict(kernel.maps), dict(kernel.partitions)
+
+        def put_back() -> None:
+            kernel.maps, kernel.partitions = maps, partitions
+            self._triggers, self._readers, self._slots = triggers, readers, slots
+
+        return put_back
+
+    def collect(self) -> None:
+        """Python does."""
+
     def drop_map(self, name: str) -> None:
         self.versions[name] += 1
         self.kernel.maps.pop(name, None)

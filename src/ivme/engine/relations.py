@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.changed import Changed, Inputs, Layout
+from ivme.engine.distinct import added_up
 from ivme.engine.domains import Domains
 from ivme.engine.feed import Feed
 from ivme.engine.following import (
@@ -22,27 +23,26 @@ from ivme.engine.image import Image
 from ivme.engine.ingest import to_arrow
 from ivme.engine.journal import Journal
 from ivme.engine.maintained import Maintained
+from ivme.engine.open_read import FEW, MANY, OpenRead
 from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
 from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import ShortWay
 from ivme.engine.stored_sums import check_row
+from ivme.engine.transaction import StateLock, Transaction
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
-from ivme.errors import DataError, PlanError, StaleCursor
+from ivme.errors import DataError, PlanError
 from ivme.plan import program as ir
 from ivme.query.model import Table
 
-_BLOCK = 8192
-_FEW = 64
-
 
 class Relations:
-    """The tables and views of a database. Whoever changes or reads them holds `lock`, readers for a block at a time."""
+    """The tables and views of a database. Whoever changes or reads them holds `lock`."""
 
     def __init__(self, backend: Backend, domains: Domains) -> None:
         self.backend = backend
         self.domains = domains
-        self.lock = threading.RLock()
+        self.lock = StateLock()
         self.tables: dict[str, TableState] = {}
         self.views: dict[str, ViewState] = {}
         self.positions = Positions()
@@ -50,6 +50,7 @@ class Relations:
         self.image: Image | None = None
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
+        self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
@@ -91,7 +92,7 @@ class Relations:
         """The groups of views with partitions; with a relation, those that read it."""
         return [g for g in self._groups.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
 
-    def _forget_inputs(self) -> None:
+    def forget_inputs(self) -> None:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
         self._layouts.clear()
         self._inputs.clear()
@@ -102,10 +103,11 @@ class Relations:
         if relation in self.tables:
             columns, counts = self.backend.scan(self.tables[relation].rows)
             return Changed(self.layout(relation), counts, None, list(columns))
-        group = self.views[relation].group
-        if isinstance(group, Maintained):
-            return group.all_rows(self.layout(relation))
-        return self._as_changed(relation, (change for _, change in self._keyed_rows(self.views[relation])))
+        state = self.views[relation]
+        if isinstance(state.group, Maintained):
+            return state.group.all_rows(self.layout(relation))
+        rows: Iterable[tuple[Row, int]] = (row for _, row in self._keyed_rows(state))
+        return self._as_changed(relation, added_up(rows).items() if state.hides_keys else rows)
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:
         """All rows of a table or view in Arrow, and their multiplicities."""
@@ -168,32 +170,42 @@ class Relations:
         if nothing and is_global(query.head, query.output):
             yield (), (state.finisher.nothing(), 1)
 
-    def blocks(self, state: ViewState, inputs: tuple[int, ...], first: int = _FEW) -> Iterator[Block]:
-        """The answer to an access request in blocks; StaleCursor if the view changes while it is read.
-
-        The lock is held for each block, so that no reader sees a part of a batch. Blocks grow, so that whoever
-        reads a few rows waits for a few.
-        """
-        cursor: Cursor | None = None
-        size = first
-        while True:
-            with self.lock:
-                if cursor is None:
-                    self._check_there(state)
-                    self._refresh(state)
-                    cursor = state.group.open(state.name, inputs)
-                block = self._next_block(state, cursor, size)
-            if not len(block[1]):
-                return
+    def blocks(self, state: ViewState, inputs: tuple[int, ...]) -> Iterator[Block]:
+        """The answer to an access request in blocks, for whoever holds the lock until the last."""
+        cursor = self.open_cursor(state, inputs)
+        while len((block := self.next_block(state, cursor, MANY))[1]):
             yield block
-            size = max(first, min(2 * size, _BLOCK))
+
+    def open_cursor(self, state: ViewState, inputs: tuple[int, ...]) -> Cursor:
+        self._check_there(state)
+        self._refresh(state)
+        return state.group.open(state.name, inputs)
+
+    def next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
+        try:
+            block = cursor.next_block(size)
+        except self.backend.overflow as error:
+            raise too_many(state.name) from error
+        state.group.observed.rows += len(block[1])
+        return block
+
+    def let_reads_finish(self, relations: Collection[str] | None = None) -> None:
+        """Before relations change, or with None anything: answers that are read from them are read to their end."""
+        changed = set(relations or ())
+        for state in self.views.values():
+            if relations is None or changed.intersection(state.relations):
+                changed.add(state.name)
+        for known in tuple(self.open_reads.values()):
+            read = known()
+            if read is not None and (read.state.name in changed):
+                read.finish()
 
     def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
         """The whole answer to an access request if it has few rows; None if there may be more."""
         with self.lock:
             self._check_there(state)
             self._refresh(state)
-            return state.group.request(state.name, inputs, _FEW)
+            return state.group.request(state.name, inputs, FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -202,22 +214,6 @@ class Relations:
             self._refresh(state)
             given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
             return state.group.request_many(state.name, given)
-
-    def _next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
-        if self.views.get(state.name) is not state:
-            raise StaleCursor(f"view {state.name} was dropped while it was being read")
-        try:
-            if state.lazy and state.stale:
-                raise self.backend.stale_cursor
-            block = cursor.next_block(size)
-            state.group.observed.rows += len(block[1])
-            return block
-        except self.backend.overflow as error:
-            raise too_many(state.name) from error
-        except self.backend.stale_cursor as error:
-            raise StaleCursor(
-                f"view {state.name} changed while it was being read; read it again, or read v.snapshot()"
-            ) from error
 
     def _check_there(self, state: ViewState) -> None:
         if self.views.get(state.name) is not state:
@@ -228,11 +224,19 @@ class Relations:
         if not state.lazy or not state.stale:
             return
         with self.lock:
-            steps = list(state.group.assembly.build(state.name))
-            for name in {step.map for step in steps if isinstance(step, ir.Add)}:
-                self.backend.clear_map(name)
-            self._run_once(steps, state.group.slots)
-            state.stale = False
+            if self.lock.pending is not None:  # as part of what is under way
+                self._rebuild(state)
+                return
+            with Transaction(self.lock, [self.backend.rollback]):
+                self._rebuild(state)
+
+    def _rebuild(self, state: ViewState) -> None:
+        """One that is interrupted leaves the view stale."""
+        steps = list(state.group.assembly.build(state.name))
+        for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+            self.backend.clear_map(name)
+        self._run_once(steps, state.group.slots)
+        state.stale = False
 
 
 def weighted(data: pa.Table, weights: Codes) -> dict[Row, int]:

@@ -46,8 +46,14 @@ class Participant(Protocol):
     def stage(self, relation: str, changes: Mapping[Row, int]) -> None:
         """Applies a part of a batch; `keep` or `undo` ends the batch."""
 
-    def keep(self) -> None: ...
-    def undo(self) -> None: ...
+    def prepare(self) -> None:
+        """Before a batch is committed: computes what `keep` needs, as that cannot fail."""
+
+    def keep(self) -> None:
+        """Ends a batch that was committed; may be called again."""
+
+    def undo(self) -> None:
+        """Ends a batch that was not; may be called again."""
 
 
 class RingView:
@@ -85,6 +91,9 @@ class RingView:
     def stage(self, relation: str, changes: Mapping[Row, int]) -> None:
         """Applies a part of a batch; `keep` or `undo` ends the batch."""
         self._interpreter.stage(relation, changes)
+
+    def prepare(self) -> None:
+        """There is nothing to compute."""
 
     def keep(self) -> None:
         self._interpreter.kernel.commit()

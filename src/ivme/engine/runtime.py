@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -31,6 +32,7 @@ from ivme.engine.maintained import Maintained
 from ivme.engine.positions import Progress
 from ivme.engine.relations import weighted
 from ivme.engine.single_row import FEW, Emitted, Few, RowLog, ShortWay, single_row
+from ivme.engine.transaction import Act, Transaction, delivery
 from ivme.engine.view_state import Key, RowChange, TableState, ViewState
 from ivme.errors import DataError
 
@@ -51,8 +53,8 @@ class Runtime(Installation):
 
     observers: tuple[Observer, ...] = ()
 
-    def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> dict[str, RowChange]:
-        """Applies a batch, all or nothing; the changes of the rows of all views that somebody follows.
+    def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> None:
+        """Applies a batch, all or nothing, and tells whoever follows a view that it changed.
 
         The progress of the source that it comes from is part of it.
         """
@@ -68,47 +70,57 @@ class Runtime(Installation):
         with self.lock:
             self.positions.check(progress)
             try:
-                changes = self._transact(batch, run, record, FEW)
+                self._transact(batch, run, record, FEW, progress)
             except self.backend.overflow:  # row by row, where all rows together may fit
-                changes = self._transact(batch, run, record, 0)
-            self.positions.advance(progress)
-            return changes
+                self._transact(batch, run, record, 0, progress)
 
     def _transact(
-        self, relations: Collection[str], run: Callable[[Emitted], None], record: Callable[[], None], few: int
-    ) -> dict[str, RowChange]:
+        self,
+        relations: Collection[str],
+        run: Callable[[Emitted], None],
+        record: Callable[[], None],
+        few: int,
+        progress: Progress | None = None,
+    ) -> None:
         """Changes relations by what `run` does, passes it on to the views that are built on them, and records it.
 
         Up to `few` rows of a view are passed on one by one.
         """
-        mark = None if self.journal is None else self.journal.mark()
+        if self.open_reads:
+            self.let_reads_finish(relations)
         rebalanced = self.rebalanced()
         for group in rebalanced:
             group.begin()
-        self.backend.begin()
-        try:
+        undo: list[Act] = [self.backend.rollback]
+        undo += [group.roll_back for group in (*rebalanced, *self.maintained.values())]
+        undo += [ring_view.undo for ring_view in self.ring_views.values()]
+        if self.journal is not None:
+            undo.append(partial(self.journal.take_back, self.journal.mark()))
+        with Transaction(self.lock, undo) as transaction:
+            self.backend.begin()
             changes, updates, touched = self._propagate(relations, run, few)
             self.check_sums()
+            transaction.finish = self._finish(changes, updates, touched, progress)
             record()
-        except BaseException:
-            self.backend.rollback()
-            for group in (*rebalanced, *self.maintained.values()):
-                group.roll_back()
-            for ring_view in self.ring_views.values():
-                ring_view.undo()
-            if self.journal is not None and mark is not None:
-                self.journal.take_back(mark)
-            raise
-        self.backend.commit()
-        for group in self.maintained.values():
-            group.commit()
+
+    def _finish(
+        self,
+        changes: Mapping[str, RowChange],
+        updates: Mapping[str, Updates],
+        touched: set[str],
+        progress: Progress | None,
+    ) -> list[Act]:
+        """What is left to do once a batch is committed."""
         for ring_view in self.ring_views.values():
-            ring_view.keep()
-        for name, changed in updates.items():
-            update(self.views[name].rows, changed)
-        for state in self.views.values():
-            state.stale |= bool(touched.intersection(state.relations))
-        return changes
+            ring_view.prepare()
+        acts: list[Act] = [self.backend.commit]
+        acts += [group.commit for group in self.maintained.values()]
+        acts += [ring_view.keep for ring_view in self.ring_views.values()]
+        acts += [partial(update, self.views[name].rows, changed) for name, changed in updates.items()]
+        acts += [state.outdate for state in self.views.values() if touched.intersection(state.relations)]
+        acts += [delivery(queue, change) for view, change in changes.items() for queue in self._queues.get(view, ())]
+        acts.append(partial(self.positions.advance, progress))
+        return acts
 
     def settle(self) -> None:
         """Returns when what this thread committed is as durable as was asked for. Its caller holds no lock."""
@@ -131,6 +143,8 @@ class Runtime(Installation):
             way = self._way_of_table(name, weight)
             if way is None:
                 return False
+            if self.open_reads:
+                self.let_reads_finish((name,))
             if way.followed:
                 kept = way.check(row)
                 done = kept is not None and self._put_all([Few(name, kept, weight, way)])
@@ -175,7 +189,7 @@ class Runtime(Installation):
                     way.log.append(codes, weight)
 
         try:
-            self.publish(self._transact({change.table for change in changes}, run, record, FEW))
+            self._transact({change.table for change in changes}, run, record, FEW)
         except (self.backend.broken_check, self.backend.overflow, _TooLongError):
             return False
         return True
@@ -212,9 +226,8 @@ class Runtime(Installation):
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
         followed = any(view.followers for view in readers)
-        limited = any(group.stored_sums for group in self.groups if name in group.feeds)
-        given = self.backend, table, self.layout(name), self.domains, feeds, rebalanced, log
-        return single_row(*given, followed=followed, limited=limited)
+        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, log
+        return single_row(*given, followed=followed)
 
     def _propagate(
         self, relations: Collection[str], run: Callable[[Emitted], None], few: int
@@ -335,6 +348,17 @@ class Runtime(Installation):
         values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
         return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
 
+    def grown(self, name: str, changed: Changed) -> Changed:
+        """The changes as the table takes them: for one that is append-only net weights per row, none below zero."""
+        state = self.tables[name]
+        if not state.table.append_only or not (changed.weights < 0).any():
+            return changed
+        columns, weights = self.backend.net(changed.codes(), changed.weights)
+        for number in np.flatnonzero(weights < 0)[:1].tolist():
+            row = tuple(d.decode_value(column[number]) for d, column in zip(state.domains, columns, strict=True))
+            raise DataError(f"table {name} is append-only: {row!r} cannot be deleted from it; nothing was changed")
+        return Changed(self.layout(name), weights, None, list(columns))
+
     def clipped(self, name: str, changed: Changed) -> Changed:
         """The changes with no row taken away more often than it is there: net weights per row, cut at what is."""
         stored = self.tables[name].rows
@@ -349,17 +373,13 @@ class Runtime(Installation):
 
     def subscribe(self, view: str, queue: deque[RowChange]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
-        with self.lock:
+        with self.lock, self.catalog_change():
             self.follow(view)
-            self._queues.setdefault(view, []).append(queue)
+            self._queues[view] = [*self._queues.get(view, []), queue]
 
     def unsubscribe(self, view: str, queue: deque[RowChange]) -> None:
         with self.lock:
             if view in self.views and any(other is queue for other in self._queues.get(view, [])):
-                self._queues[view] = [other for other in self._queues[view] if other is not queue]
-                self.unfollow(view)
-
-    def publish(self, changes: Mapping[str, RowChange]) -> None:
-        for view, change in changes.items():
-            for queue in self._queues.get(view, []):
-                queue.append(change)
+                with self.catalog_change():
+                    self._queues[view] = [other for other in self._queues[view] if other is not queue]
+                    self.unfollow(view)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -19,14 +20,13 @@ from ivme.engine.group import Group
 from ivme.engine.journal import Journal
 from ivme.engine.row_check import row_check
 from ivme.engine.row_column import row_column
+from ivme.engine.transaction import Act, StateLock, Transaction
 from ivme.engine.value_check import INT_LIMIT
 from ivme.errors import DataError
 from ivme.query.model import Table
 
 Row = tuple[Any, ...]
 Codes = tuple[int, ...]
-
-Act = Callable[[], None]
 
 Emitted = dict[str, list[EmittedDelta]]
 """What triggers emitted, by view."""
@@ -83,6 +83,7 @@ class RowLog:
 
 def single_row(
     backend: NativeBackend,
+    lock: StateLock,
     table: Table,
     layout: Layout,
     domains: Domains,
@@ -91,25 +92,22 @@ def single_row(
     log: RowLog | None,
     *,
     followed: bool,
-    limited: bool,
 ) -> ShortWay:
     """The short way for rows of a table.
 
-    The groups `rebalanced` have partitions, and move keys if the row made them change sides. With `limited` some views
-    store sums that must fit their types.
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
     """
     check, encode = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
     places = _places(wanted, table)
-    run_one, begin, commit, roll_back = backend.run_one, backend.begin, backend.commit, backend.rollback
     width = max([len(table.columns), *(place + 1 for place in places.values())])
-    runs = [(backend.number(name), _picker([places[c] for c in feed.columns], width)) for name, feed in feeds]
+    picks = [[places[column] for column in feed.columns] for _, feed in feeds]
+    numbers = [backend.number(name) for name, _ in feeds]
+    runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
+    whole = list(range(width))
+    run_all = backend.row_runs([(n, None if pick == whole else pick) for n, pick in zip(numbers, picks, strict=True)])
     refused = (backend.broken_check, backend.overflow)
-    misfits = backend.kernel.misfits if limited else None
-    settle: Act | None = None
-    if rebalanced:
-        begin, settle, roll_back = _rebalancing(rebalanced, begin, roll_back)
-
+    run_one = backend.run_one
     emits = [backend.emits(name) for name, _ in feeds]
 
     def run(codes: Codes, weight: int, emitted: Emitted) -> None:
@@ -120,55 +118,35 @@ def single_row(
         for group in rebalanced:
             group.settle(1)
 
+    def change(codes: Codes, weight: int) -> None:
+        """A row that takes more than the kernel's one call."""
+        for group in rebalanced:
+            group.begin()
+        undo: list[Act] = [backend.rollback, *(group.roll_back for group in rebalanced)]
+        if log is not None:
+            undo.append(partial(log.take_back, log.mark()))
+        with Transaction(lock, undo, [backend.commit]):
+            backend.begin()
+            run_all(codes, weight)
+            for group in rebalanced:
+                group.settle(1)
+            if log is not None:
+                log.append(codes, weight)
+
+    made = change if rebalanced or log is not None else run_all
+
     def put(row: Any, weight: int) -> bool:
         kept = check(row)
         codes = None if kept is None else encode(kept)
         if codes is None:
             return False
-        mark = None if log is None else log.mark()
-        begin()
         try:
-            for trigger, pick in runs:
-                run_one(trigger, codes if pick is None else pick(codes), weight)
-            if settle is not None:
-                settle()
-            if misfits is not None and misfits():
-                roll_back()
-                return False
-            if log is not None:
-                log.append(codes, weight)
+            made(codes, weight)
         except refused:
-            roll_back()
             return False
-        except BaseException:
-            roll_back()
-            if log is not None and mark is not None:
-                log.take_back(mark)
-            raise
-        commit()
         return True
 
     return ShortWay(check, encode, run, put, log, followed)
-
-
-def _rebalancing(groups: Sequence[Group], begin: Act, roll_back: Act) -> tuple[Act, Act, Act]:
-    """The ends of a transaction for groups with partitions, and how they settle before it is committed."""
-
-    def begin_all() -> None:
-        begin()
-        for group in groups:
-            group.begin()
-
-    def settle_all() -> None:
-        for group in groups:
-            group.settle(1)
-
-    def roll_back_all() -> None:
-        roll_back()
-        for group in groups:
-            group.roll_back()
-
-    return begin_all, settle_all, roll_back_all
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

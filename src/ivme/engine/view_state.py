@@ -58,6 +58,15 @@ class ViewState:
     rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
 
     @property
+    def hides_keys(self) -> bool:
+        """Whether it does not show all that it groups by, so that several groups may look the same."""
+        query = self.typed.query
+        return not {column.source for column in query.head}.issuperset(query.output)
+
+    def outdate(self) -> None:
+        self.stale = True
+
+    @property
     def lazy(self) -> bool:
         """Whether it is built when it is read; one that is followed is maintained."""
         blueprint = self.group.blueprints.get(self.name)

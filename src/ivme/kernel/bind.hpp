@@ -56,5 +56,6 @@ void bind_closure(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_partition(nb::class_<Kernel>& kernel);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);
+void bind_transaction(nb::module_& m);
 
 }  // namespace ivme

@@ -8,7 +8,8 @@ namespace ivme {
 namespace {
 
 struct PyDictionary {
-    PyDictionary(uint64_t seed, int64_t base, bool binary) : dictionary(seed, base), binary(binary) {}
+    PyDictionary(uint64_t seed, int64_t base, bool binary, bool numbers)
+        : dictionary(seed, base, numbers), binary(binary) {}
     Dictionary dictionary;
     bool binary;
 
@@ -146,7 +147,8 @@ Dictionary* dictionary_of(nb::handle object) { return &nb::cast<PyDictionary&>(o
 
 void bind_dictionary(nb::module_& m) {
     nb::class_<PyDictionary>(m, "Dictionary")
-        .def(nb::init<uint64_t, int64_t, bool>(), nb::arg("seed"), nb::arg("base") = 0, nb::arg("binary") = false)
+        .def(nb::init<uint64_t, int64_t, bool, bool>(), nb::arg("seed"), nb::arg("base") = 0, nb::arg("binary") = false,
+             nb::arg("numbers") = false)
         .def("__len__", [](const PyDictionary& d) { return d.dictionary.size(); })
         .def("encode", &PyDictionary::encode)
         .def("encode_one", &PyDictionary::encode_one, nb::arg("value").none())

@@ -19,7 +19,11 @@ inline constexpr int64_t NULL_CODE = std::numeric_limits<int64_t>::min();
 
 class Dictionary {
 public:
-    Dictionary(uint64_t seed, int64_t base) : seed_(seed), base_(base) { offsets_.push(0); }
+    // With `numbers`, strings are big-endian numbers without a sign whose first bit is set in all that are not below
+    // zero, and codes that are no strings are smaller numbers.
+    Dictionary(uint64_t seed, int64_t base, bool numbers = false) : seed_(seed), base_(base), numbers_(numbers) {
+        offsets_.push(0);
+    }
 
     size_t size() const { return offsets_.size() - 1; }
     int64_t base() const { return base_; }
@@ -63,7 +67,9 @@ public:
     bool less(int64_t a, int64_t b) const {
         bool left = holds(a), right = holds(b);
         if (left && right) return text(a) < text(b);
-        return left == right ? a < b : !left;
+        if (left == right || a == NULL_CODE || b == NULL_CODE) return a < b;
+        if (!numbers_) return !left;
+        return left ? is_negative(a) : !is_negative(b);
     }
 
     mutable std::shared_mutex mutex;
@@ -87,6 +93,8 @@ private:
     // The base may be far below zero, so the distance is taken without a sign.
     uint64_t place(int64_t code) const { return static_cast<uint64_t>(code) - static_cast<uint64_t>(base_); }
 
+    bool is_negative(int64_t code) const { return static_cast<unsigned char>(text(code)[0]) < 0x80; }
+
     uint32_t tag(std::string_view text) const {
         uint64_t h = seed_.start ^ text.size();
         size_t i = 0;
@@ -107,6 +115,7 @@ private:
 
     Seed seed_;
     int64_t base_;
+    bool numbers_;
     IdTable table_;
     Array<uint64_t> offsets_;
     Array<char> text_;

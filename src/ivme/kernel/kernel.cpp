@@ -1,5 +1,6 @@
 // The module ivme._kernel. Writers hold the lock alone; the GIL is free while a batch runs.
 #include <cstdlib>
+#include <nanobind/stl/array.h>
 
 #include "bind.hpp"
 
@@ -233,8 +234,17 @@ NB_MODULE(_kernel, m) {
         .def("run", &run, nb::arg("trigger"), nb::arg("inputs"), nb::arg("exact") = false)
         .def("run_one", &run_one)
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
-        .def("commit", [](Kernel& k) { exclusively(k, [&] { k.commit(); }); })
-        .def("roll_back", [](Kernel& k) { exclusively(k, [&] { k.roll_back(); }); })
+        .def("commit", [](Kernel& k) {
+            nb::gil_scoped_release release;
+            auto lock = k.ending();
+            k.commit();
+        })
+        .def("roll_back", [](Kernel& k) {
+            nb::gil_scoped_release release;
+            auto lock = k.ending();
+            k.roll_back();
+        })
+        .def("alive", [](Kernel& k) { return shared(k, [&] { return k.alive(); }); })
         .def("limit",
              [](Kernel& k, size_t map, const std::vector<std::string>& names) {
                  std::vector<Limit> limits;
@@ -254,6 +264,7 @@ NB_MODULE(_kernel, m) {
         });
     bind_partition(kernel);
     bind_reading(m, kernel);
+    bind_transaction(m);
 }
 
 }  // namespace ivme

@@ -4,6 +4,7 @@
 // there, so that none can be dropped in between. While a transaction is open, only its own thread gets a lock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -202,7 +203,7 @@ public:
         }
     }
 
-private:
+    // Work that logs its changes: all of it or nothing, and a transaction of its own if none is open.
     template <class Work>
     void undoably(Work work) {
         try {
@@ -226,6 +227,25 @@ private:
             entries += map->size();
         }
         floats_.sweep(entries);
+    }
+    UndoLog& log() { return log_; }
+
+    // Also for a transaction of another thread, whose end an exception may have kept it from.
+    std::unique_lock<std::shared_mutex> ending() const { return std::unique_lock(mutex_); }
+
+    // The numbers of what is there: maps, partitions, triggers, readers.
+    std::array<std::vector<size_t>, 4> alive() const {
+        return {numbers_of(maps_), numbers_of(partitions_), numbers_of(triggers_), numbers_of(readers_)};
+    }
+
+private:
+    template <class Owned>
+    static std::vector<size_t> numbers_of(const std::vector<Owned>& all) {
+        std::vector<size_t> numbers;
+        for (size_t i = 0; i < all.size(); ++i) {
+            if (all[i]) numbers.push_back(i);
+        }
+        return numbers;
     }
 
     bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }

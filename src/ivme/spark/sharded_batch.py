@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pyarrow as pa
 
 from ivme.engine.batch import read_weights
@@ -13,6 +12,7 @@ from ivme.engine.ingest import to_arrow
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Table
 from ivme.spark.distribute import place_rows, with_weights, write_placed
+from ivme.spark.merge import WEIGHT
 from ivme.spark.parts import PartFile
 
 if TYPE_CHECKING:
@@ -69,14 +69,18 @@ class ShardedBatch:
             return table
         data = to_arrow(rows, table)
         given = read_weights(weights, data.num_rows, table.name)
-        self._check(table, given)
         if data.num_rows:
             self._rows.append((table, with_weights(data, given)))
         return table
 
-    def _check(self, table: Table, weights: np.ndarray[Any, Any]) -> None:
-        if table.append_only and (weights < 0).any():
-            raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
+    def _check_growing(self) -> None:
+        """What counts on a table that is append-only is the net weight of each row."""
+        for table in {table for table, _ in self._rows if table.append_only}:
+            rows = pa.concat_tables(rows for other, rows in self._rows if other == table)
+            if (rows.column(WEIGHT).to_numpy() < 0).any():
+                net = rows.group_by(list(table.column_names)).aggregate([(WEIGHT, "sum")])
+                if (net.column(f"{WEIGHT}_sum").to_numpy() < 0).any():
+                    raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
 
     def _commit(self) -> None:
         database = self._database
@@ -89,6 +93,7 @@ class ShardedBatch:
                         f"position {self._progress[1]} has been applied before; nothing was changed"
                     )
             self._check_static()
+            self._check_growing()
             folder = database._new_folder()
             files = self._placed(folder)
             if files or self._progress is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ivme.engine.distinct import added_up
 from ivme.engine.ingest import to_arrow
 from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.query.closures import is_closure
@@ -65,7 +66,7 @@ class ShardedView:
         weights = found.column(WEIGHT).to_pylist()
         columns = [column.to_pylist() for column in found.columns[:-1]]
         rows = zip(*columns, strict=True) if columns else iter([()] * len(weights))
-        return zip(rows, weights, strict=True)
+        return iter(added_up(zip(rows, weights, strict=True)).items())
 
     def weighted(self, **parameters: Any) -> pa.Table:
         """The distinct rows of an access request in Arrow, with their multiplicities as last column."""

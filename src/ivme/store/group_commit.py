@@ -20,8 +20,7 @@ class GroupCommit:
         self.durable = durable
         self.syncs = 0
         self._sync = sync
-        self._changed = threading.Condition()
-        self._syncing = False
+        self._syncing = threading.Lock()
         self._failure: StorageError | None = None
 
     def check(self) -> None:
@@ -38,40 +37,26 @@ class GroupCommit:
         return self._failure
 
     def wait(self, number: int) -> None:
-        """Returns when the record is durable."""
-        while self._has_to_sync(number):
-            self._sync_for_all(self.written)
+        """Returns when the record is durable.
+
+        Whoever gets the lock syncs for all who wait for it, and find their records durable then.
+        """
+        while self.durable < min(number, self.written):
+            with self._syncing:
+                if self.durable < min(number, self.written):
+                    self._sync_for_all(self.written)
 
     def take_back(self, number: int, undo: Callable[[], None]) -> None:
         """Forgets the records behind a number; `undo` takes them out of the file while nobody syncs it."""
-        with self._changed:
-            while self._syncing:
-                self._changed.wait()
+        with self._syncing:
             undo()
             self.written, self.durable = number, min(self.durable, number)
 
-    def _has_to_sync(self, number: int) -> bool:
-        """Waits while somebody else syncs; whether the record is not durable then, and it is up to the caller."""
-        with self._changed:
-            while self._syncing and self.durable < number:
-                self._changed.wait()
-            if self.durable >= min(number, self.written):
-                return False
-            self.check()
-            self._syncing = True
-            return True
-
     def _sync_for_all(self, written: int) -> None:
-        synced = False
+        self.check()
         try:
             self._sync()
-            synced = True
         except OSError as error:
             raise self.fail(error) from error
-        finally:
-            with self._changed:
-                self._syncing = False
-                if synced:
-                    self.syncs += 1
-                    self.durable = max(self.durable, written)
-                self._changed.notify_all()
+        self.syncs += 1
+        self.durable = max(self.durable, written)

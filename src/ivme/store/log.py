@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ivme.errors import StorageError
 from ivme.store.group_commit import GroupCommit
 from ivme.store.record import framed
-from ivme.store.segment import Tail, make_segment, write_fully
+from ivme.store.segment import Tail, make_segment, segment_path, write_fully
 
 Durability = Literal["sync", "async"]
 
@@ -40,6 +40,8 @@ class Log:
         self._mine = threading.local()
         self._waits = durability == "sync"
         self._open = True
+        self._unfinished = False
+        self._begun: Path | None = None
         self._release = weakref.finalize(self, os.close, self._descriptor)
         self.commits = GroupCommit(self._sync, tail.last)
         self._syncer = None if self._waits else _Syncer(self.commits)
@@ -65,8 +67,10 @@ class Log:
         number = mark[0] + 1
         try:
             parts = framed(number, self.commits.durable, content, bodies)
+            self._unfinished = True
             self._place = write_fully(self._descriptor, parts, self._place)
             self.commits.written = self._mine.number = number
+            self._unfinished = False
         except BaseException as error:
             self._cut(mark)
             if isinstance(error, OSError):
@@ -77,7 +81,7 @@ class Log:
 
     def take_back(self, mark: Mark) -> None:
         """Ends the log where it ended at a mark: what was appended since did not take effect."""
-        if self._place != mark[1]:
+        if self._unfinished or self._place != mark[1]:
             self._cut(mark)
 
     def wait(self) -> None:
@@ -97,16 +101,14 @@ class Log:
         self.commits.wait(last)
         if self._first == last + 1:
             return last
+        self._begun = segment_path(self._path.parent, last + 1)
         path = make_segment(self._path.parent, self._identity, last + 1)
-        try:
-            descriptor = _open(path)
-        except BaseException:
-            path.unlink()
-            raise
-        self._older += self._place
-        self._release()
-        self._path, self._descriptor, self._place, self._first = path, descriptor, path.stat().st_size, last + 1
-        self._release = weakref.finalize(self, os.close, descriptor)
+        descriptor, place = _open(path), path.stat().st_size
+        close_old, close = self._release, weakref.finalize(self, os.close, descriptor)
+        new = (path, descriptor, place, last + 1, self._older + self._place, close, None)
+        # One statement, which no exception comes into.
+        self._path, self._descriptor, self._place, self._first, self._older, self._release, self._begun = new
+        close_old()
         return last
 
     def forget_older(self) -> None:
@@ -135,6 +137,9 @@ class Log:
             raise StorageError("the database is closed")
         if os.getpid() != self._owner:
             raise StorageError("the database was opened by another process, of which this one is a copy")
+        if self._begun is not None:  # a segment that an exception kept from being the last
+            self._begun.unlink(missing_ok=True)
+            self._begun = None
         self.commits.check()
 
     def _cut(self, mark: Mark) -> None:
@@ -144,7 +149,8 @@ class Log:
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]
-            self._mine.number = 0
+            self._mine.number = min(getattr(self._mine, "number", 0), mark[0])
+            self._unfinished = False
 
         self.commits.take_back(mark[0], undo)
 

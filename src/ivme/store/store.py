@@ -28,7 +28,7 @@ from ivme.store.contents import Contents, StoredView, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
-from ivme.store.snapshot import Manifest, TableFile, ViewFile, write_manifest, write_table
+from ivme.store.snapshot import Manifest, TableFile, ViewFile, read_manifest, write_manifest, write_table
 from ivme.store.view_file import write_image
 
 LEAST_LOG = 32 * 2**20
@@ -53,6 +53,7 @@ class Store:
         self._runtime = runtime
         self._views = contents.views
         self._changed = contents.changed
+        self._unwritten: set[str] = set()
         self._writers: dict[Table, list[tuple[int, Convert]]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
@@ -121,12 +122,12 @@ class Store:
         With `most`, the maps are left out if they have more words than this for each of the tables' rows.
         """
         with self._one_at_a_time:
-            changed: set[str] = set()
             try:
                 with self._runtime.lock:
                     last = self.log.rotate()
-                    changed |= self._changed
+                    self._unwritten |= self._changed
                     self._changed.clear()
+                    changed = set(self._unwritten)
                     tables = {name: state.table for name, state in self._runtime.tables.items()}
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
                     views = tuple(self._views[name] for name in self._runtime.views if name in self._views)
@@ -137,13 +138,13 @@ class Store:
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
                 manifest = replace(manifest, image=stored)
                 write_manifest(self.path, manifest)
+                self._manifest = manifest
             except BaseException:
-                with self._runtime.lock:
-                    self._changed |= changed
+                self._manifest = read_manifest(self.path)  # an exception may have come behind its replacement
                 remove_unneeded(self.path, self._manifest)
                 raise
-            self._manifest = manifest
             with self._runtime.lock:
+                self._unwritten = set()
                 self.log.forget_older()
                 self._limit = max(LEAST_LOG, manifest.size)
             remove_unneeded(self.path, manifest)
@@ -172,5 +173,5 @@ class Store:
                 self.log.close()
             finally:
                 self._lock.release()
-        if self._snapshot is not None:
+        if self._snapshot is not None and self._snapshot.is_alive():
             self._snapshot.join()

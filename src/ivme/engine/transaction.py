@@ -1,0 +1,120 @@
+"""A change of the state that an asynchronous exception either precedes or follows.
+
+Ctrl-C, or another thread, may raise an exception between any two instructions of Python code, also in a handler of
+another. So nothing here depends on a handler that runs to its end. What is under way is noted at the lock before
+anything changes, and is *settled* by whoever is next there: undone if it was not committed, finished if it was. The
+commit is one assignment; what comes after it has been computed before, and may be done twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat, takewhile
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from ivme.errors import IvmeError
+
+Act = Callable[[], object]
+"""Something that may be done again after it was done, or half done."""
+
+
+class Pending(Protocol):
+    """What is under way at a lock."""
+
+    def settle(self) -> None: ...
+
+
+class PlainLock:
+    """The lock where the compiled kernel cannot be imported; only there, an exception may come between its lines."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self.pending: Pending | None = None
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._lock.acquire(blocking, timeout):
+            return False
+        self._depth += 1
+        if self._depth == 1:
+            self._settle()
+        return True
+
+    def release(self) -> None:
+        if self._depth == 1:
+            self._settle()
+        self._depth -= 1
+        self._lock.release()
+
+    def _settle(self) -> None:
+        try:
+            if self.pending is not None:
+                self.pending.settle()
+        except BaseException:
+            self._depth -= 1
+            self._lock.release()
+            raise
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+try:
+    from ivme._kernel import StateLock as StateLock
+except ImportError:
+    StateLock = PlainLock  # type: ignore[assignment,misc]
+
+
+class Transaction:
+    """A change under way: what undoes it, and once `committed` is set, what finishes it.
+
+    As a context manager it begins at the lock, which its caller holds, and commits at the end of the block; `finish`
+    may be given until then.
+    """
+
+    __slots__ = ("_lock", "_undo", "committed", "finish")
+
+    def __init__(self, lock: StateLock, undo: Sequence[Act], finish: Sequence[Act] = ()) -> None:
+        self._lock = lock
+        self._undo = undo
+        self.finish = finish
+        self.committed = False
+
+    def __enter__(self) -> Self:
+        if self._lock.pending is not None:  # left behind by an exception, by a thread that kept the lock
+            self._lock.pending.settle()
+        self._lock.pending = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.committed = True
+        self.settle()
+
+    def settle(self) -> None:
+        try:
+            for act in self.finish if self.committed else self._undo:
+                act()
+        except IvmeError:  # the disk failed, and the log has taken note of it
+            self._lock.pending = None
+            raise
+        self._lock.pending = None
+
+
+def delivery(queue: deque[Any], item: object) -> Act:
+    """Appends the item to the queue once, however often it is done: an iterator gives it once."""
+    once = iter((item,))
+    return lambda: queue.extend(once)
+
+
+def taken(queue: deque[Any]) -> Iterator[Any]:
+    """Takes what is in a queue, item by item; no exception comes between the taking and the `for` that gets it."""
+    return map(deque.popleft, takewhile(len, repeat(queue)))
