@@ -66,7 +66,35 @@ def test_only_the_sum_of_all_weights_of_a_batch_must_fit(db: Database) -> None:
     assert view.scalar() == 2**62
 
 
-PRODUCT = "SELECT SUM(x) AS s, COUNT(*) AS n FROM R, S"
+@pytest.mark.parametrize(
+    "query", ["SELECT COUNT(*) AS n FROM R JOIN S ON R.a = S.a", "SELECT R.a FROM R JOIN S ON R.a = S.a"]
+)
+def test_no_count_on_the_way_through_a_batch_has_to_fit(db: Database, query: str) -> None:
+    """What single batches may do in one order, one batch may do in any."""
+    for name in "RS":
+        db.create_table(name, {"a": "int"})
+    view = db.create_view("v", query)
+    feed = view.changes()
+    db.apply("S", [(1,)], 2**40)
+    with db.batch() as batch:
+        batch.apply("R", [(1,)], 2**40)
+        batch.apply("S", [(1,)], 1 - 2**40)
+    assert [2**40] == [row[0] if "COUNT" in query else times for row, times in view.items()]
+    assert len(list(feed)) == 1
+    view.verify()
+
+
+def too_many(db: Database) -> None:
+    with db.batch() as batch:
+        batch.apply("R", [(1,), (1,)], 2**62)
+        batch.delete("R", [(2,)], strict=False)
+
+
+def test_lenient_deletes_beside_too_many_inserts_are_a_data_error(db: Database) -> None:
+    db.create_table("R", {"a": "int"})
+    with pytest.raises(DataError, match="table R does not fit 64 bits"):
+        too_many(db)
+
 
 READS: list[Callable[[Any], Any]] = [
     list,

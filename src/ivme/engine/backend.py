@@ -41,7 +41,7 @@ def whole_sums(slot: Any) -> list[Any]:
         return list(slot)
     if slot.ndim == 1:
         return list(slot.tolist())
-    whole = slot[:, -1].tolist()
+    whole: list[Any] = slot[:, -1].tolist()
     for i in range(slot.shape[1] - 2, -1, -1):
         whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
     return whole

@@ -333,7 +333,12 @@ def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _
 def _sums(delta: Mapping[Any, Payload], types: _Types, exact: bool) -> list[Any]:
     """The sums of a delta by slot, whole numbers of any size or floats."""
     sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
-    return [_slot(each, "exact_sum" if exact else "sum") for each in sums]
+    return [
+        np.array(list(map(float, each)), np.float64)
+        if type_ == "f64" and not exact
+        else _slot(each, "exact_sum" if exact else "sum")
+        for each, type_ in zip(sums, types, strict=True)
+    ]
 
 
 def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:

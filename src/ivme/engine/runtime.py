@@ -48,6 +48,10 @@ class _TooLongError(Exception):
     """The short way is too long."""
 
 
+class _CountError(DataError):
+    """A count that does not fit, in the batch's last state or in one on the way to it."""
+
+
 class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
 
@@ -63,6 +67,15 @@ class Runtime(Installation):
             for name, changed in batch.items():
                 self._run(name, changed, emitted)
 
+        def run_deletes_first(emitted: Emitted) -> None:
+            """In this order no state on the way has a larger count than the batch begins or ends with."""
+            net = {name: self._net(name, changed) for name, changed in batch.items()}
+            for sign in (-1, 1):
+                for name, changed in net.items():
+                    rows = np.flatnonzero(np.sign(changed.weights) == sign)
+                    if len(rows):
+                        self._run(name, changed.kept(rows, changed.weights[rows]), emitted)
+
         def record() -> None:
             if self.journal is not None:
                 self.journal.batch(batch, progress)
@@ -71,8 +84,8 @@ class Runtime(Installation):
             self.positions.check(progress)
             try:
                 self._transact(batch, run, record, FEW, progress)
-            except self.backend.overflow:  # row by row, where all rows together may fit
-                self._transact(batch, run, record, 0, progress)
+            except (self.backend.overflow, _CountError):
+                self._transact(batch, run_deletes_first, record, 0, progress)
 
     def _transact(
         self,
@@ -323,7 +336,15 @@ class Runtime(Installation):
                 what = f"a count of a view over {relation}"
                 if state is not None and trigger == state.rows:
                     what = f"a multiplicity in table {relation}"
-                raise DataError(f"{what} does not fit 64 bits; nothing was changed") from error
+                raise _CountError(f"{what} does not fit 64 bits; nothing was changed") from error
+
+    def _net(self, name: str, changed: Changed) -> Changed:
+        """Each changed row once, with the sum of its weights."""
+        try:
+            columns, weights = self.backend.net(changed.codes(), changed.weights)
+        except self.backend.overflow as error:
+            raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed") from error
+        return Changed(self.layout(name), weights, None, list(columns))
 
     def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
         try:
@@ -369,6 +390,8 @@ class Runtime(Installation):
             net[key] = (first, total + weight)
         kept = [(i, max(total, -self.backend.get(stored, key))) for key, (i, total) in net.items()]
         kept = [(i, weight) for i, weight in kept if weight]
+        if any(weight >= 2**63 for _, weight in kept):
+            raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed")
         return changed.kept([i for i, _ in kept], np.array([weight for _, weight in kept], dtype=np.int64))
 
     def subscribe(self, view: str, queue: deque[RowChange]) -> None:

@@ -56,7 +56,7 @@ def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> An
 
 
 def one_nan(value: float) -> float:
-    """The float, always the same object for NaN: rows that hold it then equal each other, also where changes are summed."""
+    """The float, always the same object for NaN: rows that hold it then equal each other, also in sums of changes."""
     return value if value == value else math.nan
 
 
