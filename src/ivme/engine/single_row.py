@@ -118,14 +118,17 @@ def single_row(
         for group in rebalanced:
             group.settle(1)
 
+    undo: list[Act] = [backend.rollback, *(group.roll_back for group in rebalanced)]
+    unlogged = Transaction(lock, undo, [backend.commit])
+
     def change(codes: Codes, weight: int) -> None:
         """A row that takes more than the kernel's one call."""
         for group in rebalanced:
             group.begin()
-        undo: list[Act] = [backend.rollback, *(group.roll_back for group in rebalanced)]
+        transaction = unlogged
         if log is not None:
-            undo.append(partial(log.take_back, log.mark()))
-        with Transaction(lock, undo, [backend.commit]):
+            transaction = Transaction(lock, [*undo, partial(log.take_back, log.mark())], [backend.commit])
+        with transaction:
             backend.begin()
             run_all(codes, weight)
             for group in rebalanced:

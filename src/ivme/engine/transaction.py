@@ -89,6 +89,7 @@ class Transaction:
     def __enter__(self) -> Self:
         if self._lock.pending is not None:  # left behind by an exception, by a thread that kept the lock
             self._lock.pending.settle()
+        self.committed = False  # it may be one that was used before
         self._lock.pending = self
         return self
 
