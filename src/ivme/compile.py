@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ivme.budget import Budget, BudgetSpentError, limited
 from ivme.errors import PlanError, QueryError
 from ivme.plan.choose import choose
 from ivme.plan.closure import explain_closure
@@ -45,7 +46,14 @@ def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | Non
     options = read_options(given)
     query = with_promises(as_asked(query, options.semantics), options)
     try:
-        return _planned(query, options)
+        with limited(options.planning_seconds) as budget:
+            return _planned(query, options, budget)
+    except BudgetSpentError:
+        raise PlanError(
+            f"no plan for the {len(query.atoms)} atoms of the query was found within "
+            f"planning_seconds={options.planning_seconds:g}; split it into views, each over some of the tables, or "
+            "give it more time"
+        ) from None
     except RecursionError:
         raise PlanError(
             f"the query is too large to be planned: its {len(query.atoms)} atoms make too deep a tree; "
@@ -53,7 +61,7 @@ def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | Non
         ) from None
 
 
-def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
+def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
     query = closures_as_relations(query, options.graph)
     if is_closure(query):
@@ -63,7 +71,7 @@ def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     plain = classify(plain_structure)
     classification = classify_ordered(query, plain)
 
-    choice = choose(query, classification, options)
+    choice = replace(choose(query, classification, options), cut=budget.cut)
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from ivme.budget import spend
 from ivme.plan import program as ir
 from ivme.plan.blueprint import (
     Blueprint,
@@ -136,6 +137,7 @@ class Assembly:
 
     def _extend(self, delta: _Delta, extension: Extension, pending: Mapping[Node, str]) -> ir.Join:
         nodes = extension.full + extension.partial
+        spend(10 + 2 * len(nodes))
         reads = tuple(self.storage.read(node, delta.schema, extension.new, pending.get(node)) for node in nodes)
         delta.edges = delta.edges.union(*(self.storage.edges(node) for node in nodes))
         delta.schema += extension.new
@@ -191,6 +193,7 @@ class Assembly:
         the first of its owners to come brings it up to date, and the others take the same delta."""
         deltas: dict[Node, _Delta] = {}
         for rule in use.rules:
+            spend(5)
             key = self.storage.key(rule.view)
             if key in shared:
                 delta = self._again(shared[key], rule.view)
