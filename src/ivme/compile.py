@@ -44,7 +44,7 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
 def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
     """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = with_promises(as_asked(query, options.semantics), options)
+    query = promised(query, **given)
     try:
         with limited(options.planning_seconds) as budget:
             return _planned(query, options, budget)
@@ -61,9 +61,15 @@ def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | Non
         ) from None
 
 
+def promised(query: Query, **given: object) -> Query:
+    """The query as it is planned: under the semantics that the options ask for, over tables that promise what they say,
+    and with closures as relations."""
+    options = read_options(given)
+    return closures_as_relations(with_promises(as_asked(query, options.semantics), options), options.graph)
+
+
 def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
-    query = closures_as_relations(query, options.graph)
     if is_closure(query):
         return explain_closure(query, options), None
     plain_structure = cqap_of(query)

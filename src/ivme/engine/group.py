@@ -272,7 +272,7 @@ class Group:
         return [self._backend.size(name) if name in here else None for name in names]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
-        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")
+        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.", exponents=False)
 
     def _forget(self, relations: set[str], views: set[str]) -> None:
         for relation in relations:

@@ -72,9 +72,11 @@ class _Delta:
 class Assembly:
     """The programs of a catalog under construction. `existing` are maps that are there already, by key."""
 
-    def __init__(self, catalog: Catalog, existing: Existing | None = None, prefix: str = "") -> None:
+    def __init__(
+        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+    ) -> None:
         self.catalog = catalog
-        self.storage = Storage(catalog, existing, prefix)
+        self.storage = Storage(catalog, existing, prefix, exponents=exponents)
         alive = catalog.liveness()
         self._live = alive.views
         self.held = self._held(alive.stored) if catalog.splits else {}

@@ -75,7 +75,7 @@ class Codec:
         kind = type(value)
         if kind in _PLAIN or kind in _SCALARS:
             return ()
-        if kind is tuple:
+        if isinstance(value, tuple):
             return value
         if kind is frozenset:
             return sorted(value, key=repr)
