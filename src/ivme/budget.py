@@ -21,13 +21,13 @@ from ivme.errors import CancelledError
 SECONDS = 5.0
 """How long planning may take unless the option `planning_seconds` says otherwise."""
 
-STEPS_A_SECOND = 300_000
+STEPS_A_SECOND = 150_000
 """What one of the machines that ivme is measured on does."""
 
 _SLOWEST = 4
-"""Planning ends after this many times its seconds, however few steps it took."""
+"""Planning ends after this many times its seconds of the processor's time, however few steps it took."""
 
-_LOOK = 5_000
+_LOOK = 2_000
 """After this many steps the clock is looked at, and whether planning was cancelled."""
 
 
@@ -68,10 +68,10 @@ class Budget:
         self.seconds = seconds
         self.spent = 0
         self.cut = False
-        self._limit = max(1, int(seconds * STEPS_A_SECOND))
-        self._end = time.monotonic() + seconds * _SLOWEST
+        self._limit = max(1.0, seconds * STEPS_A_SECOND)
+        self._end = time.thread_time() + seconds * _SLOWEST
         self._cancellation = cancellation or Cancellation()
-        self._look = 0
+        self._look = 0.0
 
     def spend(self, steps: int) -> None:
         """Counts steps; `BudgetSpentError` if there are none left, `CancelledError` if nobody waits any more."""
@@ -81,7 +81,7 @@ class Budget:
 
     def _check(self) -> None:
         self._cancellation.check()
-        if self.spent > self._limit or time.monotonic() > self._end:
+        if self.spent > self._limit or time.thread_time() > self._end:
             self.cut = True
             raise BudgetSpentError
         self._look = min(self.spent + _LOOK, self._limit + 1)
@@ -89,8 +89,8 @@ class Budget:
     @contextmanager
     def part(self, share: float) -> Iterator[None]:
         """Lets the block spend no more than a share of what is left."""
-        limit, end, now = self._limit, self._end, time.monotonic()
-        self._limit = self.spent + int((limit - self.spent) * share)
+        limit, end, now = self._limit, self._end, time.thread_time()
+        self._limit = self.spent + (limit - self.spent) * share
         self._end = now + (end - now) * share
         self._look = self.spent
         try:

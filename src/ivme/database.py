@@ -28,7 +28,7 @@ from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.errors import PlanError, SchemaError, UnknownNameError
 from ivme.ies_view import IesView
-from ivme.installing import install_view, new_runtime
+from ivme.installing import install_view, new_runtime, prepare_view
 from ivme.planning import parse_view, plan_ring_view, plan_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
@@ -136,11 +136,12 @@ class Database:
             parsed = parse_view(name, query, relations, options)
             self._check_sources(parsed.tables)
             planned = plan_view(parsed, options, stored)
+            prepared = prepare_view(self._runtime, planned)
             text = None if self._store is None else planned.text()
             with self._runtime.lock:
                 if self._are_current(parsed.tables, relations):
                     self._check_new(name)
-                    made = install_view(self._runtime, planned)
+                    made = install_view(self._runtime, planned, prepared)
                     self._keep_view(name, query, options, text)
                     self._views[name] = made
         if planned.is_new and replanned is not None:

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import warnings
 
+from ivme.budget import limited
 from ivme.closure.install import add_closure, add_closures, drop_closures
 from ivme.closure_view import ClosureView
 from ivme.engine.domains import Domains
+from ivme.engine.group import Assembled
 from ivme.engine.runtime import Runtime
 from ivme.planning import PlannedView
 from ivme.view import View
 
 
-def install_view(runtime: Runtime, planned: PlannedView) -> View:
+def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
+    """What has to be installed for a view, found out without the lock, so that others read and write meanwhile."""
+    if planned.plan is None:
+        return None
+    with limited(float("inf")):
+        return runtime.prepared(planned.name, planned.typed.slots, planned.plan)
+
+
+def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:
     """Fills a view, and the closures that it reads, under the runtime's lock; on any error nothing stays behind."""
     made = planned.typed, planned.explanation
     if planned.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, planned.table, planned.graph))
     closures = add_closures(runtime, planned.typed.query)
     try:
-        state = runtime.add_view(planned.name, *made, planned.plan, planned.table, ring=planned.ring)
+        state = runtime.add_view(planned.name, *made, planned.plan, planned.table, ring=planned.ring, prepared=prepared)
     finally:
         drop_closures(runtime, closures)
     return View(runtime, state)

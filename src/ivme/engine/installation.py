@@ -14,7 +14,7 @@ from ivme.engine.backend import Codes
 from ivme.engine.changed import Inputs
 from ivme.engine.feed import Feed
 from ivme.engine.following import keeps_rows
-from ivme.engine.group import Group
+from ivme.engine.group import Assembled, Group
 from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
@@ -61,21 +61,37 @@ class Installation(Relations):
             if held is not None:
                 self.backend.drop_map(held)
 
+    def prepared(self, name: str, slots: tuple[str, ...], plan: Plan) -> Assembled:
+        """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
+        key = (*slots, *self._own(name, plan))
+        with self.lock:
+            group = self._groups.get(key) or self._new_group(key, slots)
+            blueprints = {**group.blueprints, name: plan.blueprint}
+        return group.assembled(blueprints)
+
     def add_view(
-        self, name: str, typed: TypedQuery, explanation: Explanation, plan: Plan, table: Table, *, ring: bool = False
+        self,
+        name: str,
+        typed: TypedQuery,
+        explanation: Explanation,
+        plan: Plan,
+        table: Table,
+        *,
+        ring: bool = False,
+        prepared: Assembled | None = None,
     ) -> ViewState:
         """Installs a view and fills it from the tables; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
         followed: list[str] = []
-        group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
+        group = self._group(typed.slots, self._own(name, plan))
         group.tuning = plan.tuning
         try:
             for relation in relations:
                 if relation in self.views:
                     self.follow(relation)
                     followed.append(relation)
-            self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
+            self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed}, prepared)
             finisher = Finisher(typed, group.enumerations[name], self.domains)
         except BaseException:
             self._leave(group, name, followed)
@@ -161,9 +177,16 @@ class Installation(Relations):
     def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> Group:
         key = (*slots, *own)
         if key not in self._groups:
-            self._groups[key] = Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
+            self._groups[key] = self._new_group(key, slots)
             self._groups_made += 1
         return self._groups[key]
+
+    def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> Group:
+        return Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
+
+    def _own(self, name: str, plan: Plan) -> tuple[str, ...]:
+        """What tells the group of a view from others of its slots: one with heavy and light parts is alone."""
+        return ("skew", name) if plan.blueprint.splits else ()
 
     def _leave(self, group: Group, name: str, followed: Iterable[str]) -> None:
         """Takes a view out of its group, and the group away if it was the last."""
@@ -227,17 +250,27 @@ class Installation(Relations):
             self._change(state.group, {**state.group.blueprints, name: state.plan.blueprint})
 
     def _change(
-        self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery] | None = None
+        self,
+        group: Group,
+        blueprints: Mapping[str, Blueprint],
+        new: Mapping[str, TypedQuery] | None = None,
+        prepared: Assembled | None = None,
     ) -> None:
         """Gives a group other views; if that fails, it has those that it had."""
         before = dict(group.blueprints)
         try:
-            self._install(group, blueprints, new or {})
+            self._install(group, blueprints, new or {}, prepared)
         except BaseException:
             self._install(group, before, {})
             raise
 
-    def _install(self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery]) -> None:
+    def _install(
+        self,
+        group: Group,
+        blueprints: Mapping[str, Blueprint],
+        new: Mapping[str, TypedQuery],
+        prepared: Assembled | None = None,
+    ) -> None:
         """Assembles a group and fills the maps that are new."""
         types = {
             **{name: state.typed.types for name, state in self.views.items()},
@@ -245,7 +278,7 @@ class Installation(Relations):
         }
         self._forget_inputs()
         is_new = group.rebalancer is None
-        filled = group.install(blueprints, types)
+        filled = group.install(blueprints, types, prepared)
         if self.image is not None:
             filled = self.image.fill(self.backend, group, filled)
         steps = list(group.assembly.fill(filled))

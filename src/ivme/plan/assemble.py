@@ -114,6 +114,13 @@ class Assembly:
             for label, seen in variables.items()
         }
 
+    def maps_of(self, name: str) -> list[str]:
+        """The maps that a view needs, those that it shares included; once its program has been assembled."""
+        blueprint = self.catalog.blueprints[name]
+        labels = frozenset(blueprint.labels)
+        mine = [node for node in self.stored if labels.issuperset(_labels(node)[:1])]
+        return self.storage.names(mine, blueprint.splits)
+
     def register(self) -> str:
         self.registers += 1
         return f"d{self.registers}"
@@ -368,6 +375,12 @@ def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.S
             found.append(ir.Segment(tuple(current), keep))
             current, known = [], list(keep)
     return (*found, ir.Segment(tuple(current), outputs))
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    """The atoms below a node; all of them are of one view."""
+    node = referred(node)
+    return (*node.atoms, *(label for label, _ in node.indicators)) if isinstance(node, View) else (node.label,)
 
 
 def _rank(node: Node) -> tuple[str, ...]:

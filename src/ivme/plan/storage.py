@@ -75,6 +75,11 @@ class Storage:
         """The declared maps by key, for the next assembly."""
         return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
 
+    def names(self, nodes: Iterable[Node], splits: Iterable[Split]) -> list[str]:
+        """The maps of some nodes and partitions, each once: those that were declared."""
+        keys = dict.fromkeys([*(("heavy", split.name) for split in splits), *(self.key(node) for node in nodes)])
+        return [self._drafts[key].declared.name for key in keys if key in self._drafts]
+
     def identities(self) -> dict[str, str]:
         """For each map by its name, a text: maps of one text hold the same over the same tables, in every process.
 
