@@ -26,12 +26,13 @@ from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
 from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
-from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, prepare_view
 from ivme.planning import parse_view, plan_ring_view, plan_view
-from ivme.query.model import Table
+from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
+from ivme.query.names import check_name
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ class Database:
         self._views: dict[str, View] = {}
         self._closed = False
         self._store: Store | None = None
+        self._is_opening = path is not None
         if path is not None:
             from ivme.store.opening import open_store
 
             self._store = self._runtime.journal = open_store(Path(path), durability, self)
+            self._is_opening = False
 
     # Catalog
 
@@ -82,12 +85,13 @@ class Database:
         if len(schema) > _MOST_COLUMNS:
             raise SchemaError(f"table {name} has {len(schema)} columns; at most {_MOST_COLUMNS} are possible")
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
+        check_table(made)
         with self._runtime.lock:
             self._runtime.add_table(made)
             self._keep(lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
         self._runtime.settle()
 
-    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
+    def create_ring_view(self, name: str, query: str, ring: Ring, /, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
 
         A ring is code, which a directory does not keep: make the view again after opening.
@@ -97,6 +101,7 @@ class Database:
             with self._runtime.lock:
                 relations = self._relations()
             parsed = lifting(replace(parse(query, relations), name=name), ring)
+            check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             explanation, plan = plan_ring_view(parsed, options)
@@ -107,11 +112,8 @@ class Database:
                     self._runtime.add_ring_view(view)
                     return view
 
-    def create_view(self, name: str, query: str, **options: object) -> View:
-        """Makes a view and fills it from the tables; see `ivme.explain` for the options.
-
-        It is planned before the database is locked, so that others read and write meanwhile.
-        """
+    def create_view(self, name: str, query: str, /, **options: object) -> View:
+        """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         return self._create_view(name, query, options)
 
     def _create_view(
@@ -122,10 +124,7 @@ class Database:
         stored: str | None = None,
         replanned: Callable[[str], None] | None = None,
     ) -> View:
-        """Plans and installs a view; if what it reads was declared anew meanwhile, plans again.
-
-        A view that was stored with a plan takes that, if it can be used; `replanned` is told the text of a new one.
-        """
+        """Plans a view, unless its stored plan can be used, and installs it; `replanned` is told a new plan."""
         self._check_new(name)
         if self._store is not None and not isinstance(query, str):
             raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
@@ -133,7 +132,7 @@ class Database:
         while made is None:
             with self._runtime.lock:
                 relations = self._relations()
-            parsed = parse_view(name, query, relations, options)
+            parsed = parse_view(name, query, relations, options, is_stored=self._is_opening)
             self._check_sources(parsed.tables)
             planned = plan_view(parsed, options, stored)
             prepared = prepare_view(self._runtime, planned)
@@ -362,8 +361,8 @@ class Database:
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise SchemaError(f"a table or view needs a name; {name!r} is none")
+        if not self._is_opening:
+            check_name(name, "a table or view")
         runtime = self._runtime
         known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
         for kind, known in known_names:
@@ -374,7 +373,9 @@ class Database:
         found = {other.lower(): other for other in known}
         if not isinstance(name, str) or name.lower() not in found:
             listed = ", ".join(found.values()) or "none"
-            raise UnknownNameError(f"there is no {kind} {name}; there are: {listed}")
+            raise UnknownNameError(
+                f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
+            )
         return found[name.lower()]
 
     def _check_sources(self, tables: Iterable[Table]) -> None:

@@ -19,7 +19,7 @@ from ivme.plan.options import read_options
 from ivme.plan.plan import Plan
 from ivme.plan.plan_text import StoredPlan, plan_text, read_plan
 from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Query, Table
+from ivme.query.model import Column, Query, Table, check_head
 
 _logger = logging.getLogger("ivme.planning")
 
@@ -48,9 +48,19 @@ class PlannedView:
         return plan_text(self.explanation, self.plan)
 
 
-def parse_view(name: str, query: str | Query, relations: tuple[Table, ...], options: Mapping[str, object]) -> Query:
-    """The query of a view."""
-    return as_asked(replace(parse(query, relations), name=name), options.get("semantics"))
+def parse_view(
+    name: str,
+    query: str | Query,
+    relations: tuple[Table, ...],
+    options: Mapping[str, object],
+    *,
+    is_stored: bool = False,
+) -> Query:
+    """The query of a view; the names in one that is stored are not judged again."""
+    parsed = as_asked(replace(parse(query, relations, is_stored=is_stored), name=name), options.get("semantics"))
+    if not is_stored:
+        check_head(parsed)
+    return parsed
 
 
 def plan_view(parsed: Query, options: Mapping[str, object], stored: str | None = None) -> PlannedView:
