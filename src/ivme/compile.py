@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ivme.budget import Budget, BudgetSpentError, limited
 from ivme.errors import PlanError, QueryError
 from ivme.plan.choose import choose
 from ivme.plan.closure import explain_closure
@@ -44,9 +45,16 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
 def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
     """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = with_promises(as_asked(query, options.semantics), options)
+    query = promised(query, **given)
     try:
-        return _planned(query, options)
+        with limited(options.planning_seconds) as budget:
+            return _planned(query, options, budget)
+    except BudgetSpentError:
+        raise PlanError(
+            f"no plan for the {len(query.atoms)} atoms of the query was found within "
+            f"planning_seconds={options.planning_seconds:g}; split it into views, each over some of the tables, or "
+            "give it more time"
+        ) from None
     except RecursionError:
         raise PlanError(
             f"the query is too large to be planned: its {len(query.atoms)} atoms make too deep a tree; "
@@ -54,9 +62,15 @@ def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | Non
         ) from None
 
 
-def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
+def promised(query: Query, **given: object) -> Query:
+    """The query as it is planned: under the semantics that the options ask for, over tables that promise what they say,
+    and with closures as relations."""
+    options = read_options(given)
+    return closures_as_relations(with_promises(as_asked(query, options.semantics), options), options.graph)
+
+
+def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
-    query = closures_as_relations(query, options.graph)
     if is_closure(query):
         return explain_closure(query, options), None
     plain_structure = cqap_of(query)
@@ -64,7 +78,7 @@ def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     plain = classify(plain_structure)
     classification = classify_ordered(query, plain)
 
-    choice = choose(query, classification, options)
+    choice = replace(choose(query, classification, options), cut=budget.cut)
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
 
 

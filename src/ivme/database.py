@@ -10,34 +10,29 @@ list(v)
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.budget import claim
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
-from ivme.closure.install import add_closure, add_closures, drop_closures
-from ivme.closure_view import ClosureView
-from ivme.compile import as_asked, compile_plan, parse
+from ivme.closure.install import drop_closures
+from ivme.compile import parse
 from ivme.engine.arrow_types import declared_type
 from ivme.engine.batch import Batch
 from ivme.engine.catalog_change import saved
-from ivme.engine.domains import Domains
 from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
-from ivme.engine.runtime import Runtime
 from ivme.engine.transaction import Act
-from ivme.engine.typed import typed
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
-from ivme.plan.marks import only_grows
-from ivme.plan.options import read_options
-from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Table, check_head, check_table
+from ivme.installing import install_view, new_runtime, prepare_view
+from ivme.planning import parse_view, plan_ring_view, plan_view
+from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
 from ivme.query.names import check_name
 from ivme.view import View
@@ -63,7 +58,7 @@ class Database:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync") -> None:
-        self._runtime = _new_runtime()
+        self._runtime = new_runtime()
         self._views: dict[str, View] = {}
         self._closed = False
         self._store: Store | None = None
@@ -99,57 +94,63 @@ class Database:
                 self._store.create_table(made)
         self._runtime.settle()
 
-    def create_ring_view(self, name: str, query: str, ring: Ring, /, **options: object) -> RingView:
+    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
 
         A ring is code, which a directory does not keep: make the view again after opening.
         """
         self._check_new(name)
-        with self._runtime.lock:
-            parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
+        while True:
+            with self._runtime.lock:
+                relations = self._relations()
+            parsed = lifting(replace(parse(query, relations), name=name), ring)
             check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
-            self._check_sources(parsed.tables)
-            explanation, plan = compile_plan(parsed, **options)
-            if plan is not None and plan.program.partitions and "strategy" not in options:
-                explanation, plan = compile_plan(parsed, **options, strategy="view-tree")
-            if plan is None or plan.program.partitions:
-                raise PlanError(f"view {name} cannot be maintained: {explanation.reason}")
-            view = RingView(parsed, plan, explanation, ring)
-            self._runtime.add_ring_view(view)
-        return view
+            explanation, plan = plan_ring_view(parsed, options)
+            with self._runtime.lock:
+                if self._are_current(parsed.tables, relations):
+                    self._check_new(name)
+                    view = RingView(parsed, plan, explanation, ring)
+                    self._runtime.add_ring_view(view)
+                    return view
 
-    def create_view(self, name: str, query: str, /, **options: object) -> View:
+    def create_view(self, name: str, query: str, **options: object) -> View:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
+        return self._create_view(name, query, options)
+
+    def _create_view(
+        self,
+        name: str,
+        query: str,
+        options: Mapping[str, object],
+        stored: str | None = None,
+        replanned: Callable[[str], None] | None = None,
+    ) -> View:
+        """Plans a view, unless its stored plan can be used, and installs it; `replanned` is told a new plan."""
         self._check_new(name)
-        with self._runtime.lock:
-            if self._store is not None and not isinstance(query, str):
-                raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
-            read = parse(query, self._relations(), is_stored=self._is_opening)
-            parsed = as_asked(replace(read, name=name), options.get("semantics"))
-            if not self._is_opening:
-                check_head(parsed)
+        if self._store is not None and not isinstance(query, str):
+            raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
+        made: View | None = None
+        while made is None:
+            with self._runtime.lock:
+                relations = self._relations()
+            parsed = parse_view(name, query, relations, options, is_stored=self._is_opening)
             self._check_sources(parsed.tables)
-            graph = read_options(options).graph
-            parsed = closures_as_relations(parsed, graph)
-            ready = typed(parsed)
-            ring = options.get("semantics") == "ring"
-            if ring and parsed.distinct:
-                raise PlanError(f"view {name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
-            explanation, plan = compile_plan(ready.query, **options)
-            columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-            with self._catalog_change():
-                if plan is None:
-                    state = add_closure(self._runtime, ready, explanation, Table(name, columns), graph)
-                else:
-                    grows = not ring and not parsed.aggregates and only_grows(parsed)
-                    table = Table(name, columns, append_only=grows)
-                    add_closures(self._runtime, parsed)
-                    state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
-                if self._store is not None:
-                    self._store.create_view(name, query, options)
-                self._views[name] = made = (View if plan is not None else ClosureView)(self._runtime, state)
+            planned = plan_view(parsed, options, stored)
+            prepared = prepare_view(self._runtime, planned)
+            text = None if self._store is None else planned.text()
+            with self._runtime.lock:
+                if self._are_current(parsed.tables, relations):
+                    self._check_new(name)
+                    with self._catalog_change():
+                        made = install_view(self._runtime, planned, prepared)
+                        claim()
+                        if self._store is not None:
+                            self._store.create_view(name, query, options, text)
+                        self._views[name] = made
+        if planned.is_new and replanned is not None:
+            replanned(planned.text())
         self._runtime.settle()
         return made
 
@@ -321,6 +322,12 @@ class Database:
 
     # Names
 
+    def _are_current(self, tables: Iterable[Table], known: Iterable[Table]) -> bool:
+        """Whether tables and views are declared as they were known to be, and can be read; under the lock."""
+        names = {table.name for table in tables}
+        self._check_sources(tables)
+        return {each for each in known if each.name in names} == {e for e in self._relations() if e.name in names}
+
     def _relations(self) -> tuple[Table, ...]:
         """Everything that a view may read: tables, and views as if they were tables."""
         views = (state.table for state in self._runtime.views.values())
@@ -366,15 +373,3 @@ class Database:
             needed += self._readers(found) if hidden else [found]
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
-
-
-def _new_runtime() -> Runtime:
-    try:
-        from ivme.engine.backend import NativeBackend
-        from ivme.engine.native_dictionary import native_domains
-    except ImportError as error:
-        warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
-        from ivme.engine.pure_backend import PureBackend
-
-        return Runtime(PureBackend(), Domains())
-    return Runtime(NativeBackend(), native_domains())

@@ -86,6 +86,10 @@ class PlanError(IvmeError):
     """No plan of the strategy that was asked for exists for the query."""
 
 
+class CancelledError(IvmeError):
+    """What was asked for was cancelled before it took effect, by whoever asked. Nothing was changed."""
+
+
 class StaleCursor(IvmeError):  # noqa: N818
     """A result that was being read when the data under it changed; it never gives wrong rows, it says so."""
 

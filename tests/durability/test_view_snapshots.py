@@ -371,7 +371,7 @@ def test_without_the_compiled_kernel_views_are_built(
     from ivme.engine.runtime import Runtime
 
     with_snapshot(tmp_path)
-    monkeypatch.setattr("ivme.database._new_runtime", lambda: Runtime(PureBackend(), Domains()))
+    monkeypatch.setattr("ivme.database.new_runtime", lambda: Runtime(PureBackend(), Domains()))
     with caplog.at_level(logging.WARNING, "ivme.store"), Database(tmp_path) as db:
         assert "is for the compiled kernel" in caplog.text
         db.view("tree").verify()
@@ -454,8 +454,8 @@ def test_without_room_for_the_views_the_snapshot_has_the_tables(
 ) -> None:
     from tests.durability.test_disk_full import files_of_at_most
 
-    db = made(tmp_path, list(VIEWS), random.Random(3), rows=60)
-    with files_of_at_most(6_000), caplog.at_level(logging.WARNING, "ivme.store"):
+    db = made(tmp_path, ["tree_of_path", "texts"], random.Random(3), rows=300)
+    with files_of_at_most(10_000), caplog.at_level(logging.WARNING, "ivme.store"):
         db.checkpoint()
     assert "are not in its snapshot" in caplog.text
     rows = rows_of(db)

@@ -7,6 +7,7 @@ exist already keep their contents and their names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
@@ -26,7 +27,7 @@ from ivme.errors import DataError
 from ivme.plan.assemble import Assembly, program_of
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.catalog import Catalog, catalog_of
-from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition, single_guards
+from ivme.plan.program import Add, Enumeration, Loop, Map, Move, Partition, Step, single_guards
 from ivme.plan.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.storage import Existing
 from ivme.plan.tuning import Tuning
@@ -34,6 +35,27 @@ from ivme.query.types import Type
 
 Types = Mapping[str, Mapping[str, Type]]
 """The types of the variables of each view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What some views run together, assembled for the group of this name while it had these maps."""
+
+    name: str
+    maps: Existing
+    blueprints: dict[str, Blueprint]
+    assembly: Assembly
+    triggers: dict[str, tuple[Step, ...]]
+    enumerations: dict[str, Enumeration]
+    moves: tuple[Move, ...]
+    partitions: tuple[Partition, ...]
+    measured: tuple[str, ...]
+
+    def fits(self, name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> bool:
+        """Whether it is what a group would assemble now: nothing was installed or dropped in between."""
+        same = self.blueprints.keys() == blueprints.keys()
+        same = same and all(self.blueprints[view] is blueprint for view, blueprint in blueprints.items())
+        return same and self.name == name and (self.maps is maps or not (self.maps or maps))
 
 
 class Group:
@@ -64,29 +86,41 @@ class Group:
         self._domains = domains
         self._maps: Existing = {}
         self._names: dict[str, tuple[Existing, list[str]]] = {}
+        self._needed: dict[str, list[str]] = {}
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""
         return f"{self.name} on {relation}"
 
-    def install(self, blueprints: Mapping[str, Blueprint], types: Types) -> frozenset[str]:
-        """Takes these views and no others; which maps held data before.
+    def assembled(self, blueprints: Mapping[str, Blueprint]) -> Assembled:
+        """What these views would run, over the maps that are there. Takes long for large queries; needs no lock."""
+        maps = self._maps
+        assembly = self._assembled(blueprints, maps)
+        triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
+        enumerations = {view: assembly.enumeration(view) for view in blueprints}
+        for view in blueprints:
+            assembly.build(view)  # declares the indexes that a build reads
+        rebalancing = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
+        return Assembled(self.name, maps, dict(blueprints), assembly, triggers, enumerations, *rebalancing)
+
+    def install(
+        self, blueprints: Mapping[str, Blueprint], types: Types, prepared: Assembled | None = None
+    ) -> frozenset[str]:
+        """Takes these views and no others; which maps held data before. What was `prepared` is taken if it still fits.
 
         If it fails, or what comes after it, another call with the blueprints as they were puts everything back:
         maps that hold data are dropped only at the end, and those that came are known from the start.
         """
         before = frozenset(name for name, _ in self._maps.values())
-        self.assembly = assembly = self._assembled(blueprints, self._maps)
-        steps = {relation: assembly.trigger(relation) for relation in assembly.relations}
-        enumerations = {view: assembly.enumeration(view) for view in blueprints}
-        for view in blueprints:
-            assembly.build(view)  # declares the indexes that a build reads
-        moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
+        if prepared is None or not prepared.fits(self.name, self._maps, blueprints):
+            prepared = self.assembled(blueprints)
+        self.assembly = assembly = prepared.assembly
+        steps, enumerations = prepared.triggers, prepared.enumerations
         wanted = assembly.storage.declared()
         self._maps = {**self._maps, **wanted}
         for declared in assembly.storage.maps():
             self._backend.install((declared,), self.slots, self._orders(declared, assembly.catalog, types))
-        self._split(moves, partitions, measured)
+        self._split(prepared.moves, prepared.partitions, prepared.measured)
         for relation, mine in steps.items():
             feeds = self._backend.set_trigger(self.trigger(relation), mine, self.slots)
             self.feeds[relation] = feeds.get(relation, Feed(()))
@@ -95,6 +129,7 @@ class Group:
         self._forget(set(self.feeds) - set(steps), set(self.blueprints) - set(blueprints))
         self.enumerations, self.blueprints = enumerations, dict(blueprints)
         self._maps = wanted
+        self._needed = {view: assembly.maps_of(view) for view in blueprints}
         for name in before - {name for name, _ in wanted.values()}:
             self._backend.drop_map(name)
         return before
@@ -266,14 +301,8 @@ class Group:
         return {name: _checksum((self.key, text)) for name, text in texts.items() if name not in late}
 
     def maps_of(self, view: str) -> list[str]:
-        """The names of the maps that a view needs, those that it shares included."""
-        alone = self._assembled({view: self.blueprints[view]}, self._maps)
-        for relation in alone.relations:
-            alone.trigger(relation)
-        alone.enumeration(view)
-        alone.build(view)
-        partitions_of(alone)
-        return [name for name, _ in alone.storage.declared().values()]
+        """The names of the maps that a view needs, those that it shares included: known since they were installed."""
+        return self._needed[view]
 
     def map_names(self, view: str, blueprint: Blueprint) -> list[str]:
         """The names that the maps of a view's own program have here, in its order; needs no lock.
@@ -294,7 +323,7 @@ class Group:
         return [self._backend.size(name) if name in here else None for name in names]
 
     def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
-        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.")
+        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.", exponents=False)
 
     def _forget(self, relations: set[str], views: set[str]) -> None:
         for relation in relations:

@@ -16,7 +16,7 @@ from ivme.engine.catalog_change import catalog_change
 from ivme.engine.changed import Inputs
 from ivme.engine.feed import Feed
 from ivme.engine.following import keeps_rows
-from ivme.engine.group import Group
+from ivme.engine.group import Assembled, Group
 from ivme.engine.maintained import Maintained
 from ivme.engine.reading import Finisher
 from ivme.engine.relations import Relations, weighted
@@ -71,17 +71,33 @@ class Installation(Relations):
                 if held is not None:
                     self.backend.drop_map(held)
 
+    def prepared(self, name: str, slots: tuple[str, ...], plan: Plan) -> Assembled:
+        """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
+        key = (*slots, *self._own(name, plan))
+        with self.lock:
+            group = self._groups.get(key) or self._new_group(key, slots)
+            blueprints = {**group.blueprints, name: plan.blueprint}
+        return group.assembled(blueprints)
+
     def add_view(
-        self, name: str, typed: TypedQuery, explanation: Explanation, plan: Plan, table: Table, *, ring: bool = False
+        self,
+        name: str,
+        typed: TypedQuery,
+        explanation: Explanation,
+        plan: Plan,
+        table: Table,
+        *,
+        ring: bool = False,
+        prepared: Assembled | None = None,
     ) -> ViewState:
         """Installs a view and fills it from the tables; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
         with self.catalog_change():
-            group = self._group(typed.slots, ("skew", name) if plan.blueprint.splits else ())
+            group = self._group(typed.slots, self._own(name, plan))
             group.tuning = plan.tuning
             self._follow_all(relations)
-            self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
+            self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed}, prepared)
             finisher = Finisher(typed, group.enumerations[name], self.domains)
             state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
             for stored, codes in self._misfits:
@@ -167,9 +183,16 @@ class Installation(Relations):
     def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> Group:
         key = (*slots, *own)
         if key not in self._groups:
-            self._groups[key] = Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
+            self._groups[key] = self._new_group(key, slots)
             self._groups_made += 1
         return self._groups[key]
+
+    def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> Group:
+        return Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
+
+    def _own(self, name: str, plan: Plan) -> tuple[str, ...]:
+        """What tells the group of a view from others of its slots: one with heavy and light parts is alone."""
+        return ("skew", name) if plan.blueprint.splits else ()
 
     def _leave(self, group: Group, name: str) -> None:
         """Takes a view out of its group, and the group away if it was the last."""
@@ -225,7 +248,13 @@ class Installation(Relations):
             state.stale = True
             self._install(state.group, {**state.group.blueprints, name: state.plan.blueprint}, {})
 
-    def _install(self, group: Group, blueprints: Mapping[str, Blueprint], new: Mapping[str, TypedQuery]) -> None:
+    def _install(
+        self,
+        group: Group,
+        blueprints: Mapping[str, Blueprint],
+        new: Mapping[str, TypedQuery],
+        prepared: Assembled | None = None,
+    ) -> None:
         """Assembles a group and fills the maps that are new."""
         types = {
             **{name: state.typed.types for name, state in self.views.items()},
@@ -233,7 +262,7 @@ class Installation(Relations):
         }
         self.forget_inputs()
         is_new = group.rebalancer is None
-        filled = group.install(blueprints, types)
+        filled = group.install(blueprints, types, prepared)
         known = {name: state.typed for name, state in self.views.items()}
         self._misfits = limit_sums(self.backend, group, {**known, **new})
         if self.image is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from ivme.budget import spend
 from ivme.plan import program as ir
 from ivme.plan.blueprint import (
     Blueprint,
@@ -71,9 +72,11 @@ class _Delta:
 class Assembly:
     """The programs of a catalog under construction. `existing` are maps that are there already, by key."""
 
-    def __init__(self, catalog: Catalog, existing: Existing | None = None, prefix: str = "") -> None:
+    def __init__(
+        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+    ) -> None:
         self.catalog = catalog
-        self.storage = Storage(catalog, existing, prefix)
+        self.storage = Storage(catalog, existing, prefix, exponents=exponents)
         alive = catalog.liveness()
         self._live = alive.views
         self.held = self._held(alive.stored) if catalog.splits else {}
@@ -111,6 +114,13 @@ class Assembly:
             for label, seen in variables.items()
         }
 
+    def maps_of(self, name: str) -> list[str]:
+        """The maps that a view needs, those that it shares included; once its program has been assembled."""
+        blueprint = self.catalog.blueprints[name]
+        labels = frozenset(blueprint.labels)
+        mine = [node for node in self.stored if labels.issuperset(_labels(node)[:1])]
+        return self.storage.names(mine, blueprint.splits)
+
     def register(self) -> str:
         self.registers += 1
         return f"d{self.registers}"
@@ -136,6 +146,7 @@ class Assembly:
 
     def _extend(self, delta: _Delta, extension: Extension, pending: Mapping[Node, str]) -> ir.Join:
         nodes = extension.full + extension.partial
+        spend(10 + 2 * len(nodes))
         reads = tuple(self.storage.read(node, delta.schema, extension.new, pending.get(node)) for node in nodes)
         delta.edges = delta.edges.union(*(self.storage.edges(node) for node in nodes))
         delta.schema += extension.new
@@ -191,6 +202,7 @@ class Assembly:
         the first of its owners to come brings it up to date, and the others take the same delta."""
         deltas: dict[Node, _Delta] = {}
         for rule in use.rules:
+            spend(5)
             key = self.storage.key(rule.view)
             if key in shared:
                 delta = self._again(shared[key], rule.view)
@@ -363,6 +375,12 @@ def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.S
             found.append(ir.Segment(tuple(current), keep))
             current, known = [], list(keep)
     return (*found, ir.Segment(tuple(current), outputs))
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    """The atoms below a node; all of them are of one view."""
+    node = referred(node)
+    return (*node.atoms, *(label for label, _ in node.indicators)) if isinstance(node, View) else (node.label,)
 
 
 def _rank(node: Node) -> tuple[str, ...]:

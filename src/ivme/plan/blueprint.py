@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ivme.budget import spend
 from ivme.plan.leaves import Leaves
 from ivme.plan.program import Source
 
@@ -180,6 +181,7 @@ class Blueprint:
 
 def combine(first: Blueprint, second: Blueprint) -> Blueprint:
     """Both blueprints as one; only the ordered groups of the second are read."""
+    spend(len(first.propagations))
     merged = [
         Propagation(propagation.use, propagation.rules + _rules(second, propagation.use))
         for propagation in first.propagations
@@ -220,6 +222,7 @@ def liveness(blueprint: Blueprint) -> Liveness:
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1
     while size != len(live) + len(stored):
+        spend(len(rules))
         size = len(live) + len(stored)
         live |= {node for node in stored if isinstance(node, View)}
         stored |= {view for view in live if view.is_support}

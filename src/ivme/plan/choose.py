@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ivme.budget import BudgetSpentError
 from ivme.errors import PlanError
 from ivme.plan.exponent import Bound, bound
 from ivme.plan.marks import only_grows, unmarkable
@@ -34,13 +35,14 @@ class Choice:
     """The chosen plan and the reason; without a plan, the reason why there is none.
 
     `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows; `compared` is whether
-    other strategies had a chance.
+    other strategies had a chance, and `cut` whether a search ended because the budget for planning was spent.
     """
 
     plan: Plan | None
     reason: str
     widths: Widths | None = None
     compared: bool = True
+    cut: bool = False
 
 
 def choose(query: Query, classification: Classification, options: Options) -> Choice:
@@ -55,10 +57,10 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         chosen = _with_static(trees, query)
-        for marked in _marked(query, chosen):
+        for marked in _found(_marked(query, chosen)):
             return Choice(marked, _reason(marked, chosen, options), trees.widths, compared=False)
         return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
-    found = [plan for plan in _candidates(query, trees, options) if _fits(plan, options)]
+    found = [plan for plan in _found(_candidates(query, trees, options)) if _fits(plan, options)]
     candidates = [plan for plan in found if not _reads_all(plan, classification, options)]
     if not candidates:
         raise PlanError(
@@ -69,6 +71,17 @@ def choose(query: Query, classification: Classification, options: Options) -> Ch
     return Choice(best, _reason(best, trees, options), trees.widths)
 
 
+def _found(plans: Iterator[Plan]) -> list[Plan]:
+    """The plans that were found before the budget for planning was spent."""
+    found: list[Plan] = []
+    try:
+        for plan in plans:
+            found.append(plan)  # noqa: PERF402 - those before an error count
+    except BudgetSpentError:
+        pass
+    return found
+
+
 def _forced(query: Query, options: Options) -> Choice:
     assert options.strategy is not None
     plan = _with_static(plan_with(options.strategy, query, options), query)
@@ -77,8 +90,11 @@ def _forced(query: Query, options: Options) -> Choice:
             f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
             "multiplicities may cancel; let ivme choose, or use bag or set semantics"
         )
-    trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
     reason = "asked for"
+    try:
+        trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
+    except BudgetSpentError:
+        return Choice(plan, reason, compared=False)
     if _costs(trees, options) < _costs(plan, options):
         reason += f"; view-tree would have {_quoted(trees)}"
     return Choice(plan, reason, trees.widths)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from ivme.errors import PlanError
 from ivme.plan.explain import Explanation
 from ivme.plan.exponent import Bound, bound
+from ivme.plan.notes import without_parts
 from ivme.plan.options import Options
 from ivme.query.model import Query
 from ivme.structure.fracture import fracture
@@ -84,4 +85,7 @@ def _notes(query: Query, options: Options) -> tuple[str, ...]:
             "rows are kept for the reversed edges: the ancestors of a node are read in time linear in the answer"
         )
     found.append("no lower bound is claimed for closures")
+    promises = [name for name in ("append_only", "static") if getattr(options, name)]
+    if without_effect := [*without_parts(options), *promises]:
+        found.append(f"{', '.join(without_effect)}: no effect on a closure")
     return tuple(found)

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from heapq import heappop, heappush
 
+from ivme.budget import spend
 from ivme.plan.program import Side
 
 Epsilons = Fraction | Mapping[str, Fraction]
@@ -62,6 +63,7 @@ def degree_bound(
     >>> [str(degree_bound(light, frozenset(a), frozenset(b), Fraction(1, 3))) for a, b in ("AB", "BA")]
     ['1/3', '1']
     """
+    spend(2)
     if isinstance(epsilons, Fraction):
         part, whole = epsilons.numerator, epsilons.denominator
         chains = _chains(frozenset(limits), known, wanted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ivme.budget import spend
 from ivme.errors import PlanError
 from ivme.plan.blueprint import Blueprint, Definition, Iteration, Leaf, Node, Propagation, Reading, Rule, View
 from ivme.plan.leaves import Leaves
@@ -78,6 +79,7 @@ class _Views:
 
     def parts(self, view: View, label: str) -> tuple[Node, ...]:
         """What δview joins with δlabel: one node for each part of the rest, parts without output first."""
+        spend(5 * len(view.atoms))
         fixed = set(self._leaves.source(label).schema)
         groups = _parts(self._leaves, set(view.atoms) - {label}, fixed)
         kept = fixed | set(view.schema)

@@ -30,7 +30,8 @@ class Explanation:
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
     those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `epsilon`
-    is the one that bounds are given for: the one asked for, or the one the plan takes.
+    is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says that planning stopped
+    at its budget, so that there may be a better plan.
     """
 
     query: Query
@@ -51,6 +52,7 @@ class Explanation:
     notes: tuple[str, ...]
     epsilon: Epsilon | None
     mark_trees: tuple[Box, ...] = ()
+    cut: bool = False
 
     def __str__(self) -> str:
         from ivme.plan.explain_text import explanation_text
@@ -112,6 +114,7 @@ def explain_choice(
         notes=notes(query, classification, plain, choice, options),
         epsilon=_epsilon(plan, options),
         mark_trees=_mark_trees(plan),
+        cut=choice.cut,
     )
 
 

@@ -37,14 +37,14 @@ def extensions(known: frozenset[str], nodes: tuple[Node, ...]) -> tuple[Extensio
 
 def _next_block(known: frozenset[str], pending: list[Node]) -> Extension:
     """The block that needs the fewest projections; among those the one that most nodes narrow down."""
-    blocks: dict[tuple[int, ...], list[str]] = {}
-    for node in pending:
+    homes: dict[str, dict[int, None]] = {}
+    for i, node in enumerate(pending):
         for variable in node.schema:
             if variable not in known:
-                members = tuple(i for i, other in enumerate(pending) if variable in other.schema)
-                block = blocks.setdefault(members, [])
-                if variable not in block:
-                    block.append(variable)
+                homes.setdefault(variable, {})[i] = None
+    blocks: dict[tuple[int, ...], list[str]] = {}
+    for variable, members in homes.items():
+        blocks.setdefault(tuple(members), []).append(variable)
     candidates = [_extension(known, tuple(block), [pending[i] for i in members]) for members, block in blocks.items()]
     return min(candidates, key=lambda step: (len(step.partial), -len(step.full)))
 

@@ -8,6 +8,7 @@ from ivme.plan.choose import Choice
 from ivme.plan.exponent import bound
 from ivme.plan.lower_bound import unclaimed
 from ivme.plan.options import Options
+from ivme.plan.plan import Plan
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import Classification
 
@@ -25,6 +26,7 @@ def notes(
         *_semantics(options, choice),
         *(choice.plan.notes if choice.plan is not None else ()),
         *_comparison(query, choice),
+        *_budget(choice, options),
         *_without_effect(query, choice, options),
     ]
     return tuple(dict.fromkeys(found))
@@ -94,21 +96,48 @@ def _comparison(query: Query, choice: Choice) -> Iterator[str]:
         yield f"other strategies were not compared: the query has {len(query.atoms)} atoms"
 
 
+def _budget(choice: Choice, options: Options) -> Iterator[str]:
+    if choice.cut:
+        yield (
+            f"planning stopped at its budget, planning_seconds={options.planning_seconds:g}: the plan may not be the "
+            "best known"
+        )
+
+
 def _without_effect(query: Query, choice: Choice, options: Options) -> Iterator[str]:
     """Options for heavy and light parts, where the plan has none, and for closures, where there are none."""
     if options.graph != Options().graph and not query.has_closures:
         yield f"graph={options.graph!r} has no effect: the view has no closure"
     if choice.plan is not None and choice.plan.program.partitions:
+        yield from _parts_without_effect(query, choice.plan, options)
         return
-    asked = [
-        name
-        for name, given in (
-            ("ε", options.epsilon is not None),
-            (f"space={options.space!r}", options.space != Options().space),
-            (f"rebalance={options.rebalance!r}", options.rebalance != Options().rebalance),
-        )
-        if given
-    ]
+    asked = without_parts(options)
     if asked:
         verb = "has" if len(asked) == 1 else "have"
         yield f"{', '.join(asked)} {verb} no effect on this plan: it has no heavy and light parts"
+
+
+def without_parts(options: Options) -> list[str]:
+    """The options that a plan without heavy and light parts does nothing with."""
+    given = (
+        ("ε", options.epsilon is not None),
+        (f"space={options.space!r}", options.space is not None),
+        (f"rebalance={options.rebalance!r}", options.rebalance != Options().rebalance),
+        ("workload", options.workload is not None),
+    )
+    return [name for name, is_given in given if is_given]
+
+
+def _parts_without_effect(query: Query, plan: Plan, options: Options) -> Iterator[str]:
+    """What a plan with heavy and light parts does nothing with, or does in another way than by default."""
+    if options.space is not None and query.free:
+        yield f"space={options.space!r} has no effect: only views without free variables have such a choice"
+    if options.workload is not None and options.epsilon != "auto":
+        yield "workload has no effect: it chooses ε, which was not left to it; give epsilon='auto'"
+    if plan.blueprint.gradual:
+        yield "rebalance='deamortised' splits each relation on its own, in the space of space='source'"
+    if isinstance(options.epsilon, tuple):
+        split = {source.atom.relation.lower() for _, source in plan.program.sources if source.part}
+        unsplit = ", ".join(name for name, _ in options.epsilon if name.lower() not in split)
+        if unsplit:
+            yield f"ε of {unsplit} has no effect: the plan does not split it"

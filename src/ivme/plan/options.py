@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 
+from ivme.budget import SECONDS
 from ivme.errors import PlanError, shown
 from ivme.plan.numbers import read_count, read_unit
 from ivme.plan.tuning import Workload
@@ -19,22 +22,26 @@ CHOICES = {
     "rebalance": ("amortised", "deamortised"),
     "graph": ("digraph", "acyclic", "undirected"),
 }
-"""The options that name one of a few values; the first is the default."""
+"""The options that name one of a few values; the first is the default, of `space` where the plan allows it."""
+
+
+_MOST_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; `strategy` None means that the chooser chooses."""
+    """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it."""
 
     strategy: str | None = None
     epsilon: Epsilon | None = None
     append_only: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     semantics: str = "bag"
-    space: str = "linear"
+    space: str | None = None
     rebalance: str = "amortised"
     workload: Workload | None = None
     graph: str = "digraph"
+    planning_seconds: float = SECONDS
 
     @property
     def epsilon_value(self) -> Fraction | None:
@@ -58,20 +65,37 @@ def read_options(given: Mapping[str, object]) -> Options:
     strategy = given.get("strategy")
     if strategy is not None and not isinstance(strategy, str):
         raise PlanError(f"strategy must be the name of a strategy, or None to let ivme choose; it is {shown(strategy)}")
-    return Options(
+    options = Options(
         strategy,
         _epsilon(given.get("epsilon")),
         _names("append_only", given.get("append_only", ())),
         _names("static", given.get("static", ())),
-        **{name: _choice(name, given.get(name, allowed[0])) for name, allowed in CHOICES.items()},
+        **{name: _choice(name, value) for name, value in given.items() if name in CHOICES},
         workload=_workload(given.get("workload")),
+        planning_seconds=_seconds(given.get("planning_seconds", SECONDS)),
     )
+    if options.rebalance == "deamortised" and options.space == "linear":
+        raise PlanError(
+            "rebalance='deamortised' splits each relation on its own, which takes the space of space='source'; leave "
+            "out space='linear', or rebalance"
+        )
+    return options
 
 
 def _choice(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in CHOICES[name]:
         raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {shown(value)}")
     return value
+
+
+def _seconds(value: object) -> float:
+    number = 0.0
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        with suppress(OverflowError, ValueError):
+            number = float(value)
+    if not 0 < number <= _MOST_SECONDS:
+        raise PlanError(f"planning_seconds must be a number above 0 and up to {_MOST_SECONDS}; it is {shown(value)}")
+    return number
 
 
 def _workload(value: object) -> Workload | None:

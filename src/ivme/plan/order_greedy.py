@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from ivme.budget import BudgetSpentError, spend, within
 from ivme.plan.order_space import OrderSpace
 from ivme.plan.variable_order import VariableOrder
 from ivme.plan.widths import Widths
@@ -17,6 +18,9 @@ from ivme.structure.width import bits_of
 EFFORT = 60_000
 """How much the improvement may look at, in the units of `OrderSpace.spent` and in placed variables: about half a
 second."""
+
+_SHARE = 0.1
+"""What the improvement may take of what is left of the budget for planning."""
 
 _Price = tuple[Fraction | int, ...]
 
@@ -43,19 +47,31 @@ def good_order(space: OrderSpace, seed: VariableOrder | None, floor: Widths) -> 
 
 def _improved(space: OrderSpace, price: _Price, ranking: list[int], floor: Widths) -> tuple[_Price, list[int]]:
     """Move one variable at a time while it helps and effort is left."""
+    found = [(price, ranking)]
+    try:
+        with within(_SHARE):
+            for better in _better(space, price, ranking, floor):
+                found[0] = better
+    except BudgetSpentError:
+        pass
+    return found[0]
+
+
+def _better(space: OrderSpace, price: _Price, ranking: list[int], floor: Widths) -> Iterator[tuple[_Price, list[int]]]:
+    """Rankings, each better than the one before, until the floor is reached or the effort is spent."""
     limit, tried = space.spent + EFFORT, 0
-    while price[:2] > (floor.dynamic, floor.static):
+    improved = True
+    while improved and price[:2] > (floor.dynamic, floor.static):
+        improved = False
         for changed in _moves(space, ranking):
             cheaper = _price(space, changed)
             tried += len(ranking)
             if cheaper < price:
-                price, ranking = cheaper, changed
+                price, ranking, improved = cheaper, changed, True
+                yield price, ranking
                 break
             if space.spent + tried > limit:
-                return price, ranking
-        else:
-            break
-    return price, ranking
+                return
 
 
 def _bag(space: OrderSpace, bit: int, left: int) -> int:
@@ -103,6 +119,7 @@ def _forest(space: OrderSpace, ranking: list[int]) -> dict[int, int | None]:
 
 def _price(space: OrderSpace, ranking: list[int]) -> _Price:
     """The widths, the widths under keys, the work and the size of a ranking's order."""
+    spend(5 * len(ranking))
     dynamic = static = keyed_dynamic = keyed_static = Fraction(0)
     work = size = 0
 

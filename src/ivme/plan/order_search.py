@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from ivme.budget import BudgetSpentError, spend, within
 from ivme.plan.order_greedy import good_order
 from ivme.plan.order_space import OrderSpace, Step
 from ivme.plan.variable_order import VariableOrder, acc_top, canonical, order_of
@@ -21,6 +22,9 @@ from ivme.structure.hypergraph import Cqap
 BUDGET = 700_000
 """How much an exact search may look at in a component, in the units of `OrderSpace.spent`, before it settles for a
 good order: some seconds."""
+
+_SHARE = 0.3
+"""What a search for an order may take of what is left of the budget for planning: a plan has to be made of it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,6 @@ class _Partial:
 _Price = tuple[Fraction | int, ...]
 _Cost = Callable[[Step, list[int], tuple[_Partial, ...]], "_Price | None"]
 """The cost of a step on top of partial orders, given the indicators in them; None when it breaks a bound."""
-
-
-class _OverBudgetError(Exception):
-    """The space of orders is too large to be searched whole."""
 
 
 def best_order(
@@ -123,8 +123,9 @@ class _Search:
             return dynamic, max([step.static, *(part.cost[1] for part in parts)])
 
         try:
-            found = self.partials(cost, lambda step: step.dynamic <= self.reached.dynamic, _at_most)
-        except _OverBudgetError:
+            with within(_SHARE):
+                found = self.partials(cost, lambda step: step.dynamic <= self.reached.dynamic, _at_most)
+        except BudgetSpentError:
             self.exact = False
             return [self.reached]
         return [Widths(Fraction(partial.cost[0]), Fraction(partial.cost[1])) for partial in found]
@@ -137,9 +138,10 @@ class _Search:
         """
         self.limit = self.space.spent + self.budget // 10
         try:
-            keyed = self.keyed_widths(target)
-            return _parents(self.least_work(target, keyed))
-        except _OverBudgetError:
+            with within(_SHARE):
+                keyed = self.keyed_widths(target)
+                return _parents(self.least_work(target, keyed))
+        except BudgetSpentError:
             return self.good
 
     def keyed_widths(self, target: Widths) -> Widths:
@@ -185,7 +187,7 @@ class _Search:
             if inside in known:
                 return known[inside]
             if space.spent > self.limit:
-                raise _OverBudgetError
+                raise BudgetSpentError
             outside = space.neighbours(inside)
             edges = {space.edges[index] & outside for index in space.below(inside) if space.changing[index]}
             found: list[_Partial] = []
@@ -193,6 +195,7 @@ class _Search:
                 step = space.step(inside, root)
                 below = [solve(part) for part in space.parts(inside & ~root)] if admits(step) else [[]]
                 for parts in product(*below):
+                    spend(5 + len(found))
                     fixed = sorted({*step.indicators, *(trace for part in parts for trace in part.traces)})
                     price = cost(step, fixed, parts)
                     if price is not None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ivme.budget import spend
 from ivme.plan.widths import Measure, Widths
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 from ivme.structure.width import bits_of
@@ -123,6 +124,7 @@ class OrderSpace:
         return known
 
     def _priced(self, inside: int, root: int) -> Step:
+        spend(1 + len(self.edges) // 4)
         bag = self.neighbours(inside) | root
         below = self.below(inside)
         placed = self.measure.indicators(bag, below)
@@ -150,6 +152,7 @@ class OrderSpace:
         """The least product of table sizes over integral covers of a set of variables."""
         known = self._joins.get(variables)
         if known is None:
+            spend(1 + len(self.edges) // 4)
             lowest = variables & -variables
             sizes = (
                 rows * self.join_size(variables & ~edge)

@@ -17,7 +17,7 @@ from ivme.plan.parts import Role, roles_of
 from ivme.plan.plan import Plan
 from ivme.plan.skew_bounds import Measure, as_bound
 from ivme.plan.skew_count import count_plan
-from ivme.plan.skew_listing import MOST_ATOMS, MOST_ROLES, listing_plan, variable_roles
+from ivme.plan.skew_listing import check_roles, listing_plan, variable_roles
 from ivme.plan.skew_trees import SkewPlan, hierarchical_plan, part_edges
 from ivme.plan.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.query.model import ORDER_AGGREGATES, Query
@@ -66,9 +66,10 @@ def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, 
     gradual = options.rebalance == "deamortised"
     own = isinstance(options.epsilon, tuple) and options.epsilon_value is None
     source = options.space == "source" or own or gradual
+    if source and options.space == "linear":
+        raise PlanError("one ε for each relation takes the space of space='source'; leave out space='linear'")
     roles = _source_roles(leaves) if source else variable_roles(leaves)
-    if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
-        raise PlanError(f"strategy 'skew' splits counts of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
+    check_roles(leaves, roles)
     found = {epsilon: count_plan(query.name, leaves, roles, epsilon) for epsilon in BALANCES}
     best = min(found, key=lambda epsilon: (found[epsilon].update, epsilon))
     chosen = found[best]
@@ -125,7 +126,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         followed,
         broken,
         preprocessing,
-        replace(update, amortised=bool(blueprint.splits)),
+        replace(update, amortised=bool(blueprint.splits) and not blueprint.gradual),
         delay,
         space,
         trees=made.roots,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ivme.budget import spend
 from ivme.plan.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, View
 from ivme.plan.degree import Limit, degree_bound
 from ivme.plan.leaves import Leaves
@@ -106,6 +107,7 @@ class CountSearch:
             views = len(kept) + sum(each.views for each in kept)
             waiting = [Begun((), pieces, self._schemas[label])]
             while waiting:
+                spend(2)
                 begun = waiting.pop()
                 rank = (max(begun.cost, below), views, begun.cost)
                 if best is None or rank < best[0]:
@@ -124,6 +126,7 @@ class CountSearch:
         first = min(atoms)
         rest = sorted(atoms - {first})
         for mask in range(2 ** len(rest)):
+            spend(2)
             piece = frozenset([first, *(label for i, label in enumerate(rest) if mask >> i & 1)])
             if len(piece) == 1 or len(connected_edges(self._schemas[label] for label in sorted(piece))) == 1:
                 for others in self._cuts(atoms - piece):

@@ -45,8 +45,7 @@ MOST_ATOMS = 6
 def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
     """The cheapest tree or listing for each signature."""
     roles = variable_roles(leaves)
-    if not roles or len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
-        raise PlanError(f"strategy 'skew' splits queries of up to {MOST_ATOMS} atoms on 1 to {MOST_ROLES} variables")
+    check_roles(leaves, roles)
     parted, options = options_of(whole, leaves, roles)
     footprints = [footprint_of(tree, branch, parted, roles) for tree, branch in options[0]]
     chosen = [_cheapest(each, footprints, parted) for each in options]
@@ -68,7 +67,11 @@ def options_of(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> tuple[Le
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
     """One role for each set of variables that occur in the same atoms, two at least but not all; what occurs in all
-    atoms is part of every key (SEEDS.md, "Any three relations")."""
+    atoms is part of every key (SEEDS.md, "Any three relations").
+
+    A key that leaves nothing of its atoms but what is summed away has no degree: in R(A, B), S(B, C), T(D) without free
+    variables each B is one entry, and there is nothing to split.
+    """
     homes: dict[str, tuple[str, ...]] = {}
     for label, source in leaves.sources:
         for variable in source.schema:
@@ -80,7 +83,28 @@ def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
     keys = [
         ((*everywhere, *block), labels) for labels, block in blocks.items() if 1 < len(labels) < len(leaves.sources)
     ]
-    return roles_of(leaves, keys)
+    shown = {*leaves.outputs, *(variable for variable, _ in leaves.inputs)}
+    kept = {variable for variable, labels in homes.items() if len(labels) > 1 or variable in shown}
+    counting = [
+        (key, labels)
+        for key, labels in keys
+        if any(kept.intersection(leaves.source(label).schema) - set(key) for label in labels)
+    ]
+    return roles_of(leaves, counting)
+
+
+def check_roles(leaves: Leaves, roles: tuple[Role, ...]) -> None:
+    """Refuses a query that has nothing to split, or too much."""
+    if not roles:
+        raise PlanError(
+            "strategy 'skew' finds nothing to split: no variable joins some of the atoms and has a degree in them; "
+            "leave out the strategy"
+        )
+    if len(roles) > MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
+        raise PlanError(
+            f"strategy 'skew' splits queries of up to {MOST_ATOMS} atoms on up to {MOST_ROLES} variables, and this one "
+            f"has {len(leaves.sources)} and {len(roles)}; leave out the strategy, or split the query into views"
+        )
 
 
 def _options(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> Iterator[tuple[Tree, Branch]]:

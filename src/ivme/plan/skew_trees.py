@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import product
 
+from ivme.budget import spend
 from ivme.plan.blueprint import Blueprint, Leaf, Propagation, Reading, Reference, Rule, View, combine
 from ivme.plan.branch_reading import BranchReading, Visits, branch_reading, contexts
 from ivme.plan.degree import Limit, limits_of
@@ -98,6 +99,7 @@ def strategy_tree(strategy: Strategy, leaves: Leaves, suffix: str) -> Tree:
 
 def tree_branch(choice: tuple[Tree, ...], whole: Cqap, leaves: Leaves) -> Branch:
     """The branch that reads these trees, one of each component."""
+    spend(100)
     roots = tuple(root for tree in choice for root in tree.roots)
     suffixes = {root: tree.suffix for tree in choice for root in tree.roots}
     labels = tuple(label for tree in choice for label in tree.labels)

@@ -39,11 +39,15 @@ class _Draft:
 class Storage:
     """The maps of one program under construction.
 
-    `existing` are maps that are there already, by key; new names of leaves start with the prefix.
+    `existing` are maps that are there already, by key; new names of leaves start with the prefix. Exponents take more
+    time to find than everything else; whoever only runs the program leaves them out, and they are 0.
     """
 
-    def __init__(self, catalog: Catalog, existing: Existing | None = None, prefix: str = "") -> None:
+    def __init__(
+        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+    ) -> None:
         self.catalog = catalog
+        self._exponents = exponents
         self._prefix = prefix
         self._existing = existing or {}
         self._orders = {key: order for key, (_, order) in self._existing.items()}
@@ -51,6 +55,7 @@ class Storage:
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
         self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
+        self._leaf_keys: dict[Leaf | IndicatorLeaf, MapKey] = {}
         self._source_keys: dict[str, MapKey] = {}
         self._atoms = {label: Edge(label, frozenset(source.schema)) for label, source in catalog.sources.items()}
         self._edges: dict[Node, frozenset[Edge]] = {}
@@ -69,6 +74,11 @@ class Storage:
     def declared(self) -> Existing:
         """The declared maps by key, for the next assembly."""
         return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
+
+    def names(self, nodes: Iterable[Node], splits: Iterable[Split]) -> list[str]:
+        """The maps of some nodes and partitions, each once: those that were declared."""
+        keys = dict.fromkeys([*(("heavy", split.name) for split in splits), *(self.key(node) for node in nodes)])
+        return [self._drafts[key].declared.name for key in keys if key in self._drafts]
 
     def identities(self) -> dict[str, str]:
         """For each map by its name, a text: maps of one text hold the same over the same tables, in every process.
@@ -112,6 +122,11 @@ class Storage:
         node = referred(node)
         if isinstance(node, View):
             return self._view(node)[0]
+        if node not in self._leaf_keys:
+            self._leaf_keys[node] = self._leaf_key(node)
+        return self._leaf_keys[node]
+
+    def _leaf_key(self, node: Leaf | IndicatorLeaf) -> MapKey:
         columns = self._columns(node)
         whole = len(columns) == len(self.catalog.source(node.label).schema)
         kind = "leaf" if isinstance(node, Leaf) or whole else "support"
@@ -227,6 +242,8 @@ class Storage:
     ) -> Fraction:
         """What the variables that are not fixed add to the size: ρ* under these edges, or less by heavy and light
         parts. `epsilons` takes the place of the partitions' own."""
+        if not self._exponents:
+            return Fraction(0)
         known = frozenset(fixed)
         open_variables = frozenset(variables) - known
         if (edges, open_variables) not in self._sizes:

@@ -28,7 +28,7 @@ def leaf_map(program: Program, label: str, schema: tuple[str, ...], *, indicator
     columns = sorted(source.schema.index(variable) for variable in schema)
     role = "support" if indicator and len(columns) < len(source.schema) else "leaf"
     for declared in program.maps:
-        if declared.role == role and _columns(program, declared) == columns:
+        if declared.role == role and declared.counted is None and _columns(program, declared) == columns:
             other = program.source(declared.atoms[0])
             if _read_alike(source, other):
                 return declared.name

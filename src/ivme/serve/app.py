@@ -25,6 +25,7 @@ from ivme.serve.access import Access
 from ivme.serve.activity import Activity
 from ivme.serve.answering import described_body, json_answer, read_body
 from ivme.serve.asking import JSON
+from ivme.serve.cancelling import run_cancellable
 from ivme.serve.description import describe_view, refusals, stats, view_paths
 from ivme.serve.following import Following
 from ivme.serve.front import add_page, add_watching
@@ -180,7 +181,7 @@ def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str)
     @app.post("/views", status_code=201, summary="Make a view", openapi_extra=described_body(_VIEW), responses=answers)
     async def create_view(request: Request) -> Response:
         given = read_json(await read(request))
-        return json_answer(await asyncio.to_thread(_create_view, database, given), 201)
+        return json_answer(await run_cancellable(lambda: _create_view(database, given)), 201)
 
 
 def _create_view(database: Database, given: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ivme.compile import as_asked, compile_plan, parse
 from ivme.database import Database
@@ -15,8 +16,9 @@ from ivme.plan.options import read_options
 from ivme.plan.tuning import CHOICES
 from ivme.query.closures import closures_as_relations
 from ivme.serve.problem import Problem, problem_of
-from ivme.serve.values import read_json
+from ivme.serve.values import dumps, read_json
 from ivme.serve.writing import REQUESTS
+from ivme.view import View
 
 MOST_CHARACTERS = 10_000
 """The longest query that is explained: planning takes time that grows with the query."""
@@ -27,6 +29,17 @@ _BOUNDS = ("preprocessing", "update", "delay", "space")
 def explained(explanation: Explanation) -> dict[str, Any]:
     """An explanation as plain values, with its bounds as curves."""
     return {**explanation.to_dict(), "tradeoff": tradeoff(explanation)}
+
+
+_bodies: WeakKeyDictionary[View, bytes] = WeakKeyDictionary()
+
+
+def explanation_body(view: View) -> bytes:
+    """The explanation of a view that is there, as JSON: made once, since it never changes."""
+    body = _bodies.get(view)
+    if body is None:
+        body = _bodies[view] = dumps(explained(view.explain())) + b"\n"
+    return body
 
 
 def tradeoff(explanation: Explanation) -> dict[str, Any] | None:

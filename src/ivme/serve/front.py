@@ -10,9 +10,10 @@ from fastapi import FastAPI, Request, Response
 from ivme.database import Database
 from ivme.serve.activity import Activity
 from ivme.serve.answering import described_body, json_answer, read_body
-from ivme.serve.asking import find_view
+from ivme.serve.asking import JSON, find_view
+from ivme.serve.cancelling import run_cancellable
 from ivme.serve.description import refusals
-from ivme.serve.explaining import MOST_CHARACTERS, explain_request, explained
+from ivme.serve.explaining import MOST_CHARACTERS, explain_request, explanation_body
 from ivme.serve.files import HEADERS, File, page_files
 from ivme.serve.problem import Problem
 from ivme.serve.sizes import view_stats
@@ -62,9 +63,9 @@ def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
 
     @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
     async def explain(view: str) -> Response:
-        return json_answer(explained(find_view(database, view).explain()))
+        return Response(await asyncio.to_thread(explanation_body, find_view(database, view)), media_type=JSON)
 
     @app.post("/explain", summary="Explain a query", openapi_extra=described_body(_QUERY), responses=answers)
     async def explain_query(request: Request) -> Response:
-        body, loop = await read_body(request), asyncio.get_running_loop()
-        return json_answer(await loop.run_in_executor(app.state.explaining, explain_request, database, body))
+        body = await read_body(request)
+        return json_answer(await run_cancellable(lambda: explain_request(database, body), app.state.explaining))

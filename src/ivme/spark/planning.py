@@ -35,15 +35,20 @@ class Planned:
     load_before: float
 
 
-def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
-    """Checks a view, and chooses its routing from the statistics of its tables."""
+def check_view(entry: ViewEntry, catalog: Catalog) -> None:
+    """Plans a view as its shards will, to see whether they can: PlanError if not. Takes long for large queries."""
     if dict(entry.options).get("semantics") == "ring":
         raise PlanError(f"view {entry.name} has semantics='ring', which shards do not support; use ivme.Database")
     query = parse_view(entry, catalog.tables)
+    _explained(_gathered(entry) if is_gathered(entry, query) else entry, catalog.tables)
+
+
+def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
+    """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
+    query = parse_view(entry, catalog.tables)
     if is_gathered(entry, query):
-        return _planned_gathered(entry, catalog)
+        return Planned(_gathered(entry), 1, 1.0, 1.0)
     query = typed(query).query
-    _explained(entry, catalog.tables)
     unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
     parts = degrees(catalog.with_view(unrouted), entry.name)
     found = [merged_degrees(shards) for shards in zip(*parts, strict=True)]
@@ -53,13 +58,11 @@ def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_row
     return Planned(replace(entry, routing=routing), sum(each["rows"] for each in found), load, before)
 
 
-def _planned_gathered(entry: ViewEntry, catalog: Catalog) -> Planned:
+def _gathered(entry: ViewEntry) -> ViewEntry:
     """A view in one cell of one shard, which its name chooses, so that several such views are in several shards."""
     shards = entry.routing.shards
     home = int.from_bytes(blake2b(entry.name.encode(), digest_size=8).digest(), "big") % shards
-    planned = replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
-    _explained(planned, catalog.tables)
-    return Planned(planned, 1, 1.0, 1.0)
+    return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
 
 
 def views_beneath(entry: ViewEntry, catalog: Catalog) -> tuple[ViewText, ...]:

@@ -26,7 +26,7 @@ from ivme.spark.journal import Step
 from ivme.spark.merged_changes import merge_changes
 from ivme.spark.outcome import bases, decided, failure
 from ivme.spark.parts import PartFile
-from ivme.spark.planning import Planned, plan_view, views_beneath
+from ivme.spark.planning import Planned, check_view, plan_view, views_beneath
 from ivme.spark.protocol import Message
 from ivme.spark.routing import Routing
 from ivme.spark.sharded_batch import ShardedBatch
@@ -86,19 +86,23 @@ class ShardedDatabase:
                 (made,) = checked._relations()
             self._commit(catalog=self._catalog.with_table(made))
 
-    def create_view(self, name: str, query: str, /, *, whole_rows: bool = False, **options: object) -> ShardedView:
+    def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
-        aggregates or DISTINCT are then followed without merging parts.
+        aggregates or DISTINCT are then followed without merging parts. It is planned before the database is locked.
         """
-        with self._lock:
-            self._check_new(name)
-            entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
-            entry = replace(entry, beneath=views_beneath(entry, self._catalog))
-            planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows)
-            self._build(planned)
-        return self.view(name)
+        entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
+        while True:
+            with self._lock:
+                self._check_new(name)
+                catalog = self._catalog
+            entry = replace(entry, beneath=views_beneath(entry, catalog))
+            check_view(entry, catalog)
+            with self._lock:
+                if self._catalog == catalog:
+                    self._build(plan_view(entry, catalog, self._degrees, whole_rows=whole_rows))
+                    return self.view(name)
 
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")

@@ -35,14 +35,16 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 @dataclass(frozen=True, slots=True)
 class StoredView:
-    """A view as its maker wrote it."""
+    """A view as its maker wrote it, and the text of its plan; None where an older ivme stored none."""
 
     name: str
     query: str
     options: dict[str, Any]
+    plan: str | None = None
 
     def plain(self) -> dict[str, Any]:
-        return {"name": self.name, "query": self.query, "options": self.options}
+        plain = {"name": self.name, "query": self.query, "options": self.options}
+        return plain if self.plan is None else {**plain, "plan": self.plan}
 
     def read_options(self) -> dict[str, Any]:
         return {name: read_option(value) for name, value in self.options.items()}

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -88,22 +89,35 @@ def fill(database: Database, contents: Contents, image: Image | None, advance: A
         runtime.positions.advance(Progress(source, position))
     if image is not None:
         runtime.image = image
-        _make_views(database, [v for v in contents.views.values() if v.name not in contents.new_views], advance)
+        known = [view for view in contents.views.values() if view.name not in contents.new_views]
+        _make_views(database, known, contents.views, advance)
         runtime.image = None
         changed = [stored for name, stored in contents.tables.items() if name in contents.changed]
         runtime.load({stored.table.name: stored.take_changes() for stored in changed})
-    _make_views(database, [view for view in contents.views.values() if view.name not in database.views], advance)
+    missing = [view for view in contents.views.values() if view.name not in database.views]
+    _make_views(database, missing, contents.views, advance)
 
 
-def _make_views(database: Database, views: Iterable[StoredView], advance: Advance) -> None:
+def _make_views(
+    database: Database, views: Iterable[StoredView], stored: dict[str, StoredView], advance: Advance
+) -> None:
     for view in views:
         try:
-            database.create_view(view.name, view.query, **view.read_options())
+            _restore(database, view, stored)
         except DamagedError:
             raise
         except IvmeError as error:
             raise StorageError(f"view {view.name} cannot be built again: {error}") from error
         advance("building views", 0, 1)
+
+
+def _restore(database: Database, view: StoredView, stored: dict[str, StoredView]) -> None:
+    """Makes a view again, by its stored plan if that can be used; the next snapshot has the plan that it has now."""
+
+    def keep(plan: str) -> None:
+        stored[view.name] = replace(view, plan=plan)
+
+    database._create_view(view.name, view.query, view.read_options(), view.plan, keep)
 
 
 @contextmanager

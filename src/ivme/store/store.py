@@ -92,8 +92,9 @@ class Store:
         self.log.append({"create_table": plain_table(table)})
         self._changed.add(table.name)
 
-    def create_view(self, name: str, query: str, options: Mapping[str, object]) -> None:
-        view = StoredView(name, query, {option: plain_option(option, value) for option, value in options.items()})
+    def create_view(self, name: str, query: str, options: Mapping[str, object], plan: str | None = None) -> None:
+        kept = {option: plain_option(option, value) for option, value in options.items()}
+        view = StoredView(name, query, kept, plan)
         self.log.append({"create_view": view.plain()})
         self._views[name] = view
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ivme.budget import spend
 from ivme.structure.hypergraph import Hypergraph
 
 
@@ -65,6 +66,7 @@ class EdgeCovers:
         """ρ* of a set of variables, given as a bitmask."""
         known = self._numbers.get(variables)
         if known is None:
+            spend(1 + len(self.edges) // 4)
             weights = self.cover(variables).values()
             whole = sum(weight is _ONE for weight in weights)
             known = sum((weight for weight in weights if weight is not _ONE), Fraction(whole))
@@ -192,6 +194,7 @@ def _optimal_cover(masks: tuple[int, ...]) -> tuple[Fraction, ...]:
     basis = [*range(len(vertices), len(vertices) + len(masks))]
     denominator = 1
     while (column := _entering(rows[-1], columns)) is not None:
+        spend(1 + len(masks) // 4)
         row = _leaving(rows, basis, column)
         denominator = _pivot(rows, row, column, denominator)
         basis[row], columns[column] = columns[column], basis[row]

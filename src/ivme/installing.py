@@ -1,0 +1,45 @@
+"""Makes the runtime of a database, and installs planned views in it."""
+
+from __future__ import annotations
+
+import warnings
+
+from ivme.budget import limited
+from ivme.closure.install import add_closure, add_closures
+from ivme.closure_view import ClosureView
+from ivme.engine.domains import Domains
+from ivme.engine.group import Assembled
+from ivme.engine.runtime import Runtime
+from ivme.planning import PlannedView
+from ivme.view import View
+
+
+def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
+    """What has to be installed for a view, found out without the lock, so that others read and write meanwhile."""
+    if planned.plan is None:
+        return None
+    with limited(float("inf")):
+        return runtime.prepared(planned.name, planned.typed.slots, planned.plan)
+
+
+def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:
+    """Fills a view, and the closures that it reads, within a change of the catalog, which takes it back on any error."""
+    made = planned.typed, planned.explanation
+    if planned.plan is None:
+        return ClosureView(runtime, add_closure(runtime, *made, planned.table, planned.graph))
+    add_closures(runtime, planned.typed.query)
+    state = runtime.add_view(planned.name, *made, planned.plan, planned.table, ring=planned.ring, prepared=prepared)
+    return View(runtime, state)
+
+
+def new_runtime() -> Runtime:
+    """A runtime on the compiled kernel; without that in plain Python, with a warning."""
+    try:
+        from ivme.engine.backend import NativeBackend
+        from ivme.engine.native_dictionary import native_domains
+    except ImportError as error:
+        warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
+        from ivme.engine.pure_backend import PureBackend
+
+        return Runtime(PureBackend(), Domains())
+    return Runtime(NativeBackend(), native_domains())
