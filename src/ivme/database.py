@@ -38,6 +38,7 @@ from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Table, check_head, check_table
 from ivme.query.model import table as declare
 from ivme.query.names import check_name
+from ivme.query.one_type import one_type_each
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Database:
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
+            parsed = one_type_each(parsed)
             explanation, plan = compile_plan(parsed, **options)
             if plan is not None and plan.program.partitions and "strategy" not in options:
                 explanation, plan = compile_plan(parsed, **options, strategy="view-tree")

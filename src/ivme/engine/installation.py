@@ -21,7 +21,7 @@ from ivme.engine.relations import Relations, weighted
 from ivme.engine.ring_view import Participant
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
-from ivme.errors import PlanError
+from ivme.errors import ExpressionError, PlanError
 from ivme.plan import program as ir
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.explain import Explanation
@@ -77,8 +77,10 @@ class Installation(Relations):
                     followed.append(relation)
             self._change(group, {**group.blueprints, name: plan.blueprint}, {name: typed})
             finisher = Finisher(typed, group.enumerations[name], self.domains)
-        except BaseException:
+        except BaseException as error:
             self._leave(group, name, followed)
+            if isinstance(error, ExpressionError):
+                raise error.of_view(name) from error
             raise
         self.views[name] = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
         self._switch_rings(relations)
