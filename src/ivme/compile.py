@@ -20,6 +20,7 @@ from ivme.plan.plan import Plan
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.names import check_text
+from ivme.query.one_type import one_type_each
 from ivme.query.rule import parse_rule
 from ivme.structure.classify import Classification, classify
 from ivme.structure.fracture import fracture
@@ -73,6 +74,7 @@ def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanatio
     """The stages after parsing; what they recurse over is as deep as the variable order."""
     if is_closure(query):
         return explain_closure(query, options), None
+    query = one_type_each(query)
     plain_structure = cqap_of(query)
     broken = fracture(plain_structure)
     plain = classify(plain_structure)

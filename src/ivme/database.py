@@ -35,6 +35,7 @@ from ivme.planning import parse_view, plan_ring_view, plan_view
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
 from ivme.query.names import check_name
+from ivme.query.one_type import one_type_each
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Database:
             check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
+            parsed = one_type_each(parsed)
             explanation, plan = plan_ring_view(parsed, options)
             with self._runtime.lock:
                 if self._are_current(parsed.tables, relations):

@@ -102,6 +102,30 @@ class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
 
 
+class ExpressionError(DataError):
+    """An expression that has no value for a row: a division by zero, an overflow, a text that is no date.
+
+    The message names the view and the row as far as they are known.
+    """
+
+    def __init__(self, message: str, *, expression: str = "", reason: str = "", row: str = "", view: str = "") -> None:
+        self.expression = expression
+        self.reason = reason
+        self.row = row
+        self.view = view
+        super().__init__(message)
+
+    @classmethod
+    def of(cls, expression: str, reason: str, *, row: str = "", view: str = "") -> ExpressionError:
+        """The error of an expression, as far as the row and the view are known."""
+        message = f"{f'view {view}: ' if view else ''}{expression} fails{f' for {row}' if row else ''}: {reason}"
+        return cls(message, expression=expression, reason=reason, row=row, view=view)
+
+    def of_view(self, view: str) -> ExpressionError:
+        """The same error with the name of the view that has the expression."""
+        return ExpressionError.of(self.expression, self.reason, row=self.row, view=self.view or view)
+
+
 class SparkError(IvmeError):
     """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
 

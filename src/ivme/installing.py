@@ -23,7 +23,7 @@ def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
 
 
 def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:
-    """Fills a view, and the closures that it reads, within a change of the catalog, which takes it back on any error."""
+    """Fills a view, and the closures that it reads; within a change of the catalog, which undoes it on any error."""
     made = planned.typed, planned.explanation
     if planned.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, planned.table, planned.graph))

@@ -287,6 +287,11 @@ class View:
                 verb, other = ("is not in", "why_not") if present else ("is in", "why")
                 raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
             shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
+            hidden = [v for v in query.output if v not in shown_values]
+            if hidden:
+                raise PlanError(
+                    f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys"
+                )
             values = {str(v): shown_values[v] for v in query.output} | self._request(parameters)[1]
             originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
@@ -340,7 +345,7 @@ class View:
         from ivme.engine.verify import verify
 
         self._check_alive()
-        verify(self._runtime, self._state)
+        verify(self._runtime, self._state, lambda state: View(self._runtime, state))
 
     def _check_alive(self) -> None:
         if self._gone:

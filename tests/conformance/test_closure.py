@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_null_joins_with_nothing_as_in_sql(db: Database) -> None:
 def test_ends_of_any_type_and_of_two_types(db: Database) -> None:
     day = datetime.date(2024, 1, 1)
     db.create_table("days", {"d": "date", "e": "date"})
-    db.create_table("mixed", {"i": "int", "f": "float", "note": "string"})
+    db.create_table("mixed", {"i": "int", "f": "decimal(10, 1)", "note": "string"})
     days = db.create_view("dr", "Q(X, Y) = closure(days)")
     mixed = db.create_view(
         "mr",
@@ -192,10 +193,10 @@ def test_ends_of_any_type_and_of_two_types(db: Database) -> None:
         "SELECT i, f FROM r",
     )
     db.insert("days", [(day, day)])
-    db.insert("mixed", [(1, 2.0, "x"), (2, 2.5, "y"), (2, 3.0, "z"), (3, 1.0, "z")])
+    db.insert("mixed", [(1, 2, "x"), (2, Decimal("2.5"), "y"), (2, 3, "z"), (3, 1, "z")])
     assert [(day, day)] == rows_of(days)
-    nodes = (1.0, 2.0, 3.0)
-    assert sorted((a, b) for a in nodes for b in (*nodes, 2.5)) == rows_of(mixed)
+    nodes = tuple(map(Decimal, (1, 2, 3)))
+    assert sorted((a, b) for a in nodes for b in (*nodes, Decimal("2.5"))) == rows_of(mixed)
     for each in (days, mixed):
         each.verify()
 

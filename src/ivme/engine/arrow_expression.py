@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.engine.arrow_functions import KERNELS, widened
 from ivme.engine.arrow_types import arrow_type, column_type
 from ivme.errors import DataError
-from ivme.query import sql_values
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
-from ivme.query.inference import BOOL, type_of, valued_arguments
+from ivme.query.inference import BOOL, in_type, type_of, valued_arguments
 from ivme.query.model import Column, Table
 from ivme.query.types import Type
 
@@ -37,6 +37,14 @@ def evaluate_columns(expression: Expression, data: pa.Table) -> pa.Array:
     [0.5, None, 2.0]
     """
     return _column(expression, _scope(expression, data))
+
+
+def evaluate_guarded(expression: Expression, data: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Array:
+    """`evaluate_columns` for the rows that are kept; NULL for the others, for which the expression may well fail."""
+    if kept.all():
+        return evaluate_columns(expression, data)
+    found = evaluate_columns(expression, data.filter(pa.array(kept)))
+    return found.take(pa.array(np.cumsum(kept) - 1, mask=~kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,7 @@ def _row_by_row(expression: Expression, scope: _Scope) -> pa.Array:
     type_ = scope.type_of(expression)
     arrow = pa.null() if type_ is None else arrow_type(type_)
     if not names:
-        value = _converted(evaluate(expression, {}), type_, expression) if scope.rows else None
+        value = in_type(evaluate(expression, {}), type_, expression) if scope.rows else None
         return pa.repeat(pa.scalar(value, arrow), scope.rows)
     columns = [scope.column(name) for name in names]
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
@@ -147,25 +155,7 @@ def _row_by_row(expression: Expression, scope: _Scope) -> pa.Array:
 
 
 def _each(expression: Expression, names: list[str], type_: Type | None, rows: Iterator[Any]) -> list[Any]:
-    return [_converted(evaluate(expression, dict(zip(names, row, strict=True))), type_, expression) for row in rows]
-
-
-def _converted(value: Any, type_: Type | None, expression: Expression) -> Any:
-    """The value in the expression's type: a branch's int among decimals, a quotient to its digits."""
-    if value is None or type_ is None:
-        return None
-    if type_.kind == "float":
-        return float(value)
-    if type_.kind == "timestamp":
-        return sql_values.to_timestamp(value)
-    if type_.kind == "decimal":
-        assert type_.precision is not None
-        assert type_.scale is not None
-        try:
-            return sql_values.to_decimal(value, type_.precision, type_.scale)
-        except OverflowError as error:
-            raise DataError(f"cannot compute {expression}: {error}") from error
-    return value
+    return [in_type(evaluate(expression, dict(zip(names, row, strict=True))), type_, expression) for row in rows]
 
 
 def _truths(expression: Expression, scope: _Scope) -> pa.Array:

@@ -10,21 +10,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.query.expression import Call, Literal
+from ivme.query.sql_like import ESCAPE, characters
 from ivme.query.types import Type
 
 _INT_LIMIT = 2.0**63
 
 
+_LONGEST_PATTERN = 1000
+"""The longest pattern that Arrow is asked for: its engine takes memory that grows with the pattern."""
+
+
 def like(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    """A constant pattern without escapes, as a regular expression that Arrow's engine and Python's read alike."""
+    """A constant pattern, as a regular expression for Arrow's engine, which never tries a text twice."""
     constants = call.arguments[1:]
     if types[0].kind != "string" or not all(isinstance(c, Literal) and isinstance(c.value, str) for c in constants):
         return None
-    pattern, escape = (c.value for c in (*constants, Literal("\\"))[:2] if isinstance(c, Literal))
-    if len(escape) != 1 or escape in pattern or "\0" in pattern:
+    pattern, escape = (c.value for c in (*constants, Literal(ESCAPE))[:2] if isinstance(c, Literal))
+    if "\0" in pattern or len(pattern) > _LONGEST_PATTERN:
         return None
-    parts = [{"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern]
+    try:
+        parts = [_REGULAR.get(character) or re.escape(character[-1]) for character in characters(pattern, escape)]
+    except ValueError:
+        return None
     return pc.match_substring_regex(arguments[0], rf"(?s)\A{''.join(parts)}\z")
+
+
+_REGULAR = {"%": ".*", "_": "."}
 
 
 def recased(name: str) -> Callable[[Call, list[Type], list[Any]], pa.Array | None]:

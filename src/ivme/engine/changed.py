@@ -6,22 +6,24 @@ What they want is sorted out once, when triggers change; a batch then computes e
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.arrow_expression import evaluate_columns
+from ivme.engine.arrow_expression import evaluate_columns, evaluate_guarded
 from ivme.engine.arrow_types import arrow_schema, declared_type
 from ivme.engine.code_expression import code_number, code_test, has_codes, number_form
 from ivme.engine.dictionary import NULL_CODE, Codes
 from ivme.engine.domains import BatchEncoder, Domain, Domains
 from ivme.engine.feed import Feed, FeedColumn
-from ivme.engine.row_column import row_column
-from ivme.errors import DataError
+from ivme.engine.load import getter
+from ivme.engine.row_column import row_columns
+from ivme.errors import DataError, ExpressionError
 from ivme.query.expression import ColumnRef
-from ivme.query.inference import type_of
+from ivme.query.inference import in_type, type_of
 from ivme.query.model import Table
 
 
@@ -123,52 +125,82 @@ def _has(given: pa.Schema, wanted: pa.Schema) -> bool:
     return bool(given.equals(wanted) or (given.names == wanted.names and given.types == wanted.types))
 
 
-_Column = Callable[[Changed, list[Any]], Codes]
-"""Computes a column of a feed; the list holds what was computed for other columns from the same expression."""
+_Column = Callable[[Changed, dict[Any, Any]], Codes]
+"""Computes a column of a feed; the dictionary holds what was computed for other columns of the same rows."""
+
+Owner = Callable[[FeedColumn], str]
+"""The name of a view that has a column of a feed, for messages."""
 
 
 class Inputs:
     """What the triggers of a relation want of its rows, by trigger."""
 
-    __slots__ = ("_columns", "_expressions", "_few", "triggers")
+    __slots__ = ("_columns", "_few", "_owner", "_plain", "_source", "_table", "_wanted", "triggers")
 
-    def __init__(self, table: Table, domains: Domains, feeds: Sequence[tuple[str, Feed]]) -> None:
-        wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
-        expressions = list(dict.fromkeys(column.expression for column in wanted))
-        self._expressions = len(expressions)
-        self._columns = [_column(column, expressions.index(column.expression), table, domains) for column in wanted]
-        self._few = [_few_column(column, table, domains) for column in wanted]
+    def __init__(
+        self,
+        table: Table,
+        domains: Domains,
+        feeds: Sequence[tuple[str, Feed]],
+        owner: Owner = lambda _: "",
+        kind: str = "table",
+    ) -> None:
+        self._wanted = wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
+        self._table = table
+        self._owner = owner
+        self._source = f"{kind} {table.name}"
+        self._columns = [_column(column, table, domains) for column in wanted]
+        self._plain = [plain_position(column, table) for column in wanted]
+        computed = [column for column in wanted if plain_position(column, table) is None]
+        self._few = row_columns(computed, table, domains) if computed else None
         self.triggers = [(name, [wanted.index(column) for column in feed.columns]) for name, feed in feeds]
 
     def of(self, changed: Changed) -> list[tuple[str, list[Codes]]]:
         """For each trigger its columns."""
         columns = self._of_few(changed) if len(changed.weights) <= _FEW else None
         if columns is None:
-            evaluated: list[Any] = [None] * (2 * self._expressions)
-            columns = [column(changed, evaluated) for column in self._columns]
+            known: dict[Any, Any] = {}
+            columns = [
+                self._computed(column, wanted, changed, known)
+                for column, wanted in zip(self._columns, self._wanted, strict=True)
+            ]
         return [(name, [columns[i] for i in picked]) for name, picked in self.triggers]
+
+    def _computed(self, column: _Column, wanted: FeedColumn, changed: Changed, known: dict[Any, Any]) -> Codes:
+        try:
+            return column(changed, known)
+        except ExpressionError as error:
+            raise self._named(wanted, changed, error) from error
+
+    def _named(self, column: FeedColumn, changed: Changed, error: ExpressionError) -> ExpressionError:
+        """The error with the first row that it is about, and a view that has the expression."""
+        get = getter(column.expression, self._table.column_names, column.guard)
+        type_ = None if column.form == "test" else type_of(column.expression, self._table)
+        for row in map(tuple, changed.listed()):
+            try:
+                in_type(get(row), type_, column.expression)
+            except ExpressionError as found:
+                shown = f"the row {reprlib.repr(row)} of {self._source}"
+                return ExpressionError.of(found.expression, found.reason, row=shown, view=self._owner(column))
+        return error.of_view(self._owner(column))
 
     def _of_few(self, changed: Changed) -> list[Codes] | None:
         """The columns row by row; None if there is nothing to compute, or a value is in doubt."""
-        if all(isinstance(column, int) for column in self._few):
+        if self._few is None:
             return None
-        rows = list(map(tuple, changed.listed()))
         try:
-            return [
-                changed.code(column) if isinstance(column, int) else np.array([column(row) for row in rows], np.int64)
-                for column in self._few
-            ]
+            rows = [self._few(tuple(row)) for row in changed.listed()]
         except DataError:
             return None
+        computed = iter(np.array(rows, np.int64).reshape(len(rows), self._plain.count(None)).T)
+        return [
+            np.ascontiguousarray(next(computed)) if position is None else changed.code(position)
+            for position in self._plain
+        ]
 
 
 _FEW = 16
 """Up to this many rows are computed one by one, which takes less than a call of Arrow for each expression."""
-
-
-def _few_column(column: FeedColumn, table: Table, domains: Domains) -> int | Callable[[tuple[Any, ...]], int]:
-    position = plain_position(column, table)
-    return row_column(column, table, domains) if position is None else position
 
 
 def plain_position(column: FeedColumn, table: Table) -> int | None:
@@ -179,12 +211,12 @@ def plain_position(column: FeedColumn, table: Table) -> int | None:
     return next(i for i, each in enumerate(table.columns) if each.name.lower() == name)
 
 
-def _column(column: FeedColumn, place: int, table: Table, domains: Domains) -> _Column:
-    """The column `place` among the expressions, by the quickest way that is exact."""
+def _column(column: FeedColumn, table: Table, domains: Domains) -> _Column:
+    """The column, by the quickest way that is exact. Ways over codes never fail, so that they need no guard."""
     position = plain_position(column, table)
     if position is not None:
         return lambda changed, _: changed.code(position)
-    in_arrow = _arrow_column(column, 2 * place, table, domains)
+    in_arrow = _arrow_column(column, table, domains)
     if column.form == "test":
         test = code_test(column.expression, table, domains)
         return in_arrow if test is None else lambda changed, _: test(changed).astype(np.int64)
@@ -192,29 +224,33 @@ def _column(column: FeedColumn, place: int, table: Table, domains: Domains) -> _
     numeric = code_number(column.expression, table)
     if numeric is None or type_ is None or not (has_codes(type_) or column.form in ("low", "high", "known")):
         return in_arrow
-    form, numbered = column.form, 2 * place + 1
+    form, place = column.form, ("numbers", column.expression)
 
-    def computed(changed: Changed, evaluated: list[Any]) -> Codes:
-        if evaluated[numbered] is None:
-            evaluated[numbered] = numeric(changed) or _TOO_LARGE
-        numbers = evaluated[numbered]
-        return in_arrow(changed, evaluated) if numbers is _TOO_LARGE else number_form(numbers, form)
+    def computed(changed: Changed, known: dict[Any, Any]) -> Codes:
+        if place not in known:
+            known[place] = numeric(changed)
+        numbers = known[place]
+        return in_arrow(changed, known) if numbers is None else number_form(numbers, form)
 
     return computed
 
 
-_TOO_LARGE = object()
-"""In place of numbers that may not fit 64 bits."""
-
-
-def _arrow_column(column: FeedColumn, place: int, table: Table, domains: Domains) -> _Column:
-    expression = column.expression
+def _arrow_column(column: FeedColumn, table: Table, domains: Domains) -> _Column:
     encode = _encoder(column, table, domains)
+    place = expression, guard = column.expression, column.guard
+    test = None if guard is None else _column(FeedColumn(guard, "test"), table, domains)
 
-    def computed(changed: Changed, evaluated: list[Any]) -> Codes:
-        if evaluated[place] is None:
-            evaluated[place] = evaluate_columns(expression, changed.data)
-        return encode(evaluated[place])
+    def values(changed: Changed, known: dict[Any, Any]) -> Any:
+        if test is None:
+            return evaluate_columns(expression, changed.data)
+        if ("test", guard) not in known:
+            known["test", guard] = test(changed, known) == 1
+        return evaluate_guarded(expression, changed.data, known["test", guard])
+
+    def computed(changed: Changed, known: dict[Any, Any]) -> Codes:
+        if place not in known:
+            known[place] = values(changed, known)
+        return encode(known[place])
 
     return computed
 

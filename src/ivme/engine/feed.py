@@ -17,7 +17,7 @@ from ivme.engine.kernel import Row
 from ivme.engine.load import getter
 from ivme.errors import IvmeError
 from ivme.plan.program import Lift, Source
-from ivme.query.expression import ColumnRef, Expression
+from ivme.query.expression import Call, ColumnRef, Expression
 
 if TYPE_CHECKING:
     from ivme._kernel import Step
@@ -30,10 +30,13 @@ class FeedColumn:
     `form` is "code"; "test" (1 where a predicate holds); "int" (a code that is summed); "float" (an
     order-preserving code); "known" (NULL where the value is NULL, and otherwise any code); or "low" and "high", the
     words of a wide integer.
+
+    The expression counts only in rows for which `guard` holds, the predicate of its atom: WHERE comes before SELECT.
     """
 
     expression: Expression
     form: str
+    guard: Expression | None = None
 
 
 @dataclass(slots=True)
@@ -43,8 +46,8 @@ class Feed:
     row: tuple[str, ...]
     columns: list[FeedColumn] = field(default_factory=list)
 
-    def column(self, expression: Expression, form: str = "code") -> int:
-        wanted = FeedColumn(expression, form)
+    def column(self, expression: Expression, form: str = "code", guard: Expression | None = None) -> int:
+        wanted = FeedColumn(expression, form, guard if isinstance(expression, Call) else None)
         if wanted not in self.columns:
             self.columns.append(wanted)
         return self.columns.index(wanted)
@@ -67,7 +70,7 @@ class Feed:
         kept = [v for v, name in zip(atom.variables, source.schema, strict=True) if needed is None or name in needed]
         used = {first[variable] for variable in kept} | {first[atom.variables[i]] for i in source.not_null}
         used |= {i for i, term in enumerate(atom.terms) if not isinstance(term, str) or atom.terms.count(term) > 1}
-        terms = {i: self.column(column) for i, column in enumerate(atom.columns) if i in used}
+        terms = {i: self.column(column, "code", atom.where) for i, column in enumerate(atom.columns) if i in used}
         repeats = [
             (terms[i], terms[first[t]]) for i, t in enumerate(atom.terms) if isinstance(t, str) and first[t] != i
         ]
@@ -83,29 +86,33 @@ class Feed:
         columns = [terms[first[variable]] for variable in kept]
         expressions = [atom.columns[first[variable]] for variable in atom.variables]
         lifts = [
-            self._lift(lift, slot, expressions) for lift, slot in zip(source.lifts, slots, strict=bool(source.lifts))
+            self._lift(lift, slot, expressions, atom.where)
+            for lift, slot in zip(source.lifts, slots, strict=bool(source.lifts))
         ]
         return ("load", target, number, columns, constants, repeats, never_null, lifts)
 
-    def _lift(self, lift: Lift | None, slot: str, expressions: Sequence[Expression]) -> tuple[str, int]:
+    def _lift(
+        self, lift: Lift | None, slot: str, expressions: Sequence[Expression], where: Expression | None
+    ) -> tuple[str, int]:
         if lift is None:
             return ("none", 0)
         expression = expressions[lift.column]
+        guard = where if isinstance(expression, Call) else None
         if lift.function == "count":
-            coded = FeedColumn(expression, "code") in self.columns
-            return ("count", self.column(expression, "code" if coded else "known"))
+            coded = FeedColumn(expression, "code", guard) in self.columns
+            return ("count", self.column(expression, "code" if coded else "known", guard))
         if slot in ("i64", "i128"):
-            return ("int", self.column(expression, "int"))
+            return ("int", self.column(expression, "int", guard))
         if slot == "f64":
-            return ("float", self.column(expression, "float"))
-        if FeedColumn(expression, "low") in self.columns:
-            return ("wide", self.column(expression, "low"))
-        self.columns += [FeedColumn(expression, "low"), FeedColumn(expression, "high")]
+            return ("float", self.column(expression, "float", guard))
+        if FeedColumn(expression, "low", guard) in self.columns:
+            return ("wide", self.column(expression, "low", guard))
+        self.columns += [FeedColumn(expression, "low", guard), FeedColumn(expression, "high", guard)]
         return ("wide", len(self.columns) - 2)
 
     def encoder(self, codes: ValueCodes) -> Callable[[Row], tuple[int, ...]]:
         """A function from a row of Python values to the codes of the feed's columns."""
-        getters = [(getter(column.expression, self.row), _FORMS[column.form]) for column in self.columns]
+        getters = [(getter(column.expression, self.row, column.guard), _FORMS[column.form]) for column in self.columns]
 
         def encode(row: Row) -> tuple[int, ...]:
             return tuple(form(get(row), codes) for get, form in getters)

@@ -25,7 +25,7 @@ from ivme.engine.stored_sums import check_row, limit_sums
 from ivme.engine.transaction import Act
 from ivme.engine.typed import TypedQuery
 from ivme.engine.view_state import TableState, ViewState
-from ivme.errors import PlanError
+from ivme.errors import ExpressionError, PlanError
 from ivme.plan import program as ir
 from ivme.plan.blueprint import Blueprint
 from ivme.plan.explain import Explanation
@@ -93,18 +93,21 @@ class Installation(Relations):
         """Installs a view and fills it from the tables; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
-        with self.catalog_change():
-            group = self._group(typed.slots, self._own(name, plan))
-            group.tuning = plan.tuning
-            self._follow_all(relations)
-            self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed}, prepared)
-            finisher = Finisher(typed, group.enumerations[name], self.domains)
-            state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
-            for stored, codes in self._misfits:
-                if name in group.stored_sums.get(stored, ()):
-                    check_row(state, codes)
-            self.views[name] = state
-            self._switch_rings(relations)
+        try:
+            with self.catalog_change():
+                group = self._group(typed.slots, self._own(name, plan))
+                group.tuning = plan.tuning
+                self._follow_all(relations)
+                self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed}, prepared)
+                finisher = Finisher(typed, group.enumerations[name], self.domains)
+                state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
+                for stored, codes in self._misfits:
+                    if name in group.stored_sums.get(stored, ()):
+                        check_row(state, codes)
+                self.views[name] = state
+                self._switch_rings(relations)
+        except ExpressionError as error:
+            raise error.of_view(name) from error
         return self.views[name]
 
     def add_maintained(

@@ -9,7 +9,7 @@ from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply
 from ivme.engine.indexed_map import Tally
 from ivme.engine.kernel import Changes, Row
 from ivme.plan.program import Lift, Source
-from ivme.query.expression import ColumnRef, Expression, evaluate
+from ivme.query.expression import Call, ColumnRef, Expression, evaluate
 from ivme.query.model import Constant
 
 
@@ -65,8 +65,10 @@ def reader(source: Source) -> Callable[[Row], Row | None]:
     return read
 
 
-def getter(expression: Expression, columns: tuple[str, ...]) -> Callable[[Row], Any]:
-    """A function from a row with these columns to the value of an expression."""
+def getter(expression: Expression, columns: tuple[str, ...], guard: Expression | None = None) -> Callable[[Row], Any]:
+    """A function from a row with these columns to the value of an expression, which is NULL where a guard fails."""
+    if guard is not None:
+        expression = Call("case", (guard, expression))
     names = [column.lower() for column in columns]
     if isinstance(expression, ColumnRef):
         position = names.index(expression.name.lower())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.changed import Changed, Inputs, Layout
 from ivme.engine.distinct import added_up
 from ivme.engine.domains import Domains
-from ivme.engine.feed import Feed
+from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.following import (
     representatives,
 )
@@ -73,7 +74,7 @@ class Relations:
         """What the triggers of a relation want: first that of a table's own maps, then those of the groups."""
         found = self._inputs.get(relation)
         if found is None:
-            found = self._inputs[relation] = Inputs(self.relation(relation), self.domains, self._feeds(relation))
+            found = self._inputs[relation] = self._wanted(relation, self._feeds(relation))
         return found
 
     def _feeds(self, relation: str) -> list[tuple[str, Feed]]:
@@ -82,6 +83,19 @@ class Relations:
         feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
+
+    def _wanted(self, relation: str, feeds: list[tuple[str, Feed]]) -> Inputs:
+        """What triggers want of a relation's rows, in a form that knows whom to name if there is no such thing."""
+        kind = "table" if relation in self.tables else "view"
+        return Inputs(self.relation(relation), self.domains, feeds, partial(self._owner, relation), kind)
+
+    def _owner(self, relation: str, column: FeedColumn) -> str:
+        """A view that computes a column from a relation's rows, or nothing if it is not there yet."""
+        for name, state in self.views.items():
+            for atom in state.typed.query.atoms:
+                if atom.relation == relation and column.expression in (*atom.columns, atom.where):
+                    return name
+        return ""
 
     @property
     def groups(self) -> list[Group]:
@@ -126,8 +140,7 @@ class Relations:
             inputs = {}
             for relation, feed in feeds.items():
                 rows = self.all_rows(relation)
-                wanted = Inputs(self.relation(relation), self.domains, [("once", feed)])
-                inputs[relation] = (wanted.of(rows)[0][1], rows.weights)
+                inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:
                 self.backend.run("once", inputs)

@@ -19,7 +19,7 @@ from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.group import Group
 from ivme.engine.journal import Journal
 from ivme.engine.row_check import row_check
-from ivme.engine.row_column import row_column
+from ivme.engine.row_column import row_columns
 from ivme.engine.transaction import Act, StateLock, Transaction
 from ivme.engine.value_check import INT_LIMIT
 from ivme.errors import DataError
@@ -178,7 +178,7 @@ def _encoder(
     """The check of a row, and from a checked row to its codes and those of the expressions over it."""
     arity = len(table.columns)
     wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
-    computed = [row_column(column, table, domains) for column in wanted if plain_position(column, table) is None]
+    computed = [column for column in wanted if plain_position(column, table) is None]
     if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
 
         def integers(row: Any) -> Row | None:
@@ -192,6 +192,7 @@ def _encoder(
         return integers, lambda row: row
     key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
+    compute = row_columns(computed, table, domains) if computed else None
 
     def checked(row: Any) -> Row | None:
         if type(row) is not tuple or len(row) != arity:
@@ -205,7 +206,8 @@ def _encoder(
     def encoded(row: Row) -> Codes | None:
         try:
             codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
-            codes += [compute(row) for compute in computed]
+            if compute is not None:
+                codes += compute(row)
         except DataError:
             return None
         return tuple(codes)

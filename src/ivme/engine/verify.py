@@ -1,58 +1,117 @@
 """An independent check of a view: its query is computed from the tables by plain hash joins, and rows are compared.
 
-Nothing here comes from the plan or the kernel: it reads the tables' rows and the query, and joins atom by atom with
-Python's dictionaries. It takes time and memory linear in the tables and in all intermediate results.
+Nothing here comes from the plan, the kernel, or the types that they work with: it takes the query as it was written
+and the tables' rows in their declared types, joins atom by atom with Python's dictionaries, and reads the view as its
+users do. It takes time and memory linear in the tables and in all intermediate results.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from ivme.engine.maintained import Maintained
-from ivme.engine.reading import Row
+from ivme.engine.reading import Row, is_global
 from ivme.engine.runtime import Runtime
 from ivme.engine.view_state import ViewState
 from ivme.errors import VerificationError
 from ivme.query.expression import ColumnRef, evaluate
 from ivme.query.inference import head_types, type_of
-from ivme.query.model import Aggregate, Atom, Query
-from ivme.query.sql_values import DECIMALS
+from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
+from ivme.query.sql_values import compare, to_timestamp
+from ivme.query.types import Type
+
+_WIDE = Context(prec=80)
+"""Digits enough for what does not fit 38 of them: reading the view is what fails then."""
 
 Assignments = list[tuple[dict[str, Any], int]]
 
 
-def verify(runtime: Runtime, state: ViewState) -> None:
-    """Raises VerificationError at the first row that is there too often or not often enough.
+class Reader(Protocol):
+    """A view as its users read it."""
+
+    def __call__(self, **parameters: Any) -> Iterator[Row]: ...
+
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]: ...
+
+
+def verify(runtime: Runtime, state: ViewState, reader: Callable[[ViewState], Reader]) -> None:
+    """Raises VerificationError at the first row that is there too often or not often enough, or in another type.
 
     The views that it is built on come first: their rows are what it is recomputed from.
     """
     with runtime.lock:
         for relation in state.relations:
             if relation in runtime.views:
-                verify(runtime, runtime.views[relation])
+                verify(runtime, runtime.views[relation], reader)
         if isinstance(state.group, Maintained):
             state.group.verify(runtime, state)
             return
-        query = state.typed.query
+        query = state.typed.written
         expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
         for key, row in recompute(runtime, query).items():
             expected.setdefault(key[: len(query.input)], []).append(row)
-        for inputs in sorted(expected, key=repr):
-            _compare(state, inputs, Counter(_counted(expected[inputs])), _actual(runtime, state, inputs))
+        _check_requests(query, expected, state, reader(state), _absent(runtime, query, expected))
+
+
+def _check_requests(
+    query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: Reader, absent: list[Row]
+) -> None:
+    """Compares the answers to all requests that have rows, and to some that have none."""
+    nothing = [(tuple(_aggregate(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
+    wanted = {**dict.fromkeys(absent, nothing), **expected}
+    for number, inputs in enumerate(sorted(wanted, key=repr)):
+        request = dict(zip(query.parameters, inputs, strict=True))
+        rows = Counter(_counted(wanted[inputs]))
+        _compare(state, inputs, rows, Counter(_counted(view.items(**request))))
+        if number < _SAMPLED:
+            _compare(state, inputs, rows, Counter(map(comparable, view(**request))))
+
+
+_SAMPLED = 64
+"""How many requests are also made row by row, and how many that have no rows are tried."""
+
+
+def _is_one_row(query: Query) -> bool:
+    return is_global(query.head, query.output)
+
+
+def _absent(runtime: Runtime, query: Query, expected: Mapping[Row, object]) -> list[Row]:
+    """Requests without rows, for values that the tables have."""
+    found: dict[str, set[Any]] = {}
+    for atom in query.atoms:
+        for values, _ in _tuples(runtime, atom, _joined(query)):
+            for variable in query.input:
+                if values.get(variable) is not None:
+                    found.setdefault(variable, set()).add(values[variable])
+    if not query.input or len(found) < len(query.input):
+        return []
+    chosen = random.Random(0)
+    lists = [sorted(found[variable], key=repr) for variable in query.input]
+    tried = (tuple(map(chosen.choice, lists)) for _ in range(_SAMPLED))
+    return [inputs for inputs in dict.fromkeys(tried) if inputs not in expected]
+
+
+def _joined(query: Query) -> set[str]:
+    """The variables that are never NULL: those that join, and inputs."""
+    return {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
 
 
 def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
     """For each assignment of the inputs and outputs, the row and its multiplicity."""
     partial: Assignments = [({}, 1)]
-    joined = {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
+    joined = _joined(query)
+    kinds: dict[str, str] = {}
     for atom in query.atoms:
-        partial = _join(partial, list(_tuples(runtime, atom, joined)))
+        mine = _kinds(atom, runtime.relation(atom.relation))
+        partial = _join(partial, list(_tuples(runtime, atom, joined)), kinds, mine)
+        kinds = {**mine, **kinds}
     groups: dict[Row, Assignments] = {}
     for assignment, weight in partial:
         key = tuple(assignment[variable] for variable in query.input + query.output)
@@ -65,33 +124,72 @@ def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
 def _tuples(runtime: Runtime, atom: Atom, joined: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
     data, weights = runtime.contents(atom.relation)
     table = runtime.relation(atom.relation)
-    types = [None if isinstance(column, ColumnRef) else type_of(column, table) for column in atom.columns]
+    plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
+    computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
+    types = [type_of(column, table) for _, column in computed]
     for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
-        if atom.where is not None and evaluate(atom.where, row) is not True:
-            continue
-        assignment: dict[str, Any] = {}
-        for term, column, type_ in zip(atom.terms, atom.columns, types, strict=True):
-            value = row[column.name] if isinstance(column, ColumnRef) and column.name in row else evaluate(column, row)
-            value = value if type_ is None or not isinstance(value, Decimal) else _rounded(value, type_.scale or 0)
-            assert isinstance(term, str)
-            if (value is None and term in joined) or assignment.setdefault(term, value) != value:
-                break
-        else:
-            yield assignment, weight
+        values: dict[str, Any] = {}
+        if (
+            all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
+            and (atom.where is None or evaluate(atom.where, row) is True)
+            and all(
+                _fits(values, term, _in_type(evaluate(column, row), type_), joined)
+                for (term, column), type_ in zip(computed, types, strict=True)
+            )
+        ):
+            yield values, weight
 
 
-def _join(left: Assignments, right: Assignments) -> Assignments:
+def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: set[str]) -> bool:
+    """Whether a column's value agrees with its constant, or with the variable, which takes it if it has none yet."""
+    if isinstance(term, Constant):
+        return value is not None and term.value is not None and compare(value, term.value) == 0
+    if value is None:
+        return term not in joined and assignment.setdefault(term, None) is None
+    return compare(assignment.setdefault(term, value), value) == 0
+
+
+def _in_type(value: Any, type_: Type | None) -> Any:
+    """A computed value as the column has it that it is computed for."""
+    if value is None or type_ is None:
+        return value
+    if type_.kind == "decimal":
+        return _rounded(Decimal(value), type_.scale or 0)
+    if type_.kind == "float":
+        return float(value)
+    return to_timestamp(value) if type_.kind == "timestamp" else value
+
+
+def _kinds(atom: Atom, table: Table) -> dict[str, str]:
+    """The kinds of values of an atom's variables, each that of its first column."""
+    found: dict[str, str] = {}
+    for term, column in zip(atom.terms, atom.columns, strict=True):
+        type_ = type_of(column, table)
+        if isinstance(term, str) and type_ is not None:
+            found.setdefault(term, type_.kind)
+    return found
+
+
+def _join(left: Assignments, right: Assignments, kinds: Mapping[str, str], others: Mapping[str, str]) -> Assignments:
+    """The joined assignments, with the values of the left side where both have one."""
     if not left or not right:
         return []
-    shared = sorted(set(left[0][0]) & set(right[0][0]))
+    shared = [(v, _comparable(kinds.get(v), others.get(v))) for v in sorted(set(left[0][0]) & set(right[0][0]))]
     index: dict[Row, Assignments] = {}
     for assignment, weight in right:
-        index.setdefault(tuple(assignment[v] for v in shared), []).append((assignment, weight))
+        index.setdefault(tuple(key(assignment[v]) for v, key in shared), []).append((assignment, weight))
     return [
-        ({**one, **other}, weight * times)
+        ({**other, **one}, weight * times)
         for one, weight in left
-        for other, times in index.get(tuple(one[v] for v in shared), ())
+        for other, times in index.get(tuple(key(one[v]) for v, key in shared), ())
     ]
+
+
+def _comparable(kind: str | None, other: str | None) -> Callable[[Any], Any]:
+    """What values of two kinds are compared by; Python compares integers with decimals as they are."""
+    if kind != other and "float" in (kind, other):
+        return float
+    return to_timestamp if {kind, other} == {"date", "timestamp"} else lambda value: value
 
 
 def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
@@ -121,7 +219,7 @@ def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
         return total if aggregate.function == "sum" else total / size
     scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
     units = abs(Fraction(total) / size) * 10**scale
-    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, DECIMALS)
+    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, _WIDE)
 
 
 def _total(found: list[tuple[Any, int]]) -> Any:
@@ -145,21 +243,7 @@ def _total(found: list[tuple[Any, int]]) -> Any:
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, DECIMALS)
-
-
-def _actual(runtime: Runtime, state: ViewState, inputs: Row) -> Counter[Row]:
-    query = state.typed.query
-    values = dict(zip(query.input, inputs, strict=True))
-    codes = [state.finisher.domain(v).find_value(values[v]) for _, v in state.group.enumerations[state.name].inputs]
-    rows: Counter[Row] = Counter()
-    if None not in codes:
-        for block in runtime.blocks(state, tuple(code for code in codes if code is not None)):
-            for row, multiplicity in state.finisher.rows(block, values):
-                rows[comparable(row)] += multiplicity
-    if not rows and query.aggregates and not query.output and not inputs:
-        rows[state.finisher.nothing()] = 1
-    return rows
+    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
 
 
 def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
@@ -170,9 +254,10 @@ def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
 
 
 def _compare(state: ViewState, inputs: Row, expected: Counter[Row], actual: Counter[Row]) -> None:
+    given = f" for {inputs!r}" if inputs else ""
+    _compare_types(f"view {state.name}{given}", expected, actual)
     for row in [*expected, *actual]:
         if expected[row] != actual[row]:
-            given = f" for {inputs!r}" if inputs else ""
             raise VerificationError(
                 f"view {state.name}{given} has the row {row!r} {actual[row]} times; computed from its tables it is "
                 f"there {expected[row]} times"
@@ -182,3 +267,14 @@ def _compare(state: ViewState, inputs: Row, expected: Counter[Row], actual: Coun
 def comparable(row: Row) -> Row:
     """A row that equals others of the same values: NaN, which a sum of infinities may be, does not equal itself."""
     return tuple("NaN" if isinstance(value, float) and math.isnan(value) else value for value in row)
+
+
+def _compare_types(view: str, expected: Iterable[Row], actual: Iterable[Row]) -> None:
+    """Rows that are equal to Python may still be of other types: 1 is 1.0 there."""
+    found = {row: row for row in actual}
+    for row in expected:
+        types = [
+            [None if value is None else type(value).__name__ for value in each] for each in (row, found.get(row, row))
+        ]
+        if types[0] != types[1]:
+            raise VerificationError(f"{view} has the row {found[row]!r}; computed from its tables it is {row!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivme.query.expression import ColumnRef
-from ivme.query.inference import common_type
+from ivme.query.inference import end_type
 from ivme.query.model import Atom, ClosureOf, Column, Query, Table, plain_head
 
 
@@ -55,7 +55,7 @@ def closure_query(table: Table, edges: Table) -> Query:
 def closure_table(atom: Atom, edges: Table, graph: str) -> Table:
     """The relation that the closure of an atom is; both its columns have the type that the ends have in common."""
     first, last = (_column(column, edges) for column in atom.columns)
-    type_ = common_type((first.type, last.type))
+    type_ = end_type((first.type, last.type), edges.name)
     what = edges.name if len(edges.columns) == 2 else f"{edges.name}.{first.name}, {edges.name}.{last.name}"
     kind = "" if graph == "digraph" else f", {graph}"
     source = ClosureOf(edges.name, (first.name, last.name), graph)

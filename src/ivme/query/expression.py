@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ivme.errors import DataError, SchemaError
+from ivme.errors import DataError, ExpressionError, SchemaError
 from ivme.query import sql_values as values
+from ivme.query.sql_like import like
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ class Function:
 def evaluate(expression: Expression, row: Row) -> Any:
     """The value of an expression for a row, given as a mapping from column names; linear in the expression.
 
-    Raises `DataError`, naming the expression, where Spark's ANSI mode fails: division by zero, overflow, bad casts.
+    Raises `ExpressionError`, naming the expression, where Spark's ANSI mode fails: a division by zero, an
+    overflow, a bad cast.
 
     >>> price = Call("multiply", (ColumnRef("price"), Call("subtract", (Literal(1), ColumnRef("discount")))))
     >>> str(price), evaluate(price, {"price": 10, "discount": 0.25})
@@ -121,7 +123,7 @@ def evaluate(expression: Expression, row: Row) -> Any:
             return None
         return function.apply(*arguments)
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise DataError(f"cannot compute {expression}: {error}") from error
+        raise ExpressionError.of(str(expression), str(error)) from error
 
 
 def is_predicate(expression: Expression) -> bool | None:
@@ -131,6 +133,21 @@ def is_predicate(expression: Expression) -> bool | None:
     if isinstance(expression, ColumnRef) or expression.function in ("case", "coalesce", "nullif"):
         return None
     return FUNCTIONS[expression.function].predicate
+
+
+_NEVER_FAIL = frozenset(("and", "or", "not", "is_null", "case", "coalesce", "lower", "upper", "trim", "length"))
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif"))
+"""Functions that fail only where a column of texts is compared with a date and one of them is none."""
+
+
+def may_fail(expression: Expression) -> bool:
+    """Whether there may be rows for which an expression has no value; True where that takes more than a glance."""
+    if not isinstance(expression, Call):
+        return False
+    if expression.function in _COMPARISONS and sum(not isinstance(a, Literal) for a in expression.arguments) > 1:
+        return True
+    harmless = expression.function in _NEVER_FAIL or expression.function in _COMPARISONS
+    return not harmless or any(map(may_fail, expression.arguments))
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
@@ -225,7 +242,7 @@ FUNCTIONS: dict[str, Function] = {
     "null_safe_eq": Function(2, 2, _null_safe_eq, strict=False, predicate=True, symbol="<=>"),
     "is_null": Function(1, 1, lambda value: value is None, strict=False, predicate=True),
     "in": Function(2, _ANY_NUMBER, _in, strict=False, predicate=True),
-    "like": Function(2, 3, values.like, predicate=True),
+    "like": Function(2, 3, like, predicate=True),
     "add": Function(2, 2, values.add, symbol="+"),
     "subtract": Function(2, 2, values.subtract, symbol="-"),
     "multiply": Function(2, 2, values.multiply, symbol="*"),

@@ -2,8 +2,8 @@
 
 An expression's type is the one that holds every value `expression.evaluate` gives for it: integers have 64 bits,
 division of integers gives floats, and decimals follow Spark's rules for precision and scale, which give up digits
-after the point where 38 are not enough. A variable that joins columns of several types has the type that holds the
-values of all of them exactly, so that equal values have equal codes.
+after the point where 38 are not enough. A variable stands for columns of one type (`one_type` sees to that), so that
+equal values have equal codes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from ivme.errors import SchemaError
+from ivme.errors import ExpressionError, SchemaError
+from ivme.query import sql_values
 from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.model import Aggregate, Atom, Query, Table
 from ivme.query.types import Type
@@ -85,6 +86,24 @@ def _decimal_literal(value: Decimal) -> Type:
     if precision > _MAX_DIGITS:
         raise SchemaError(f"the decimal {value} has more than {_MAX_DIGITS} digits")
     return Type("decimal", precision, scale)
+
+
+def in_type(value: Any, type_: Type | None, expression: Expression) -> Any:
+    """An expression's value in its type: a branch's int among decimals, a quotient to its digits."""
+    if value is None or type_ is None:
+        return None
+    if type_.kind == "float":
+        return float(value)
+    if type_.kind == "timestamp":
+        return sql_values.to_timestamp(value)
+    if type_.kind == "decimal":
+        assert type_.precision is not None
+        assert type_.scale is not None
+        try:
+            return sql_values.to_decimal(value, type_.precision, type_.scale)
+        except OverflowError as error:
+            raise ExpressionError.of(str(expression), str(error)) from error
+    return value
 
 
 def _cast_decimal(call: Call) -> Type:
@@ -207,9 +226,9 @@ def _wider(left: Type, right: Type) -> tuple[int, int]:
 
 
 def common_type(types: Iterable[Type | None]) -> Type | None:
-    """The type that holds all values of the given ones exactly, as a join needs it; None if none is known.
+    """The type that values of the given ones are compared in, as Spark does it; None if none is known.
 
-    Integers join floats as Spark has them do: as floats.
+    It holds the values of all of them exactly, but for integers and decimals among floats.
 
     >>> str(common_type([Type("int"), Type("decimal", 10, 2)])), str(common_type([Type("date"), Type("timestamp")]))
     ('decimal(22,2)', 'timestamp')
@@ -221,7 +240,7 @@ def _common(left: Type | None, right: Type) -> Type:
     if left is None or left == right:
         return right
     kinds = {left.kind, right.kind}
-    if kinds == {"int", "float"}:
+    if kinds in ({"int", "float"}, {"decimal", "float"}):
         return FLOAT
     if kinds == {"date", "timestamp"}:
         return _TIMESTAMP
@@ -260,7 +279,19 @@ def _atom_types(atom: Atom, table: Table) -> list[Type | None]:
         if column is not None and column.type is None:
             raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
     types = [type_of(expression, table) for expression in atom.columns]
-    return [common_type(types)] * len(types) if atom.closure else types
+    return [end_type(types, table.name)] * len(types) if atom.closure else types
+
+
+def end_type(types: Iterable[Type | None], edges: str) -> Type | None:
+    """The type of both ends of a closure's paths, which go through both columns: it holds the nodes of both exactly."""
+    first, last = types
+    found = common_type((first, last))
+    if first is not None and last is not None and first != last and found == FLOAT:
+        raise SchemaError(
+            f"the two columns of {edges} hold no nodes in common: one is {first}, the other {last}, and floats do not "
+            "hold every integer or decimal; give both one type"
+        )
+    return found
 
 
 def head_types(query: Query) -> tuple[Type, ...]:

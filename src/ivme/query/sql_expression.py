@@ -16,6 +16,9 @@ from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import FUNCTIONS, Call, Expression, Literal, evaluate
+from ivme.query.inference import FLOAT, type_of
+from ivme.query.model import Table
+from ivme.query.one_type import cast_to, with_one_type
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.types import Type, parse_type
@@ -64,6 +67,12 @@ _SUPPORTED = "use + - * / % ||, comparisons, AND OR NOT, IS NULL, IN, BETWEEN, L
     for name in FUNCTIONS
     if not FUNCTIONS[name].symbol and name not in ("not", "is_null", "in", "like", "case", "negate") and "_" not in name
 )
+
+
+def _as_float(argument: Expression, type_: Type | None) -> Expression:
+    if isinstance(argument, Literal):
+        return Literal(float(argument.value))
+    return cast_to(argument, type_, FLOAT)
 
 
 def read_type(source: SqlText, node: exp.DataType) -> Type:
@@ -200,7 +209,22 @@ class Scalars:
         self._only(node, "this", "expressions")
         if not node.expressions:
             raise self.source.unsupported("IN needs a list of values", node, "write IN (1, 2, 3)")
-        return self._call("in", [node.this, *node.expressions], depth)
+        arguments = [self.translate(each, depth + 1) for each in (node.this, *node.expressions)]
+        return Call("in", self._in_one_type(node, arguments))
+
+    def _in_one_type(self, node: exp.Expr, arguments: list[Expression]) -> tuple[Expression, ...]:
+        """The value and the list of an IN; with a float among numbers all are floats, as in Spark."""
+        occurrences = self.occurrences(node)
+        if len(occurrences) > 1:
+            return tuple(arguments)
+        try:
+            found = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
+            types = [type_of(argument, found) for argument in arguments]
+        except SchemaError as error:
+            raise self.source.unsupported(str(error), node, "CAST one of them") from None
+        if FLOAT not in types or not all(type_ is not None and type_.is_numeric for type_ in types):
+            return tuple(arguments)
+        return tuple(_as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
 
     def _between(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "low", "high")
@@ -229,15 +253,29 @@ class Scalars:
                 chosen = Call("eq", (self.translate(node.this, depth + 1), chosen))
             arguments += [chosen, self.translate(branch.args["true"], depth + 1)]
         default = node.args.get("default")
-        return Call("case", (*arguments, *([] if default is None else [self.translate(default, depth + 1)])))
+        made = Call("case", (*arguments, *([] if default is None else [self.translate(default, depth + 1)])))
+        return self._with_one_type(node, made)
 
     def _if(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "true", "false")
-        return self._call("case", [node.this, node.args.get("true"), node.args.get("false")], depth)
+        made = self._call("case", [node.this, node.args.get("true"), node.args.get("false")], depth)
+        return self._with_one_type(node, made)
 
     def _coalesce(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "expressions")
-        return self._call("coalesce", [node.this, *node.expressions], depth)
+        return self._with_one_type(node, self._call("coalesce", [node.this, *node.expressions], depth))
+
+    def _with_one_type(self, node: exp.Expr, made: Expression) -> Expression:
+        """A CASE or COALESCE each of whose values is cast to the type of the whole, as far as types are declared."""
+        occurrences = self.occurrences(node)
+        assert isinstance(made, Call)
+        if len(occurrences) > 1:
+            return made
+        try:
+            read = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
+            return with_one_type(made, read)
+        except SchemaError as error:
+            raise self.source.unsupported(str(error), node, "CAST one of them") from None
 
     def _substring(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "start", "length")

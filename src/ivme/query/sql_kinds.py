@@ -59,17 +59,24 @@ def _widest(kinds: list[str | None], function: str) -> str | None:
 
 
 def are_equatable(left: str | None, right: str | None) -> bool:
-    """Whether equality of values of these kinds is the equality of the values as they are, without a cast.
-
-    Floats and decimals are not: 0.1 as a double is no decimal.
-    """
+    """Whether an equality between columns of these kinds is one that joins: of numbers, or of dates and timestamps."""
     if left is None or right is None or left == right:
         return True
-    return {left, right} in ({"int", "decimal"}, {"int", "float"})
+    return {left, right} <= set(_NUMBERS) or {left, right} == {"date", "timestamp"}
 
 
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif")
 _ARITHMETIC = ("add", "subtract", "multiply", "divide", "modulo", "negate", "abs", "round", "floor", "ceil")
+_TEXT = ("string",)
+_CONVERTIBLE = (*_NUMBERS, "string", "bool")
+_DATED = ("date", "timestamp", "string")
+_TAKEN = {
+    **dict.fromkeys(("lower", "upper", "trim", "substring", "like"), _TEXT),
+    "length": ("string", "binary"),
+    **dict.fromkeys(("year", "month", "day", "cast_date", "cast_timestamp"), _DATED),
+    **dict.fromkeys(("cast_int", "cast_float", "cast_decimal", "cast_bool"), _CONVERTIBLE),
+}
+"""The kinds that a function takes as its first argument, where it does not take all."""
 
 
 def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -> str | None:
@@ -84,10 +91,37 @@ def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -
     if expression.function in _ARITHMETIC:
         wrong = next((kind for kind in kinds if kind not in (None, *_NUMBERS)), None)
         return None if wrong is None else f"{expression} computes with a value of type {wrong}"
-    if expression.function in _COMPARISONS:
+    if expression.function in COMPARISONS:
         wrong = next((kind for kind in kinds[1:] if not _are_comparable(kinds[0], kind)), None)
         return None if wrong is None else f"{expression} compares {kinds[0]} with {wrong}"
-    return None
+    return (
+        _wrong_condition(expression, kinds) or _wrong_branch(expression, column_kind) or _not_taken(expression, kinds)
+    )
+
+
+def _wrong_condition(call: Call, kinds: list[str | None]) -> str | None:
+    """What stands where a condition must."""
+    places = range(len(kinds)) if call.function in ("and", "or", "not") else ()
+    if call.function == "case":
+        places = range(0, len(kinds) - 1, 2)
+    wrong = next((place for place in places if kinds[place] not in (None, "bool")), None)
+    return None if wrong is None else f"{call.arguments[wrong]} is of type {kinds[wrong]}, and no condition"
+
+
+def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> str | None:
+    """Values of a CASE or COALESCE that have no type in common."""
+    if call.function not in ("case", "coalesce"):
+        return None
+    known = [kind for kind in (kind_of(value, column_kind) for value in _valued(call)) if kind is not None]
+    wrong = next((kind for kind in known if not are_equatable(known[0], kind)), None)
+    return None if wrong is None else f"{call} is {known[0]} or {wrong}"
+
+
+def _not_taken(call: Call, kinds: list[str | None]) -> str | None:
+    taken = _TAKEN.get(call.function)
+    if taken is None or kinds[0] is None or kinds[0] in taken:
+        return None
+    return f"{call} is not possible: {call.arguments[0]} is of type {kinds[0]}"
 
 
 def _are_comparable(left: str | None, right: str | None) -> bool:

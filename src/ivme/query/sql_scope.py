@@ -223,6 +223,10 @@ class Scope:
                 alias = self.occurrences[occurrence].alias
                 raise self.source.unknown(f"* needs the columns of {alias}", node, "declare the table, or name columns")
 
+    def table(self, occurrence: int) -> Table:
+        """The table that an occurrence reads, as far as it is known."""
+        return self.catalog.table(self.occurrences[occurrence].relation)
+
     def keys_of(self, occurrence: int) -> list[Key]:
         """All columns of an occurrence, in order."""
         found = self.occurrences[occurrence]

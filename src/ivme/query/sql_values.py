@@ -12,11 +12,14 @@ import datetime
 import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
-from functools import lru_cache
 from typing import Any
 
 DECIMALS = Context(prec=38, rounding=ROUND_HALF_UP)
 """Decimal arithmetic: 38 digits, as many as `decimal(38, s)` holds."""
+
+_WIDE = Context(prec=80)
+_UNITS = [Decimal(1).scaleb(-scale) for scale in range(39)]
+"""The last digit of a decimal, by its scale."""
 
 _INT_LIMIT = 2**63
 _BOOLEANS = {
@@ -171,7 +174,7 @@ def to_float(value: Any) -> float:
 
 def to_decimal(value: Any, precision: int, scale: int) -> Decimal:
     if isinstance(value, str):
-        if not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", value):
+        if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*", value):
             raise ValueError(f"{value!r} is not a decimal number")
         exact = Decimal(value.strip())
     elif isinstance(value, float):
@@ -180,7 +183,7 @@ def to_decimal(value: Any, precision: int, scale: int) -> Decimal:
         exact = Decimal(value if isinstance(value, bool) else _number(value))
     if not exact.is_finite() or (exact.adjusted() > precision - scale and exact != 0):
         raise OverflowError(f"{value!r} does not fit decimal({precision},{scale})")
-    result = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=80))
+    result = exact.quantize(_UNITS[scale], ROUND_HALF_UP, _WIDE)
     if result.adjusted() >= precision - scale and result != 0:
         raise OverflowError(f"{value!r} does not fit decimal({precision},{scale})")
     return result
@@ -269,23 +272,3 @@ def substring(value: Any, start: Any, length: Any = None) -> str:
 
 def length(value: Any) -> int:
     return len(value) if isinstance(value, bytes) else len(text(value))
-
-
-def like(value: Any, pattern: Any, escape: Any = "\\") -> bool:
-    return _pattern(text(pattern), text(escape)).fullmatch(text(value)) is not None
-
-
-@lru_cache(maxsize=256)
-def _pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    if len(escape) != 1:
-        raise ValueError("ESCAPE takes one character")
-    parts, characters = [], iter(pattern)
-    for character in characters:
-        if character == escape:
-            escaped = next(characters, None)
-            if escaped is None or escaped not in ("%", "_", escape):
-                raise ValueError(f"in the pattern {pattern!r}, {escape!r} must come before %, _ or itself")
-            parts.append(re.escape(escaped))
-        else:
-            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
-    return re.compile("".join(parts), re.DOTALL)

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ivme.errors import DataError
+from ivme.errors import DataError, SchemaError
 from ivme.query.expression import ColumnRef, Expression, evaluate, is_predicate
+from ivme.query.inference import common_type, type_of
+from ivme.query.one_type import cast_to
+from ivme.query.sql_constants import failing_constant
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import Condition, From
 from ivme.query.sql_kinds import are_equatable, kind_of, mismatch
 from ivme.query.sql_scope import Key, Scope
 from ivme.query.sql_text import DIALECT, refuse_other_arguments
 from ivme.query.sql_variables import Classes
+from ivme.query.types import Type
 
 _CONJUNCTION = "WHERE takes equalities between tables and predicates over one table each, joined by AND"
 
@@ -31,11 +35,18 @@ class Body:
         """The kind of a key's values, where the tables are declared."""
         return kind_of(key.expression, self._column_kinds(key.occurrence))
 
+    def type(self, key: Key) -> Type | None:
+        """The type of a key's values, where the tables are declared."""
+        return type_of(key.expression, self.scope.table(key.occurrence))
+
     def check_kinds(self, key: Key, node: exp.Expr) -> None:
         """Refuses a computation that would fail on every row."""
         wrong = mismatch(key.expression, self._column_kinds(key.occurrence))
         if wrong is not None:
             raise self.scope.source.unsupported(wrong, node, "CAST one of them")
+        fails = failing_constant(key.expression, self._column_kinds(key.occurrence))
+        if fails is not None:
+            raise self.scope.source.unsupported(fails, node, "write another constant")
 
     def _column_kinds(self, occurrence: int) -> Callable[[str], str | None]:
         relation = self.scope.occurrences[occurrence].relation
@@ -85,7 +96,7 @@ def _read_conjunct(body: Body, scalars: Scalars, node: exp.Expr) -> None:
             _bind(body, scalars, sides[named.index(True)], sides[1 - named.index(True)])
             return
         keys = [_key(scalars, side) for side in sides]
-        if keys[0] is not None and keys[1] is not None and _joins(keys[0], keys[1]):
+        if keys[0] is not None and keys[1] is not None and _joins(body, keys[0], keys[1]):
             refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
             _equate(body, keys[0], keys[1], node)
             return
@@ -98,10 +109,12 @@ def _key(scalars: Scalars, node: exp.Expr) -> Key | None:
     return Key(occurrences[0], scalars.translate(node)) if len(occurrences) == 1 else None
 
 
-def _joins(left: Key, right: Key) -> bool:
-    """Whether an equality is one between variables: across tables, or between two columns of one table."""
+def _joins(body: Body, left: Key, right: Key) -> bool:
+    """Whether an equality is one between variables: across tables, or between two columns of one table and type."""
+    if left.occurrence != right.occurrence:
+        return True
     plain = isinstance(left.expression, ColumnRef) and isinstance(right.expression, ColumnRef)
-    return left.occurrence != right.occurrence or (plain and left != right)
+    return plain and left != right and body.type(left) == body.type(right)
 
 
 def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
@@ -113,10 +126,31 @@ def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
     if not are_equatable(*kinds):
         message = f"an equality between {kinds[0]} and {kinds[1]} would need a conversion"
         raise source.unsupported(message, node, "CAST one side to the type of the other")
-    body.classes.merge(left, right)
+    body.classes.merge(*_comparable(body, left, right, node))
     second = body.classes.conflict()
     if second is not None:
         raise _two_parameters(body, second, node)
+
+
+def _comparable(body: Body, left: Key, right: Key, node: exp.Expr) -> tuple[Key, Key]:
+    """Both sides of an equality in one type: where theirs differ, the join is on keys, and the columns stay.
+
+    A closure has no computed columns before it is a relation; its columns get their keys then.
+    """
+    if any(body.scope.occurrences[key.occurrence].closure is not None for key in (left, right)):
+        return left, right
+    try:
+        types = body.type(left), body.type(right)
+        wanted = common_type(types)
+    except SchemaError as error:
+        raise body.scope.source.unsupported(str(error), node, "CAST one side to the type of the other") from None
+    if None in types or wanted is None:
+        return left, right
+    one, other = (
+        Key(key.occurrence, cast_to(key.expression, type_, wanted))
+        for key, type_ in zip((left, right), types, strict=True)
+    )
+    return one, other
 
 
 def _two_parameters(body: Body, parameter: str, node: exp.Expr | None) -> Exception:
@@ -140,6 +174,10 @@ def _bind(body: Body, scalars: Scalars, parameter: exp.Expr, other: exp.Expr) ->
     key = Key(occurrences[0], scalars.translate(other))
     body.check_kinds(key, other)
     refuse_computed_closure(body.scope, key, other)
+    first = body.classes.parameters.get(parameter.name)
+    if first is not None and first != key:
+        _equate(body, first, key, other)
+        return
     second = body.classes.bind(parameter.name, key)
     if second is not None:
         raise _two_parameters(body, second, parameter.parent)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ivme.query.model import Atom
 from ivme.spark.hypercube import Occurrence, choose_patterns, expected_load
 from ivme.spark.merge import WEIGHT
-from ivme.spark.routing import Routing, variable_hashes
+from ivme.spark.routing import Routing, kept_rows, variable_hashes
 from ivme.spark.sharding import row_identity
 
 _MOST_LISTED = 512
@@ -29,7 +29,7 @@ _TELLING = 1000
 
 def local_degrees(atom: Atom, rows: pa.Table) -> dict[str, Any]:
     """The statistics of one atom in one shard; sorting its rows is what it costs."""
-    plain = rows.drop_columns([WEIGHT])
+    _, plain = kept_rows(atom, rows.drop_columns([WEIGHT]))
     hashes = variable_hashes(atom, plain, frozenset(atom.variables))
     variables = {}
     for variable, found in hashes.items():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ivme.compile import as_asked, is_sql
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Aggregate, Atom, Query
+from ivme.query.one_type import one_type_each
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,6 +41,7 @@ def query_frame(query: Query, frames: Frames, *, undirected: bool = False) -> Da
     """The rows of a parsed query, with the inputs in front; `undirected` closures go along edges both ways."""
     from pyspark.sql import functions as sf
 
+    query = one_type_each(query)
     joined = _joined([_atom_frame(atom, frames[atom.relation], query, undirected=undirected) for atom in query.atoms])
     keys = [sf.col(f"`{variable}`") for variable in (*query.input, *query.output)]
     inputs = [sf.col(f"`{v}`").alias(f"parameter {p}") for v, p in zip(query.input, query.parameters, strict=True)]

@@ -98,6 +98,20 @@ def _split(numbers: Numbers, most: int) -> Iterator[tuple[int, Numbers]]:
             yield number, order[bounds[number] : bounds[number + 1]]
 
 
+def kept_rows(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
+    """The rows that an atom's predicate keeps, and their numbers; None stands for all of them.
+
+    Nothing may be computed from the others: the predicate may be what guards it.
+    """
+    if atom.where is None:
+        return None, data
+    mask = evaluate_columns(atom.where, data)
+    if pa.types.is_null(mask.type):
+        return np.zeros(0, np.int64), data.slice(0, 0)
+    kept = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+    return kept, data.take(pa.array(kept))
+
+
 def variable_hashes(atom: Atom, data: pa.Table, wanted: frozenset[str]) -> dict[str, Hashes]:
     """The hashes of an atom's variables, of those that are wanted, for rows of its table. Its columns are typed."""
     found: dict[str, Hashes] = {}

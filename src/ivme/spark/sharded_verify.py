@@ -12,6 +12,7 @@ from ivme.engine.verify import comparable
 from ivme.errors import VerificationError
 from ivme.spark.catalog import ViewEntry, ViewText
 from ivme.spark.merge import WEIGHT
+from ivme.spark.routing import kept_rows
 from ivme.spark.sharding import Sharding
 from ivme.view import View
 
@@ -60,7 +61,8 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         column = atom.columns[atom.terms.index(variable)]
         closure = made.query.table(atom.relation).closure_of
         rows, _ = fresh.contents(atom.relation if closure is None else closure.relation)
-        found = evaluate_columns(column, rows.slice(0, _REQUESTS)).to_pylist()
+        _, kept = kept_rows(atom, rows)
+        found = evaluate_columns(column, kept.slice(0, _REQUESTS)).to_pylist()
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
     return [{name: listed[i] for name, listed in values.items()} for i in range(size)]

@@ -16,18 +16,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ivme.compile import as_asked, parse
-from ivme.engine.arrow_expression import evaluate_columns
 from ivme.engine.typed import TypedQuery, typed
 from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
 from ivme.spark.catalog import ViewEntry, ViewText
 from ivme.spark.hashing import hash_rows
-from ivme.spark.routing import Numbers, Routing, places, variable_hashes
+from ivme.spark.routing import Numbers, Routing, kept_rows, places, variable_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ class Sharding:
         for occurrence in self.occurrences:
             if occurrence.relation != relation:
                 continue
-            kept, rows = _where(occurrence.atom, data)
+            kept, rows = kept_rows(occurrence.atom, data)
             hashes = variable_hashes(occurrence.atom, rows, self.routing.variables)
             if occurrence.identity in self.routing.variables:
                 hashes[occurrence.identity] = hash_rows(rows.select(self._columns(relation)).columns, rows.num_rows)
@@ -124,17 +122,6 @@ def row_identity(number: int) -> str:
     It splits an atom that no other variable splits, because it has none or because their values are few.
     """
     return f"#{number}"
-
-
-def _where(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
-    """The rows that an atom's predicate keeps, and their numbers; None stands for all of them."""
-    if atom.where is None:
-        return None, data
-    mask = evaluate_columns(atom.where, data)
-    if pa.types.is_null(mask.type):
-        return np.zeros(0, np.int64), data.slice(0, 0)
-    kept = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
-    return kept, data.take(pa.array(kept))
 
 
 @lru_cache(maxsize=64)

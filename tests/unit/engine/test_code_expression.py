@@ -69,9 +69,9 @@ def test_a_predicate_over_codes_holds_where_arrow_says(expression: Expression, r
     assert code_test(expression, T, domains) is not None
     wanted = FeedColumn(expression, "test")
     given_rows = changed(rows, domains)
-    mine = _column(wanted, 0, T, domains)(given_rows, [None, None])
+    mine = _column(wanted, T, domains)(given_rows, {})
     assert mine.dtype == np.int64
-    assert mine.tolist() == _arrow_column(wanted, 0, T, domains)(given_rows, [None, None]).tolist()
+    assert mine.tolist() == _arrow_column(wanted, T, domains)(given_rows, {}).tolist()
 
 
 @pytest.mark.parametrize("expression", NUMBERS, ids=str)
@@ -86,7 +86,7 @@ def test_numbers_over_codes_are_those_of_arrow(expression: Expression, rows: lis
     for form in ("known", "code", "int") if whole else ("known", "low", "high"):
         feed.column(expression, form)
     try:
-        columns = [_arrow_column(c, 0, T, domains)(given_rows, [None, None]).tolist() for c in feed.columns]
+        columns = [_arrow_column(c, T, domains)(given_rows, {}).tolist() for c in feed.columns]
     except DataError:
         with pytest.raises(DataError):
             Inputs(T, domains, [("t", feed)]).of(given_rows)

@@ -74,7 +74,7 @@ def test_a_computed_column_is_computed_and_columns_are_found_whatever_their_case
 def test_what_cannot_be_computed_is_a_data_error() -> None:
     tables = [table("r", {"a": "int", "b": "int"})]
     query = parse_sql("SELECT a FROM r WHERE 10 / b > 1", tables)
-    with pytest.raises(DataError, match="cannot compute"):
+    with pytest.raises(DataError, match="fails: "):
         loaded(query, {(1, 5): 1, (2, 0): 1})
 
 

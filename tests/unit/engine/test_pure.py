@@ -203,7 +203,7 @@ def test_a_row_that_cannot_be_computed_in_mid_batch_changes_nothing(strategy: st
     kernel.build({"r": {(1, 1): 1, (2, 1): 1}, "s": {(1, 5): 1, (2, 2): 3}})
     answers = list(kernel.items({}))
     before = contents(kernel)
-    with pytest.raises(DataError, match="cannot compute"):
+    with pytest.raises(DataError, match="fails: "):
         kernel.apply("s", {(1, 5): -1, (2, 4): 1, (1, 0): 1, (3, 1): 1})
     assert unchanged(before, kernel)
     assert answers == list(kernel.items({}))

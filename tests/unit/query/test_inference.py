@@ -106,16 +106,17 @@ def test_parts_without_a_common_type_are_refused() -> None:
         ("int", "decimal(10,2)", "decimal(22,2)"),
         ("decimal(10,2)", "decimal(8,4)", "decimal(12,4)"),
         ("date", "timestamp", "timestamp"),
+        ("decimal(10,2)", "float", "float"),
     ],
 )
-def test_columns_join_in_the_type_that_holds_both(left: str, right: str, expected: str) -> None:
+def test_columns_are_compared_in_one_type(left: str, right: str, expected: str) -> None:
     for pair in ((left, right), (right, left)):
         assert str(common_type([parse_type(pair[0]), None, parse_type(pair[1])])) == expected
 
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [("int", "string"), ("float", "decimal(10,2)"), ("bool", "int"), ("decimal(38,0)", "decimal(38,30)")],
+    [("int", "string"), ("bool", "int"), ("decimal(38,0)", "decimal(38,30)")],
 )
 def test_columns_without_a_common_type_do_not_join(left: str, right: str) -> None:
     with pytest.raises(SchemaError) as caught:
@@ -146,10 +147,14 @@ def test_a_join_without_a_common_type_names_the_variable() -> None:
 
 
 def test_both_ends_of_a_closure_have_one_type() -> None:
-    edge = table("edge", {"src": "int", "dst": "float"})
-    atom = Atom("edge", ("X", "Y"), column_refs(["src", "dst"]), closure=True)
-    query = Query("Q", ("X", "Y"), (), (atom,), (edge,), plain_head(["X", "Y"]))
-    assert set(map(str, head_types(query))) == {"float"}
+    def closure(source: str, target: str) -> Query:
+        edge = table("edge", {"src": source, "dst": target})
+        atom = Atom("edge", ("X", "Y"), column_refs(["src", "dst"]), closure=True)
+        return Query("Q", ("X", "Y"), (), (atom,), (edge,), plain_head(["X", "Y"]))
+
+    assert set(map(str, head_types(closure("int", "decimal(10, 2)")))) == {"decimal(22,2)"}
+    with pytest.raises(SchemaError, match="floats do not hold every integer"):
+        head_types(closure("int", "float"))
 
 
 def test_a_column_without_a_type_is_refused() -> None:

@@ -219,10 +219,10 @@ def test_types_that_do_not_fit_are_refused(condition: str, message: str) -> None
     assert refusal(f"SELECT r.a FROM r, s WHERE {condition}") == message
 
 
-def test_a_float_does_not_join_with_a_decimal() -> None:
-    assert refusal("SELECT x.id FROM item x JOIN item y ON x.price = y.discount") == (
-        "an equality between decimal and float would need a conversion"
-    )
+def test_a_decimal_joins_a_float_by_a_key_of_its_own() -> None:
+    query = parse_sql("SELECT x.price, y.discount FROM item x JOIN item y ON x.price = y.discount", TABLES)
+    assert str(query) == "Q(price, discount | .) = item(price, discount), item(discount)"
+    assert str(query.atoms[0].columns[1]) == "CAST(price AS DOUBLE)"
 
 
 def test_sums_are_of_numbers() -> None:
