@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -35,8 +34,10 @@ from ivme.ies_view import IesView
 from ivme.plan.marks import only_grows
 from ivme.plan.options import read_options
 from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Table
+from ivme.query.model import Column, Query, Table
 from ivme.query.model import table as declare
+from ivme.store.broken_views import broken_error, broken_source, rebuild
+from ivme.store.keeping import dropped, keep
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -56,18 +57,23 @@ class Database:
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
-    durability="async" soon after. What the directory holds is there again when it is opened.
+    durability="async" soon after. What the directory holds is there again when it is opened. A damaged directory is
+    refused; accept_loss=True opens what is left of it, and sets the rest aside.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync", accept_loss: bool = False
+    ) -> None:
         self._runtime = _new_runtime()
         self._views: dict[str, View] = {}
+        self._broken: dict[str, str] = {}
         self._closed = False
         self._store: Store | None = None
         if path is not None:
             from ivme.store.opening import open_store
 
-            self._store = self._runtime.journal = open_store(Path(path), durability, self)
+            store = open_store(Path(path), durability, self, accept_loss=accept_loss)
+            self._store = self._runtime.journal = store
 
     # Catalog
 
@@ -89,7 +95,7 @@ class Database:
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
         with self._runtime.lock:
             self._runtime.add_table(made)
-            self._keep(lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
+            keep(self._store, lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
         self._runtime.settle()
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
@@ -99,7 +105,7 @@ class Database:
         """
         self._check_new(name)
         with self._runtime.lock:
-            parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
+            parsed = lifting(replace(self._parse(query), name=name), ring)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
@@ -118,7 +124,7 @@ class Database:
         with self._runtime.lock:
             if self._store is not None and not isinstance(query, str):
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
-            parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
+            parsed = as_asked(replace(self._parse(query), name=name), options.get("semantics"))
             self._check_sources(parsed.tables)
             graph = read_options(options).graph
             parsed = closures_as_relations(parsed, graph)
@@ -138,7 +144,7 @@ class Database:
                     state = self._runtime.add_view(name, ready, explanation, plan, table, ring=ring)
                 finally:
                     drop_closures(self._runtime, closures)
-            self._keep(lambda store: store.create_view(name, query, options), lambda: self._forget_view(name))
+            keep(self._store, lambda store: store.create_view(name, query, options), lambda: self._forget_view(name))
             self._views[name] = made = (View if plan is not None else ClosureView)(self._runtime, state)
         self._runtime.settle()
         return made
@@ -175,13 +181,25 @@ class Database:
         return view
 
     def view(self, name: str) -> View:
-        """The view of that name."""
-        return self._views[self._known(name, self._views, "view")]
+        """The view of that name; `BrokenViewError` if it is broken."""
+        return self._views[self._whole(self._known(name, (*self._views, *self._broken), "view"))]
+
+    def rebuild_view(self, name: str) -> View:
+        """Builds a broken view again; `BrokenViewError` or another error says why that fails."""
+        with self._runtime.lock:
+            name = self._known(name, self._broken, "broken view")
+            assert self._store is not None, "views in memory are never broken"
+            return rebuild(self, self._store.views, name)
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of all views, in the order in which they were made."""
+        """The names of all views that can be read, in the order in which they were made."""
         return tuple(self._views)
+
+    @property
+    def broken_views(self) -> dict[str, str]:
+        """The views that could not be built when the directory was opened, and why."""
+        return dict(self._broken)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -193,8 +211,8 @@ class Database:
         if self._closed:
             raise PlanError("the database is closed")
         with self._runtime.lock:
-            found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
-            return self._runtime.contents(found)
+            found = self._known(name, (*self._runtime.tables, *self._views, *self._broken), "table or view")
+            return self._runtime.contents(self._whole(found))
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""
@@ -204,14 +222,16 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""
         with self._runtime.lock:
-            name = self._known(name, (*self._views, *self._runtime.ring_views), "view")
+            name = self._known(name, (*self._views, *self._runtime.ring_views, *self._broken), "view")
             if name in self._runtime.ring_views:
                 self._runtime.drop_ring_view(name)
                 return
             self._refuse_while_needed("view", name)
-            with self._dropped("view", name):
-                self._forget_view(name)
-            self._views.pop(name)._drop()
+            with dropped(self._store, "view", name):
+                if name in self._views:
+                    self._forget_view(name)
+            if self._broken.pop(name, None) is None:
+                self._views.pop(name)._drop()
         self._runtime.settle()
 
     def drop_table(self, name: str) -> None:
@@ -219,7 +239,7 @@ class Database:
         with self._runtime.lock:
             name = self._known(name, self._runtime.tables, "table")
             self._refuse_while_needed("table", name)
-            with self._dropped("table", name):
+            with dropped(self._store, "table", name):
                 self._runtime.drop_table(name)
         self._runtime.settle()
 
@@ -295,34 +315,6 @@ class Database:
             with self._runtime.lock:
                 self._runtime.close()
 
-    # Keeping
-
-    def _keep(self, record: Callable[[Store], None], undo: Callable[[], None]) -> None:
-        """Logs a change of the catalog that has been made; if that fails, undoes it."""
-        if self._store is None:
-            return
-        mark = self._store.mark()
-        try:
-            record(self._store)
-        except BaseException:
-            undo()
-            self._store.take_back(mark)
-            raise
-
-    @contextmanager
-    def _dropped(self, kind: str, name: str) -> Iterator[None]:
-        """Logs that a table or view is dropped, and takes that back if the dropping fails."""
-        if self._store is None:
-            yield
-            return
-        mark = self._store.mark()
-        try:
-            self._store.drop(kind, name)
-            yield
-        except BaseException:
-            self._store.take_back(mark)
-            raise
-
     def __enter__(self) -> Self:
         return self
 
@@ -338,14 +330,26 @@ class Database:
         views = (state.table for state in self._runtime.views.values())
         return (*(state.table for state in self._runtime.tables.values()), *views)
 
+    def _parse(self, query: str) -> Query:
+        try:
+            return parse(query, self._relations())
+        except UnknownNameError as error:
+            raise broken_source(error, self._broken) or error from None
+
+    def _whole(self, name: str) -> str:
+        """The name, if it is not that of a broken view."""
+        if name in self._broken:
+            raise broken_error(name, self._broken[name])
+        return name
+
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
         if not isinstance(name, str) or not name or "\0" in name:
             raise SchemaError(f"a table or view needs a name; {name!r} is none")
         runtime = self._runtime
-        known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
-        for kind, known in known_names:
+        names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
+        for kind, known in (*names, ("broken view", self._broken)):
             if name.lower() in {other.lower() for other in known}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 

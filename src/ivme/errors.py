@@ -69,6 +69,10 @@ class PlanError(IvmeError):
     """No plan of the strategy that was asked for exists for the query."""
 
 
+class BrokenViewError(IvmeError):
+    """A view that could not be built when its directory was opened; the message says why, and what to do."""
+
+
 class StaleCursor(IvmeError):  # noqa: N818
     """A result that was being read when the data under it changed; it never gives wrong rows, it says so."""
 

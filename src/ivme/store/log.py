@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from ivme.errors import StorageError
+from ivme.store import system
+from ivme.store.end_file import End, EndFile
+from ivme.store.files import write_fully
 from ivme.store.group_commit import GroupCommit
 from ivme.store.record import framed
-from ivme.store.segment import Tail, make_segment, write_fully
+from ivme.store.segment import Tail, make_segment
 
 Durability = Literal["sync", "async"]
 
@@ -27,10 +30,17 @@ _PAUSE = 0.05
 
 
 class Log:
-    """The end of the log, open for writing."""
+    """The end of the log, open for writing.
 
-    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int) -> None:
+    Records whose committer was told that they are durable are noted in the file of the end; `told` is the last that a
+    committer was told about while they may not be durable, which are noted when they are. Records that may still be
+    taken back are never noted.
+    """
+
+    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int, end: EndFile) -> None:
         self._identity = identity
+        self._end = end
+        self._told: Mark = (0, 0)
         self._path = tail.path
         self._descriptor = _open(tail.path)
         self._place = tail.place
@@ -40,9 +50,9 @@ class Log:
         self._mine = threading.local()
         self._waits = durability == "sync"
         self._open = True
-        self._release = weakref.finalize(self, os.close, self._descriptor)
+        self._release = weakref.finalize(self, system.close, self._descriptor)
         self.commits = GroupCommit(self._sync, tail.last)
-        self._syncer = None if self._waits else _Syncer(self.commits)
+        self._syncer = None if self._waits else _Syncer(self.sync)
 
     @property
     def last(self) -> int:
@@ -66,7 +76,7 @@ class Log:
         try:
             parts = framed(number, self.commits.durable, content, bodies)
             self._place = write_fully(self._descriptor, parts, self._place)
-            self.commits.written = self._mine.number = number
+            self.commits.written, self._mine.mark = number, (number, self._place)
         except BaseException as error:
             self._cut(mark)
             if isinstance(error, OSError):
@@ -76,16 +86,26 @@ class Log:
             self._syncer.wake()
 
     def take_back(self, mark: Mark) -> None:
-        """Ends the log where it ended at a mark: what was appended since did not take effect."""
+        """Ends the log where it ended at a mark, durably: what was appended since did not take effect."""
         if self._place != mark[1]:
             self._cut(mark)
+            self._make_durable()
 
     def wait(self) -> None:
         """Returns when what this thread appended is durable; with durability="async" at once."""
+        number, place = getattr(self._mine, "mark", (0, 0))
         if self._waits:
-            self.commits.wait(getattr(self._mine, "number", 0))
+            self.commits.wait(number)
+            self._end.note(number, place)
         else:
             self.commits.check()
+            self._told = max(self._told, (number, place))
+
+    def sync(self) -> None:
+        """Makes everything that was appended durable."""
+        told = self._told
+        self.commits.wait(self.commits.written)
+        self._end.note(*told)
 
     def rotate(self) -> int:
         """Begins a new segment, all before it being durable; the number of the last record before it.
@@ -97,16 +117,13 @@ class Log:
         self.commits.wait(last)
         if self._first == last + 1:
             return last
-        path = make_segment(self._path.parent, self._identity, last + 1)
-        try:
-            descriptor = _open(path)
-        except BaseException:
-            path.unlink()
-            raise
+        tail = make_segment(self._path.parent, self._identity, last + 1)
+        descriptor = _open(tail.path)
         self._older += self._place
         self._release()
-        self._path, self._descriptor, self._place, self._first = path, descriptor, path.stat().st_size, last + 1
-        self._release = weakref.finalize(self, os.close, descriptor)
+        self._path, self._descriptor, self._place, self._first = tail.path, descriptor, tail.place, tail.first
+        self._release = weakref.finalize(self, system.close, descriptor)
+        self._end.move(tail.end)
         return last
 
     def forget_older(self) -> None:
@@ -114,7 +131,7 @@ class Log:
         self._older = 0
 
     def close(self) -> None:
-        """Syncs the log and ends it with a record that says so, by which later damage can be told."""
+        """Syncs the log, ends it with a record that says so, and states where that is."""
         if not self._open:
             return
         try:
@@ -123,12 +140,24 @@ class Log:
             self.commits.wait(self.last)
             self.append({"closed": True})
             self.commits.wait(self.last)
+            self._end.move(End(self._first, self.last, self._place))
         finally:
-            self._open = False
-            self._release()
+            self.release()
+
+    def release(self) -> None:
+        """Gives the files back as they are."""
+        self._open = False
+        self._release()
+        self._end.release()
 
     def _sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        system.sync_data(self._descriptor)
+
+    def _make_durable(self) -> None:
+        try:
+            self._sync()
+        except OSError as error:
+            raise self.commits.fail(error) from error
 
     def _check(self) -> None:
         if not self._open:
@@ -140,11 +169,11 @@ class Log:
     def _cut(self, mark: Mark) -> None:
         def undo() -> None:
             try:
-                os.ftruncate(self._descriptor, mark[1])
+                system.truncate(self._descriptor, mark[1])
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]
-            self._mine.number = 0
+            self._mine.mark = (0, 0)
 
         self.commits.take_back(mark[0], undo)
 
@@ -152,8 +181,8 @@ class Log:
 class _Syncer:
     """Syncs the log soon after something was written."""
 
-    def __init__(self, commits: GroupCommit) -> None:
-        self._commits = commits
+    def __init__(self, sync: Callable[[], None]) -> None:
+        self._sync = sync
         self._work = threading.Event()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ivme-log", daemon=True)
@@ -173,13 +202,13 @@ class _Syncer:
             self._over.wait(_PAUSE)
             self._work.clear()
             try:
-                self._commits.wait(self._commits.written)
+                self._sync()
             except StorageError:
                 return  # kept by the commits: whoever writes next is told
 
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_WRONLY)
+        return system.open_to_write(path)
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error}") from error

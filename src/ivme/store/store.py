@@ -41,21 +41,35 @@ _logger = logging.getLogger("ivme.store")
 
 
 class Store:
-    """An open directory. It is the journal of the runtime whose tables it keeps."""
+    """An open directory. It is the journal of the runtime whose tables it keeps.
+
+    `found` says how its log ended when it was opened.
+    """
 
     def __init__(
-        self, path: Path, lock: DirectoryLock, manifest: Manifest, log: Log, runtime: Runtime, contents: Contents
+        self,
+        path: Path,
+        lock: DirectoryLock,
+        manifest: Manifest,
+        log: Log,
+        runtime: Runtime,
+        contents: Contents,
+        broken: Mapping[str, str],
+        found: str,
     ) -> None:
         self.path = path
         self.log = log
         self._lock = lock
         self._manifest = manifest
         self._runtime = runtime
-        self._views = contents.views
+        self.views = contents.views
+        self._broken = broken
+        self.found = found
         self._changed = contents.changed
         self._writers: dict[Table, list[tuple[int, Convert]]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
+        self._uncertain = False
         self._limit = max(LEAST_LOG, manifest.size)
 
     # The journal
@@ -94,11 +108,15 @@ class Store:
     def create_view(self, name: str, query: str, options: Mapping[str, object]) -> None:
         view = StoredView(name, query, {option: plain_option(option, value) for option, value in options.items()})
         self.log.append({"create_view": view.plain()})
-        self._views[name] = view
+        self.views[name] = view
 
     def drop(self, kind: str, name: str) -> None:
         """Keeps that a table or view is gone."""
         self.log.append({f"drop_{kind}": name})
+
+    def forget_view(self, name: str) -> None:
+        """The view is gone."""
+        self.views.pop(name, None)
 
     # Snapshots
 
@@ -118,10 +136,12 @@ class Store:
     def snapshot(self, most: int | None = None) -> None:
         """Writes what changed since the last snapshot and the views' maps, and removes what is then not needed.
 
+        If the manifest could not be written, the directory may have either: then the files of both stay.
         With `most`, the maps are left out if they have more words than this for each of the tables' rows.
         """
         with self._one_at_a_time:
             changed: set[str] = set()
+            publishing = False
             try:
                 with self._runtime.lock:
                     last = self.log.rotate()
@@ -129,20 +149,24 @@ class Store:
                     self._changed.clear()
                     tables = {name: state.table for name, state in self._runtime.tables.items()}
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
-                    views = tuple(self._views[name] for name in self._runtime.views if name in self._views)
+                    there = {*self._runtime.views, *self._broken}
+                    views = tuple(view for view in self.views.values() if view.name in there)
                     positions = tuple(self._runtime.positions.all().items())
                     image = image_of(self._runtime, most)
                 files = self._write_tables(last, tables, rows)
                 stored = None if image is None else self._write_image(last, image)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
                 manifest = replace(manifest, image=stored)
+                publishing = True
                 write_manifest(self.path, manifest)
             except BaseException:
                 with self._runtime.lock:
                     self._changed |= changed
-                remove_unneeded(self.path, self._manifest)
+                self._uncertain |= publishing
+                if not self._uncertain:
+                    remove_unneeded(self.path, self._manifest)
                 raise
-            self._manifest = manifest
+            self._manifest, self._uncertain = manifest, False
             with self._runtime.lock:
                 self.log.forget_older()
                 self._limit = max(LEAST_LOG, manifest.size)
