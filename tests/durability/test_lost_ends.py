@@ -250,7 +250,9 @@ def test_verify_says_how_far_the_log_reaches_and_what_was_cut_off(tmp_path: Path
     with log_of(tmp_path).open("ab") as file:
         file.write(b"\0" * 100)
     (line, *_) = verify_directory(tmp_path)
-    assert line.endswith("its log ends with record 29; 100 bytes behind that are not a committed record and were cut off")
+    assert line.endswith(
+        "its log ends with record 29; 100 bytes behind that are not a committed record and were cut off"
+    )
 
 
 @pytest.mark.parametrize("kind", ["closed", "crashed"])

@@ -63,4 +63,4 @@ def broken_source(error: UnknownNameError, broken: Mapping[str, str]) -> BrokenV
         return None
     found = re.match(r"[\w$]+", error.text[error.position :].lstrip(_QUOTES))
     named = {name.lower(): name for name in broken}.get(found.group().lower()) if found else None
-    return None if named is None else broken_error(named, broken[named])
+    return None if named is None else BrokenViewError(f"it reads view {named}, which is broken: {broken[named]}")
