@@ -156,7 +156,11 @@ def _read_end(directory: Path, manifest: Manifest, losses: Losses) -> End | None
 def _check_gap(before: Path, expected: int, first: int) -> None:
     """Refuses a segment that does not begin where the one before it ends."""
     if first > expected:
-        raise DamagedError(f"{before} is damaged: the records from {expected} to {first - 1} are missing")
+        missing = segment_path(before.parent, expected).name
+        raise DamagedError(
+            f"{before} is damaged: the records from {expected} to {first - 1} are missing; "
+            f"they were in it, or in {missing}"
+        )
     if first < expected:
         raise DamagedError(f"{before} is damaged: a segment behind it begins with record {first}, before {expected}")
 

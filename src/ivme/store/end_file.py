@@ -87,22 +87,23 @@ class EndFile:
             raise StorageError(f"{self.path} cannot be written: {error}") from error
         self.release = weakref.finalize(self, system.close, self._descriptor)
         self._lock = threading.Lock()
-        self._notes = True
+        self._failed = False
 
     def note(self, last: int, place: int) -> None:
         """Records that the records of the current segment are durable up to `last`, without a sync.
 
         A write that fails is no reason to refuse a commit, which is on the disk: the end stays where it was.
         """
-        if last <= self._end.last or not self._notes:
+        if last <= self._end.last:
             return
         with self._lock:
             if last > self._end.last:
                 try:
                     self._write(End(self._end.first, last, place))
                 except OSError as error:
-                    self._notes = False
-                    _logger.warning("%s cannot be written; it is tried again on closing: %s", self.path, error)
+                    if not self._failed:
+                        _logger.warning("%s cannot be written; it is tried again: %s", self.path, error)
+                    self._failed = True
 
     def move(self, end: End) -> None:
         """Records an end, durably."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -151,7 +152,16 @@ class Log:
         self._end.release()
 
     def _sync(self) -> None:
-        system.sync_data(self._descriptor)
+        with self._named():
+            system.sync_data(self._descriptor)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the operating system with the name of the file."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def _make_durable(self) -> None:
         try:
@@ -169,7 +179,8 @@ class Log:
     def _cut(self, mark: Mark) -> None:
         def undo() -> None:
             try:
-                system.truncate(self._descriptor, mark[1])
+                with self._named():
+                    system.truncate(self._descriptor, mark[1])
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]

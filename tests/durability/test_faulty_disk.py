@@ -1,0 +1,47 @@
+"""The store on a disk that fails in every way: see `faulty_disk` and `campaign`.
+
+`IVME_DISK_SECONDS` and `IVME_DISK_SEED` say how long the long run takes, and where its seeds begin.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.durability.campaign import Campaign
+
+STEPS = 40
+
+
+def follow(seed: int, folder: Path) -> Counter[str]:
+    """Runs the campaign of a seed; a failure names it."""
+    campaign = Campaign(seed, folder / str(seed))
+    try:
+        campaign.run(STEPS)
+    except BaseException as error:
+        error.add_note(f"seed {seed}: IVME_DISK_SEED={seed} IVME_DISK_SECONDS=0 runs it alone")
+        raise
+    return campaign.happened
+
+
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_whatever_the_disk_does_the_directory_is_right_or_refused_by_name(tmp_path: Path, first: int) -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(first, first + 20):
+        happened += follow(seed, tmp_path)
+    assert 10 < sum(count for name, count in happened.items() if name.startswith("crash"))
+
+
+@pytest.mark.long
+def test_the_same_for_as_long_as_asked(tmp_path: Path) -> None:
+    seconds, seed = float(os.environ.get("IVME_DISK_SECONDS", "300")), int(os.environ.get("IVME_DISK_SEED", "1000"))
+    stop = time.monotonic() + seconds
+    happened = follow(seed, tmp_path)
+    while time.monotonic() < stop:
+        seed += 1
+        happened += follow(seed, tmp_path)
+    print(f"seeds up to {seed}: {dict(happened.most_common())}")
