@@ -124,7 +124,7 @@ def the_end_is_noted_before_the_sync(patch: pytest.MonkeyPatch) -> None:
     wait = Log.wait
 
     def early(self: Log) -> None:
-        self._end.note(*getattr(self._mine, "mark", (0, 0)))
+        self._end.note(getattr(self._mine, "end", end_file.End(0, 0, 0)))
         wait(self)
 
     patch.setattr(Log, "wait", early)
@@ -136,7 +136,7 @@ def the_end_counts_records_that_may_be_taken_back(patch: pytest.MonkeyPatch) -> 
     def eager(self: Log, *arguments: Any) -> None:
         append(self, *arguments)
         self.commits.wait(self.last)
-        self._end.note(*self.mark())
+        self._end.note(self._mine.end)
 
     patch.setattr(Log, "append", eager)
 

@@ -89,17 +89,17 @@ class EndFile:
         self._lock = threading.Lock()
         self._failed = False
 
-    def note(self, last: int, place: int) -> None:
-        """Records that the records of the current segment are durable up to `last`, without a sync.
+    def note(self, end: End) -> None:
+        """Records an end that is behind the one that is stated, without a sync.
 
         A write that fails is no reason to refuse a commit, which is on the disk: the end stays where it was.
         """
-        if last <= self._end.last:
+        if end.last <= self._end.last:
             return
         with self._lock:
-            if last > self._end.last:
+            if end.last > self._end.last:
                 try:
-                    self._write(End(self._end.first, last, place))
+                    self._write(end)
                 except OSError as error:
                     if not self._failed:
                         _logger.warning("%s cannot be written; it is tried again: %s", self.path, error)

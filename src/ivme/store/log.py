@@ -26,6 +26,8 @@ Durability = Literal["sync", "async"]
 Mark = tuple[int, int]
 """An end of the log: the number of its last record, and the place behind it."""
 
+_NOTHING = End(0, 0, 0)
+
 _PAUSE = 0.05
 """With durability="async" the log is synced this often, in seconds, while something is written."""
 
@@ -41,7 +43,7 @@ class Log:
     def __init__(self, tail: Tail, identity: str, durability: Durability, older: int, end: EndFile) -> None:
         self._identity = identity
         self._end = end
-        self._told: Mark = (0, 0)
+        self._told = _NOTHING
         self._path = tail.path
         self._descriptor = _open(tail.path)
         self._place = tail.place
@@ -77,7 +79,7 @@ class Log:
         try:
             parts = framed(number, self.commits.durable, content, bodies)
             self._place = write_fully(self._descriptor, parts, self._place)
-            self.commits.written, self._mine.mark = number, (number, self._place)
+            self.commits.written, self._mine.end = number, End(self._first, number, self._place)
         except BaseException as error:
             self._cut(mark)
             if isinstance(error, OSError):
@@ -94,19 +96,19 @@ class Log:
 
     def wait(self) -> None:
         """Returns when what this thread appended is durable; with durability="async" at once."""
-        number, place = getattr(self._mine, "mark", (0, 0))
+        end = getattr(self._mine, "end", _NOTHING)
         if self._waits:
-            self.commits.wait(number)
-            self._end.note(number, place)
+            self.commits.wait(end.last)
+            self._end.note(end)
         else:
             self.commits.check()
-            self._told = max(self._told, (number, place))
+            self._told = max(self._told, end)
 
     def sync(self) -> None:
         """Makes everything that was appended durable."""
         told = self._told
         self.commits.wait(self.commits.written)
-        self._end.note(*told)
+        self._end.note(told)
 
     def rotate(self) -> int:
         """Begins a new segment, all before it being durable; the number of the last record before it.
@@ -184,7 +186,7 @@ class Log:
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]
-            self._mine.mark = (0, 0)
+            self._mine.end = _NOTHING
 
         self.commits.take_back(mark[0], undo)
 
