@@ -29,14 +29,15 @@ from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
-from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
 from ivme.plan.marks import only_grows
 from ivme.plan.options import read_options
 from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Query, Table
+from ivme.query.model import Column, Query, Table, check_head, check_table
 from ivme.query.model import table as declare
-from ivme.store.broken_views import broken_error, broken_source, rebuild
+from ivme.query.names import check_name
+from ivme.store.broken_views import broken_source, rebuild, whole
 from ivme.store.keeping import dropped, keep
 from ivme.view import View
 
@@ -69,11 +70,13 @@ class Database:
         self._broken: dict[str, str] = {}
         self._closed = False
         self._store: Store | None = None
+        self._is_opening = path is not None
         if path is not None:
             from ivme.store.opening import open_store
 
             store = open_store(Path(path), durability, self, accept_loss=accept_loss)
             self._store = self._runtime.journal = store
+            self._is_opening = False
 
     # Catalog
 
@@ -93,12 +96,13 @@ class Database:
         if len(schema) > _MOST_COLUMNS:
             raise SchemaError(f"table {name} has {len(schema)} columns; at most {_MOST_COLUMNS} are possible")
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
+        check_table(made)
         with self._runtime.lock:
             self._runtime.add_table(made)
             keep(self._store, lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
         self._runtime.settle()
 
-    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
+    def create_ring_view(self, name: str, query: str, ring: Ring, /, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
 
         A ring is code, which a directory does not keep: make the view again after opening.
@@ -106,6 +110,7 @@ class Database:
         self._check_new(name)
         with self._runtime.lock:
             parsed = lifting(replace(self._parse(query), name=name), ring)
+            check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
@@ -118,13 +123,15 @@ class Database:
             self._runtime.add_ring_view(view)
         return view
 
-    def create_view(self, name: str, query: str, **options: object) -> View:
+    def create_view(self, name: str, query: str, /, **options: object) -> View:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         self._check_new(name)
         with self._runtime.lock:
             if self._store is not None and not isinstance(query, str):
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
             parsed = as_asked(replace(self._parse(query), name=name), options.get("semantics"))
+            if not self._is_opening:
+                check_head(parsed)
             self._check_sources(parsed.tables)
             graph = read_options(options).graph
             parsed = closures_as_relations(parsed, graph)
@@ -182,7 +189,7 @@ class Database:
 
     def view(self, name: str) -> View:
         """The view of that name; `BrokenViewError` if it is broken."""
-        return self._views[self._whole(self._known(name, (*self._views, *self._broken), "view"))]
+        return self._views[whole(self._known(name, (*self._views, *self._broken), "view"), self._broken)]
 
     def rebuild_view(self, name: str) -> View:
         """Builds a broken view again; `BrokenViewError` or another error says why that fails."""
@@ -212,7 +219,7 @@ class Database:
             raise PlanError("the database is closed")
         with self._runtime.lock:
             found = self._known(name, (*self._runtime.tables, *self._views, *self._broken), "table or view")
-            return self._runtime.contents(self._whole(found))
+            return self._runtime.contents(whole(found, self._broken))
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""
@@ -332,21 +339,15 @@ class Database:
 
     def _parse(self, query: str) -> Query:
         try:
-            return parse(query, self._relations())
+            return parse(query, self._relations(), is_stored=self._is_opening)
         except UnknownNameError as error:
             raise broken_source(error, self._broken) or error from None
-
-    def _whole(self, name: str) -> str:
-        """The name, if it is not that of a broken view."""
-        if name in self._broken:
-            raise broken_error(name, self._broken[name])
-        return name
 
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise SchemaError(f"a table or view needs a name; {name!r} is none")
+        if not self._is_opening:
+            check_name(name, "a table or view")
         runtime = self._runtime
         names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
         for kind, known in (*names, ("broken view", self._broken)):
@@ -357,7 +358,9 @@ class Database:
         found = {other.lower(): other for other in known}
         if not isinstance(name, str) or name.lower() not in found:
             listed = ", ".join(found.values()) or "none"
-            raise UnknownNameError(f"there is no {kind} {name}; there are: {listed}")
+            raise UnknownNameError(
+                f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
+            )
         return found[name.lower()]
 
     def _check_sources(self, tables: Iterable[Table]) -> None:

@@ -35,13 +35,17 @@ def make_views(database: Database, views: Iterable[StoredView], done: Callable[[
 def rebuild(database: Database, views: Mapping[str, StoredView], name: str) -> View:
     """Builds a broken view again, or raises why that fails; then tries all other broken views again, too."""
     view, reason = views[name], database._broken.pop(name)
+    database._is_opening = True  # a stored view may be older than the rules for new ones
     try:
         made = database.create_view(view.name, view.query, **view.read_options())
+        make_views(database, [each for each in views.values() if each.name in database._broken], lambda: None)
+        return made
     except BaseException as error:
-        database._broken[name] = reason_of(error) if isinstance(error, Exception) else reason
+        if name not in database.views:
+            database._broken[name] = reason_of(error) if isinstance(error, Exception) else reason
         raise
-    make_views(database, [each for each in views.values() if each.name in database._broken], lambda: None)
-    return made
+    finally:
+        database._is_opening = False
 
 
 def reason_of(error: Exception) -> str:
@@ -49,10 +53,12 @@ def reason_of(error: Exception) -> str:
     return str(error) if isinstance(error, IvmeError) else f"{type(error).__name__}: {error}"
 
 
-def broken_error(name: str, reason: str) -> BrokenViewError:
-    """What a user is told who wants to use a broken view."""
-    return BrokenViewError(
-        f"view {name} is broken, as it could not be built: {reason}; "
+def whole(name: str, broken: Mapping[str, str]) -> str:
+    """The name, if it is not that of a broken view."""
+    if name not in broken:
+        return name
+    raise BrokenViewError(
+        f"view {name} is broken, as it could not be built: {broken[name]}; "
         f"db.rebuild_view({name!r}) tries again, and db.drop_view({name!r}) removes it"
     )
 
