@@ -332,8 +332,7 @@ class Campaign:
         store = self.opened._store
         assert store is not None
         with self.disk.mounted():
-            noted = store.log._end._end.last == store.log.last
-            if self.durability == "async" or not noted or self.choose.random() < 0.5:
+            if self.durability == "async" or store.log._end._failed or self.choose.random() < 0.5:
                 self.opened.close()
             else:
                 crash(self.opened)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import time
 from collections import Counter
@@ -12,7 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from ivme.database import Database
+from ivme.errors import StorageError
 from tests.durability.campaign import Campaign
+from tests.durability.directories import bag, crash
+from tests.durability.faulty_disk import Disk
 
 STEPS = 40
 
@@ -34,6 +40,24 @@ def test_whatever_the_disk_does_the_directory_is_right_or_refused_by_name(tmp_pa
     for seed in range(first, first + 20):
         happened += follow(seed, tmp_path)
     assert 10 < sum(count for name, count in happened.items() if name.startswith("crash"))
+
+
+def test_two_snapshots_that_fail_anywhere_leave_a_directory_that_opens(tmp_path: Path) -> None:
+    """Also if the manifest was replaced and could not be synced: the files of both manifests stay."""
+    for first, second in itertools.product(range(1, 24), (1, 9)):
+        disk = Disk(tmp_path / f"{first}-{second}")
+        with disk.mounted():
+            db = Database(disk.path)
+            db.create_table("R", {"a": "int"})
+            for place in (first, second):
+                db.insert("R", [(place,)])
+                disk.plan({place: "EIO"})
+                with contextlib.suppress(StorageError):
+                    db.checkpoint()
+                disk.plan({})
+            crash(db)
+            with Database(disk.path) as db:
+                assert Counter([(first,), (second,)]) == bag(db, "R")
 
 
 @pytest.mark.long

@@ -1,11 +1,12 @@
 """The suite of the faulty disk finds faults that are planted in the store.
 
-Each fault is a way in which the store could be wrong. The campaigns of some seeds have to fail with it.
+Each fault is a way in which the store could be wrong. The campaigns of some seeds have to fail with it. Two more faults
+need a coincidence that campaigns rarely meet, and have tests of their own: a torn end that stays in the log (in
+`test_damage.py`), and a snapshot that removes files of a manifest that may be in use (in `test_faulty_disk.py`).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -91,10 +92,6 @@ def the_checksum_of_the_manifest_is_ignored(patch: pytest.MonkeyPatch) -> None:
         return json.loads(files.read(path).partition(b"\n")[2])
 
     patch.setattr(snapshot, "read_sealed", unchecked)
-
-
-def a_torn_end_stays_in_the_log(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(segment, "system", Calls(truncate=lambda *_: None))
 
 
 def what_was_not_synced_is_not_written_again(patch: pytest.MonkeyPatch) -> None:
@@ -191,10 +188,6 @@ def files_are_removed_before_the_manifest_is_replaced(patch: pytest.MonkeyPatch)
     patch.setattr(store, "write_manifest", removing)
 
 
-def a_manifest_that_may_be_replaced_loses_its_files(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store.Store, "_uncertain", property(lambda _: False, lambda _, __: None), raising=False)
-
-
 def a_snapshot_that_fails_forgets_what_changed(patch: pytest.MonkeyPatch) -> None:
     made = store.Store.snapshot
 
@@ -263,7 +256,6 @@ FAULTS: list[Plant] = [
     the_checksum_of_a_table_is_ignored,
     the_checksum_of_the_views_is_ignored,
     the_checksum_of_the_manifest_is_ignored,
-    a_torn_end_stays_in_the_log,
     what_was_not_synced_is_not_written_again,
     the_end_of_the_log_is_never_stated,
     the_end_of_the_log_is_not_stated_on_closing,
@@ -276,7 +268,6 @@ FAULTS: list[Plant] = [
     a_directory_is_not_synced_after_a_rename,
     names_are_not_synced_on_opening,
     files_are_removed_before_the_manifest_is_replaced,
-    a_manifest_that_may_be_replaced_loses_its_files,
     a_snapshot_that_fails_forgets_what_changed,
     a_snapshot_has_no_positions,
     a_snapshot_begins_before_the_log_is_durable,
@@ -305,7 +296,15 @@ def test_a_planted_fault_is_found(tmp_path: Path, plant: Plant) -> None:
     assert is_found(tmp_path, plant, range(MOST_SEEDS)) is not None
 
 
-def test_some_planted_faults_are_found_at_once(tmp_path: Path) -> None:
-    for number, plant in enumerate(itertools.islice(FAULTS, 0, None, 6)):
-        (tmp_path / str(number)).mkdir()
-        assert is_found(tmp_path / str(number), plant, range(MOST_SEEDS)) is not None, plant.__name__
+@pytest.mark.parametrize(
+    "plant",
+    [
+        a_row_is_lost_on_replay,
+        a_commit_is_acknowledged_before_its_sync,
+        checksums_of_records_are_ignored,
+        the_end_of_the_log_is_never_stated,
+        a_record_that_was_taken_back_stays,
+    ],
+)
+def test_a_coarse_fault_is_found_at_once(tmp_path: Path, plant: Plant) -> None:
+    assert is_found(tmp_path, plant, range(8)) is not None
