@@ -26,7 +26,14 @@ from ivme.errors import IvmeError, PlanError, shown
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
 from ivme.plan.numbers import read_unit
-from ivme.store.commands import explain_directory, is_directory, serve_directory, serve_settings, show_directory
+from ivme.store.commands import (
+    explain_directory,
+    is_directory,
+    recover_directory,
+    serve_directory,
+    serve_settings,
+    show_directory,
+)
 from ivme.tables import load_tables
 
 app = typer.Typer(
@@ -133,6 +140,19 @@ def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The dire
     with errors_shown():
         for part in show_directory(directory):
             Console().print(part)
+
+
+@app.command()
+def recover(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a damaged database.")],
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Open what is left, and set the rest aside.")
+    ] = False,
+) -> None:
+    """Say what is lost of a damaged database, without changing it; with --accept-loss, open what is left."""
+    with errors_shown():
+        for line in recover_directory(directory, accept_loss=accept_loss):
+            print(line)
 
 
 @app.command()

@@ -10,9 +10,10 @@ list(v)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -36,6 +37,7 @@ from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
+from ivme.store.broken_views import broken_source, rebuild, whole
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -55,19 +57,24 @@ class Database:
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
-    durability="async" soon after. What the directory holds is there again when it is opened.
+    durability="async" soon after. What the directory holds is there again when it is opened. A damaged directory is
+    refused; accept_loss=True opens what is left of it, and sets the rest aside.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync", accept_loss: bool = False
+    ) -> None:
         self._runtime = new_runtime()
         self._views: dict[str, View] = {}
+        self._broken: dict[str, str] = {}
         self._closed = False
         self._store: Store | None = None
         self._is_opening = path is not None
         if path is not None:
             from ivme.store.opening import open_store
 
-            self._store = self._runtime.journal = open_store(Path(path), durability, self)
+            store = open_store(Path(path), durability, self, accept_loss=accept_loss)
+            self._store = self._runtime.journal = store
             self._is_opening = False
 
     # Catalog
@@ -104,7 +111,8 @@ class Database:
         while True:
             with self._runtime.lock:
                 relations = self._relations()
-            parsed = lifting(replace(parse(query, relations), name=name), ring)
+            with self._naming_broken_views():
+                parsed = lifting(replace(parse(query, relations), name=name), ring)
             check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
@@ -137,7 +145,8 @@ class Database:
         while made is None:
             with self._runtime.lock:
                 relations = self._relations()
-            parsed = parse_view(name, query, relations, options, is_stored=self._is_opening)
+            with self._naming_broken_views():
+                parsed = parse_view(name, query, relations, options, is_stored=self._is_opening)
             self._check_sources(parsed.tables)
             planned = plan_view(parsed, options, stored)
             prepared = prepare_view(self._runtime, planned)
@@ -161,6 +170,12 @@ class Database:
         relations = self._runtime.views[name].relations
         self._runtime.drop_view(name)
         drop_closures(self._runtime, [relation for relation in relations if relation not in self._views])
+
+    def _forget_definition(self, name: str) -> None:
+        """A view that is dropped is not stored any more, whether it was broken or not."""
+        self._broken.pop(name, None)
+        if self._store is not None:
+            self._store.forget_view(name)
 
     def create_ies(
         self,
@@ -188,13 +203,25 @@ class Database:
         return view
 
     def view(self, name: str) -> View:
-        """The view of that name."""
-        return self._views[self._known(name, self._views, "view")]
+        """The view of that name; `BrokenViewError` if it is broken."""
+        return self._views[whole(self._known(name, (*self._views, *self._broken), "view"), self._broken)]
+
+    def rebuild_view(self, name: str) -> View:
+        """Builds a broken view again; `BrokenViewError` or another error says why that fails."""
+        with self._runtime.lock:
+            name = self._known(name, self._broken, "broken view")
+            assert self._store is not None, "views in memory are never broken"
+            return rebuild(self, self._store.views, name)
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of all views, in the order in which they were made."""
+        """The names of all views that can be read, in the order in which they were made."""
         return tuple(self._views)
+
+    @property
+    def broken_views(self) -> dict[str, str]:
+        """The views that could not be built when the directory was opened, and why."""
+        return dict(self._broken)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -206,8 +233,8 @@ class Database:
         if self._closed:
             raise PlanError("the database is closed")
         with self._runtime.lock:
-            found = self._known(name, (*self._runtime.tables, *self._views), "table or view")
-            return self._runtime.contents(found)
+            found = self._known(name, (*self._runtime.tables, *self._views, *self._broken), "table or view")
+            return self._runtime.contents(whole(found, self._broken))
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""
@@ -217,16 +244,18 @@ class Database:
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""
         with self._runtime.lock:
-            name = self._known(name, (*self._views, *self._runtime.ring_views), "view")
+            name = self._known(name, (*self._views, *self._runtime.ring_views, *self._broken), "view")
             if name in self._runtime.ring_views:
                 self._runtime.drop_ring_view(name)
                 return
             self._refuse_while_needed("view", name)
-            with self._catalog_change(self._views[name]._drop):
+            view = self._views.get(name)
+            with self._catalog_change(partial(self._forget_definition, name), *([] if view is None else [view._drop])):
                 if self._store is not None:
                     self._store.drop("view", name)
-                self._forget_view(name)
-                del self._views[name]
+                if view is not None:
+                    self._forget_view(name)
+                    del self._views[name]
         self._runtime.settle()
 
     def drop_table(self, name: str) -> None:
@@ -335,14 +364,22 @@ class Database:
         views = (state.table for state in self._runtime.views.values())
         return (*(state.table for state in self._runtime.tables.values()), *views)
 
+    @contextmanager
+    def _naming_broken_views(self) -> Iterator[None]:
+        """Says why a name is unknown, if it is that of a broken view."""
+        try:
+            yield
+        except UnknownNameError as error:
+            raise broken_source(error, self._broken) or error from None
+
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
         if not self._is_opening:
             check_name(name, "a table or view")
         runtime = self._runtime
-        known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
-        for kind, known in known_names:
+        names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
+        for kind, known in (*names, ("broken view", self._broken)):
             if name.lower() in {other.lower() for other in known}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 

@@ -90,6 +90,10 @@ class CancelledError(IvmeError):
     """What was asked for was cancelled before it took effect, by whoever asked. Nothing was changed."""
 
 
+class BrokenViewError(IvmeError):
+    """A view that could not be built when its directory was opened; the message says why, and what to do."""
+
+
 class StaleCursor(IvmeError):  # noqa: N818
     """A result that was being read when the data under it changed; it never gives wrong rows, it says so."""
 

@@ -29,9 +29,8 @@ def crash(db: Database) -> None:
     assert store is not None
     if store._snapshot is not None:
         store._snapshot.join()
-    store.log._release()
+    store.log.release()
     store._lock.release()
-    store.log._open = False
 
 
 def bag(db: Database, table: str) -> Counter[Any]:

@@ -345,7 +345,7 @@ def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Pa
     from ivme.store.snapshot import read_manifest, write_manifest
     from ivme.store.view_file import write_image
 
-    file = with_snapshot(tmp_path)
+    with_snapshot(tmp_path)
     with Database(tmp_path) as db, db._runtime.lock:
         image = image_of(db._runtime)
     assert image is not None
@@ -356,9 +356,9 @@ def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Pa
     manifest = read_manifest(tmp_path)
     stored = write_image(tmp_path, manifest.identity, manifest.last, image)
     write_manifest(tmp_path, replace(manifest, image=stored))
-    with pytest.raises(DamagedError, match=rf"{file.name} is damaged: .* twice.*; remove it"):
+    with pytest.raises(DamagedError, match=rf"{stored.file} is damaged: .* twice.*; remove it"):
         Database(tmp_path)
-    file.unlink()
+    (tmp_path / stored.file).unlink()
     with Database(tmp_path) as db:
         check(db)
 

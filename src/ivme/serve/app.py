@@ -26,7 +26,7 @@ from ivme.serve.activity import Activity
 from ivme.serve.answering import described_body, json_answer, read_body
 from ivme.serve.asking import JSON
 from ivme.serve.cancelling import run_cancellable
-from ivme.serve.description import describe_view, refusals, stats, view_paths
+from ivme.serve.description import describe_broken, describe_view, refusals, stats, view_paths
 from ivme.serve.following import Following
 from ivme.serve.front import add_page, add_watching
 from ivme.serve.gate import Gate
@@ -153,7 +153,8 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
-        return json_answer([describe_view(database.view(name)) for name in database.views])
+        working = [describe_view(database.view(name)) for name in database.views]
+        return json_answer(working + describe_broken(database))
 
 
 def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str) -> None:

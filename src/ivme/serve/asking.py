@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ivme.database import Database
-from ivme.errors import UnknownNameError
+from ivme.errors import IvmeError
 from ivme.query.types import Type
-from ivme.serve.problem import Problem
+from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import read_text
 from ivme.view import View
 
@@ -39,8 +39,8 @@ def parameters_of(view: View) -> dict[str, Type]:
 def find_view(database: Database, name: str) -> View:
     try:
         return database.view(name)
-    except UnknownNameError as error:
-        raise Problem(404, str(error)) from None
+    except IvmeError as error:
+        raise problem_of(error) from None
 
 
 def pairs_of(query_string: bytes) -> list[tuple[str, str]]:

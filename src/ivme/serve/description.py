@@ -27,6 +27,11 @@ def describe_view(view: View) -> dict[str, Any]:
     }
 
 
+def describe_broken(database: Database) -> list[dict[str, Any]]:
+    """The views that could not be built when the directory was opened, with the reasons."""
+    return [{"name": name, "broken": reason} for name, reason in database.broken_views.items()]
+
+
 def describe_table(database: Database, name: str) -> dict[str, Any]:
     state = database._runtime.tables[name]
     return {
@@ -47,6 +52,7 @@ def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[st
             "views": [
                 _with_maps(database.view(n)) if maps else describe_view(database.view(n)) for n in database.views
             ],
+            "broken_views": describe_broken(database),
             "sources": database._runtime.positions.all(),
             "operations": database._runtime.backend.operations,
             "memory_bytes": database._runtime.backend.memory_bytes(),
@@ -68,7 +74,7 @@ _REFUSED = {
     "410": "the cursor's pages are not kept any more",
     "413": "too large",
     "422": "not applicable; the message says why, and nothing was changed",
-    "503": "the disk is full, or broken",
+    "503": "the disk is full, or broken, or the view is",
     "504": "it took too long",
 }
 

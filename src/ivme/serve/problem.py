@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ivme.errors import DataError, IvmeError, StaleCursor, StorageError, UnknownNameError
+from ivme.errors import BrokenViewError, DataError, IvmeError, StaleCursor, StorageError, UnknownNameError
 
 
 class Problem(Exception):  # noqa: N818
@@ -26,6 +26,7 @@ _STATUS: tuple[tuple[type[IvmeError], int], ...] = (
     (DataError, 422),
     (StaleCursor, 409),
     (StorageError, 503),
+    (BrokenViewError, 503),
 )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import DamagedError, ServeError, StorageError
+from ivme.errors import BrokenViewError, DamagedError, ServeError, StorageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,16 +26,21 @@ def is_directory(text: str) -> bool:
 
 
 def explain_directory(path: Path, *, as_json: bool) -> str:
-    """The explanations of all views of a database."""
+    """The explanations of all views of a database; of a broken view, why it is broken."""
     with _opened(path) as db:
         found = {name: db.view(name).explain() for name in db.views}
+        broken = db.broken_views
     if as_json:
-        return json.dumps({name: each.to_dict() for name, each in found.items()}, ensure_ascii=False, indent=2)
-    return "\n\n".join(f"{name}\n{'─' * len(name)}\n{each}" for name, each in found.items()) or "there are no views"
+        told = {name: each.to_dict() for name, each in found.items()}
+        told |= {name: {"broken": reason} for name, reason in broken.items()}
+        return json.dumps(told, ensure_ascii=False, indent=2)
+    parts = {name: str(each) for name, each in found.items()}
+    parts |= {name: f"broken: {reason}" for name, reason in broken.items()}
+    return "\n\n".join(f"{name}\n{'─' * len(name)}\n{part}" for name, part in parts.items()) or "there are no views"
 
 
 def show_directory(path: Path) -> Iterator[Table]:
-    """Tables of the database's tables, views and sources."""
+    """Tables of the database's tables, views, broken views and sources."""
     from rich.table import Table
 
     with _opened(path) as db:
@@ -49,17 +54,19 @@ def show_directory(path: Path) -> Iterator[Table]:
             found = db.view(name).explain()
             views.add_row(name, *map(str, (found.query_class, found.strategy, found.update, found.delay)))
         yield views
+        broken = Table("broken view", "why it could not be built")
+        for name, reason in db.broken_views.items():
+            broken.add_row(name, reason)
         sources = Table("source", "position")
         for source, position in db._runtime.positions.all().items():
             sources.add_row(source, str(position))
-        if sources.row_count:
-            yield sources
+        yield from (each for each in (broken, sources) if each.row_count)
 
 
 def verify_directory(path: Path) -> Iterator[str]:
     """Opens a database, which checks every checksum, and recomputes its views; a line for each thing that is right.
 
-    The file of the views' maps is read even if it was not needed.
+    The file of the views' maps is read even if it was not needed. A broken view is an error, after all other lines.
     """
     from ivme.store.snapshot import read_manifest
     from ivme.store.view_file import read_image
@@ -71,10 +78,31 @@ def verify_directory(path: Path) -> Iterator[str]:
             raise
         except StorageError as error:
             yield f"{path}: views were built, not loaded: {error}"
-        yield f"{path}: every file is as it was written"
+        assert db._store is not None
+        yield f"{path}: every file is as it was written; {db._store.found}"
         for name in db.views:
             db.view(name).verify()
             yield f"view {name} is what its query gives"
+        if db.broken_views:
+            reasons = "; ".join(f"view {name} is broken: {reason}" for name, reason in db.broken_views.items())
+            raise BrokenViewError(reasons)
+
+
+def recover_directory(path: Path, *, accept_loss: bool) -> Iterator[str]:
+    """What is lost of a directory; accepts that, if it is to. Refused, with the losses, if it is not."""
+    from ivme.database import Database
+    from ivme.store.opening import find_losses
+
+    _check_holds_database(path)
+    losses = find_losses(path)
+    if not losses:
+        yield f"{path}: nothing is lost"
+        return
+    yield from losses
+    if not accept_loss:
+        raise DamagedError(f"nothing was changed; ivme recover {path} --accept-loss opens what is left")
+    Database(path, accept_loss=True).close()
+    yield f"{path} was opened without that; what could not be read is beside it, in files that end with .damaged"
 
 
 def serve_settings(host: str, port: int, per_address: int) -> Settings:
@@ -101,10 +129,15 @@ def serve_directory(path: Path, settings: Settings, durability: str) -> None:
 
 def _opened(path: Path, durability: str = "sync") -> Database:
     from ivme.database import Database
+
+    _check_holds_database(path)
+    return Database(path, durability=durability)
+
+
+def _check_holds_database(path: Path) -> None:
     from ivme.store.directory import holds_database
 
     if path.is_file():
         raise StorageError(f"{path} is a file; give the directory of a database")
     if not holds_database(path):
         raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
-    return Database(path, durability=durability)

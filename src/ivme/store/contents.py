@@ -113,8 +113,11 @@ class StoredTable:
     rows: list[list[Any]] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
 
-    def add(self, rows: list[list[Any]], weights: list[int]) -> None:
-        """Takes a few rows in; now and then they become a piece, which takes less memory."""
+    def add(self, rows: pa.Table | list[list[Any]], weights: Any) -> None:
+        """Takes rows in. Many are a piece; a few become one together now and then, which takes less memory."""
+        if isinstance(rows, pa.Table):
+            self.pieces.append((rows, weights))
+            return
         self.rows += rows
         self.weights += weights
         if len(self.rows) >= _MANY:
@@ -153,6 +156,8 @@ class Contents:
     """What a directory holds: the catalog, rows, and positions of sources.
 
     `changed` are the tables that the log has changed, and `new_views` the views that were made since the snapshot.
+    `lost` are tables of the snapshot that could not be read: what the log says about them is left out. `closed` is
+    whether the last record says that the database was closed.
     """
 
     tables: dict[str, StoredTable] = field(default_factory=dict)
@@ -160,10 +165,13 @@ class Contents:
     positions: dict[str, int] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     new_views: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    closed: bool = False
 
     def add(self, record: Record, path: Path) -> None:
-        """Takes a record in."""
+        """Takes a record in, or raises and takes nothing of it in."""
         content = record.content
+        self.closed = "closed" in content
         try:
             if "batch" in content:
                 self._add_batch(content, record.body, path)
@@ -174,14 +182,19 @@ class Contents:
 
     def _add_batch(self, content: Mapping[str, Any], body: memoryview, path: Path) -> None:
         place = 0
+        taken: list[tuple[StoredTable, Any, Any]] = []
         for part in content["batch"]:
-            stored = self.tables[part["table"]]
-            self.changed.add(part["table"])
-            if "rows" in part:
-                stored.add(part["rows"], part["weights"])
-            else:
-                stored.pieces.append(read_arrow(body[place : place + part["bytes"]], stored.table, path))
-                place += part["bytes"]
+            size = part.get("bytes", 0)
+            if part["table"] not in self.lost:
+                stored = self.tables[part["table"]]
+                if size:
+                    taken.append((stored, *read_arrow(body[place : place + size], stored.table, path)))
+                else:
+                    taken.append((stored, part["rows"], part["weights"]))
+            place += size
+        for stored, rows, weights in taken:
+            self.changed.add(stored.table.name)
+            stored.add(rows, weights)
         if "source" in content:
             self.positions[content["source"]] = content["position"]
 
@@ -193,6 +206,8 @@ class Contents:
         elif kind == "create_view":
             self.views[what["name"]] = StoredView(**what)
             self.new_views.add(what["name"])
+        elif kind == "drop_table" and what in self.lost:
+            self.lost.remove(what)
         elif kind == "drop_table":
             del self.tables[what]
         elif kind == "drop_view":

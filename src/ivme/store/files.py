@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ivme.errors import DamagedError, StorageError
+from ivme.store import system
 
 VERSION = 1
 """The version of the format of a directory; one that another version wrote is refused."""
 
 UNFINISHED = ".tmp"
-"""The ending of files that are being written; whoever opens the directory takes those away that were left behind."""
+"""The ending of files that are being written; those that a crash left behind are removed on opening."""
 
-_DIGEST_BYTES = 16
+DIGEST_BYTES = 16
+
+_BUFFER = 2**20
 
 
 def digest(*parts: Any) -> bytes:
     """The checksum of bytes, 16 of them."""
-    made = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    made = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         made.update(part)
     return made.digest()
@@ -36,48 +38,73 @@ def digest(*parts: Any) -> bytes:
 def read(path: Path) -> bytes:
     """The bytes of a file that has to be there."""
     try:
-        return path.read_bytes()
+        return system.read(path)
     except FileNotFoundError:
-        raise DamagedError(f"{path} is missing; restore it from a copy of the directory") from None
+        raise DamagedError(f"{path} is missing") from None
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
-class Summed:
-    """A file that sums up what is written to it."""
+def write_fully(descriptor: int, parts: Iterable[Any], place: int) -> int:
+    """Writes buffers at a place of a file; the place behind them."""
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            written = system.write(descriptor, view, place)
+            view, place = view[written:], place + written
+    return place
+
+
+class FileWriter:
+    """A file that is being written from its beginning: what was written is gathered, counted and summed up."""
 
     closed = False
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.sum = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pieces: list[bytes] = []
+        self._gathered = 0
+        self.sum = hashlib.blake2b(digest_size=DIGEST_BYTES)
         self.size = 0
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes) -> int:
         self.sum.update(data)
+        self._pieces.append(bytes(data))
+        self._gathered += len(data)
         self.size += len(data)
-        return self._file.write(data)
+        if self._gathered >= _BUFFER:
+            self.flush()
+        return len(data)
 
     def flush(self) -> None:
-        self._file.flush()
+        write_fully(self._descriptor, [b"".join(self._pieces)], self.size - self._gathered)
+        self._pieces, self._gathered = [], 0
 
     def close(self) -> None:
-        """The file is closed by who opened it."""
+        """The file is closed by its opener."""
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write: after a crash it is there whole or as it was before, and after an error as it was before."""
+def whole_file(path: Path) -> Iterator[FileWriter]:
+    """A file to write: after a crash it is there whole or as it was before.
+
+    After an error it is as it was before, unless the directory cannot be synced: then it may be either.
+    """
     beside = path.with_name(path.name + UNFINISHED)
     try:
-        with open(beside, "wb") as file:
+        descriptor = system.create(beside)
+        try:
+            file = FileWriter(descriptor)
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.rename(beside, path)
-        sync_directory(path.parent)
+            system.sync(descriptor)
+        finally:
+            system.close(descriptor)
+        system.rename(beside, path)
+        system.sync_directory(path.parent)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone, or is removed when the directory is opened
+            system.remove(beside)
         if isinstance(error, OSError):
             raise StorageError(f"{path} cannot be written: {error}") from error
         raise
@@ -86,16 +113,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """Writes a file of these parts, whole or not at all."""
     with whole_file(path) as file:
-        file.writelines(parts)
+        for part in parts:
+            file.write(part)
 
 
-def sync_directory(path: Path) -> None:
-    """Makes the names in a directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def free_name(directory: Path, stem: str, ending: str) -> str:
+    """A name that no file of a directory has, so that a file that may be in use is never replaced."""
+    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
+    return next(name + ending for name in names if not (directory / (name + ending)).exists())
 
 
 def write_sealed(path: Path, content: object) -> None:

@@ -28,10 +28,10 @@ class GroupCommit:
         if self._failure is not None:
             raise StorageError(str(self._failure))
 
-    def fail(self, error: OSError) -> StorageError:
-        """From now on everything is refused: what the disk holds, nobody knows."""
+    def fail(self, error: BaseException) -> StorageError:
+        """From now on everything is refused: what the disk holds is not known."""
         self._failure = StorageError(
-            f"the log cannot be synced: {error}; whether the last batches are on the disk is not known: "
+            f"the log cannot be synced: {error}; whether the last changes are on the disk is not known: "
             "close the database and open it again"
         )
         return self._failure

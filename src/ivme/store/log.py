@@ -8,29 +8,42 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from ivme.errors import StorageError
+from ivme.store import system
+from ivme.store.end_file import End, EndFile
+from ivme.store.files import write_fully
 from ivme.store.group_commit import GroupCommit
 from ivme.store.record import framed
-from ivme.store.segment import Tail, make_segment, segment_path, write_fully
+from ivme.store.segment import Tail, make_segment, segment_path
 
 Durability = Literal["sync", "async"]
 
 Mark = tuple[int, int]
 """An end of the log: the number of its last record, and the place behind it."""
 
+_NOTHING = End(0, 0, 0)
+
 _PAUSE = 0.05
 """With durability="async" the log is synced this often, in seconds, while something is written."""
 
 
 class Log:
-    """The end of the log, open for writing."""
+    """The end of the log, open for writing.
 
-    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int) -> None:
+    Records whose committer was told that they are durable are noted in the file of the end; `told` is the last that a
+    committer was told about while they may not be durable, which are noted when they are. Records that may still be
+    taken back are never noted.
+    """
+
+    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int, end: EndFile) -> None:
         self._identity = identity
+        self._end = end
+        self._told = _NOTHING
         self._path = tail.path
         self._descriptor = _open(tail.path)
         self._place = tail.place
@@ -42,9 +55,9 @@ class Log:
         self._open = True
         self._unfinished = False
         self._begun: Path | None = None
-        self._release = weakref.finalize(self, os.close, self._descriptor)
+        self._release = weakref.finalize(self, system.close, self._descriptor)
         self.commits = GroupCommit(self._sync, tail.last)
-        self._syncer = None if self._waits else _Syncer(self.commits)
+        self._syncer = None if self._waits else _Syncer(self.sync)
 
     @property
     def last(self) -> int:
@@ -69,7 +82,7 @@ class Log:
             parts = framed(number, self.commits.durable, content, bodies)
             self._unfinished = True
             self._place = write_fully(self._descriptor, parts, self._place)
-            self.commits.written = self._mine.number = number
+            self.commits.written, self._mine.end = number, End(self._first, number, self._place)
             self._unfinished = False
         except BaseException as error:
             self._cut(mark)
@@ -80,16 +93,26 @@ class Log:
             self._syncer.wake()
 
     def take_back(self, mark: Mark) -> None:
-        """Ends the log where it ended at a mark: what was appended since did not take effect."""
+        """Ends the log where it ended at a mark, durably: what was appended since did not take effect."""
         if self._unfinished or self._place != mark[1]:
             self._cut(mark)
+            self._make_durable()
 
     def wait(self) -> None:
         """Returns when what this thread appended is durable; with durability="async" at once."""
+        end = getattr(self._mine, "end", _NOTHING)
         if self._waits:
-            self.commits.wait(getattr(self._mine, "number", 0))
+            self.commits.wait(end.last)
+            self._end.note(end)
         else:
             self.commits.check()
+            self._told = max(self._told, end)
+
+    def sync(self) -> None:
+        """Makes everything that was appended durable."""
+        told = self._told
+        self.commits.wait(self.commits.written)
+        self._end.note(told)
 
     def rotate(self) -> int:
         """Begins a new segment, all before it being durable; the number of the last record before it.
@@ -102,13 +125,14 @@ class Log:
         if self._first == last + 1:
             return last
         self._begun = segment_path(self._path.parent, last + 1)
-        path = make_segment(self._path.parent, self._identity, last + 1)
-        descriptor, place = _open(path), path.stat().st_size
-        close_old, close = self._release, weakref.finalize(self, os.close, descriptor)
-        new = (path, descriptor, place, last + 1, self._older + self._place, close, None)
+        tail = make_segment(self._path.parent, self._identity, last + 1)
+        descriptor = _open(tail.path)
+        close_old, close = self._release, weakref.finalize(self, system.close, descriptor)
+        new = (tail.path, descriptor, tail.place, tail.first, self._older + self._place, close, None)
         # One statement, which no exception comes into.
         self._path, self._descriptor, self._place, self._first, self._older, self._release, self._begun = new
         close_old()
+        self._end.move(tail.end)
         return last
 
     def forget_older(self) -> None:
@@ -116,7 +140,7 @@ class Log:
         self._older = 0
 
     def close(self) -> None:
-        """Syncs the log and ends it with a record that says so, by which later damage can be told."""
+        """Syncs the log, ends it with a record that says so, and states where that is."""
         if not self._open:
             return
         try:
@@ -125,12 +149,33 @@ class Log:
             self.commits.wait(self.last)
             self.append({"closed": True})
             self.commits.wait(self.last)
+            self._end.move(End(self._first, self.last, self._place))
         finally:
-            self._open = False
-            self._release()
+            self.release()
+
+    def release(self) -> None:
+        """Gives the files back as they are."""
+        self._open = False
+        self._release()
+        self._end.release()
 
     def _sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        with self._named():
+            system.sync_data(self._descriptor)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the operating system with the name of the file."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+    def _make_durable(self) -> None:
+        try:
+            self._sync()
+        except OSError as error:
+            raise self.commits.fail(error) from error
 
     def _check(self) -> None:
         if not self._open:
@@ -138,18 +183,21 @@ class Log:
         if os.getpid() != self._owner:
             raise StorageError("the database was opened by another process, of which this one is a copy")
         if self._begun is not None:  # a segment that an exception kept from being the last
-            self._begun.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                system.remove(self._begun)
             self._begun = None
         self.commits.check()
 
     def _cut(self, mark: Mark) -> None:
         def undo() -> None:
             try:
-                os.ftruncate(self._descriptor, mark[1])
+                with self._named():
+                    system.truncate(self._descriptor, mark[1])
             except OSError as error:
                 raise self.commits.fail(error) from error
             self._place = mark[1]
-            self._mine.number = min(getattr(self._mine, "number", 0), mark[0])
+            if getattr(self._mine, "end", _NOTHING).last > mark[0]:
+                self._mine.end = End(self._first, *mark)
             self._unfinished = False
 
         self.commits.take_back(mark[0], undo)
@@ -158,8 +206,8 @@ class Log:
 class _Syncer:
     """Syncs the log soon after something was written."""
 
-    def __init__(self, commits: GroupCommit) -> None:
-        self._commits = commits
+    def __init__(self, sync: Callable[[], None]) -> None:
+        self._sync = sync
         self._work = threading.Event()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ivme-log", daemon=True)
@@ -179,13 +227,13 @@ class _Syncer:
             self._over.wait(_PAUSE)
             self._work.clear()
             try:
-                self._commits.wait(self._commits.written)
+                self._sync()
             except StorageError:
                 return  # kept by the commits: whoever writes next is told
 
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_WRONLY)
+        return system.open_to_write(path)
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, get_args
 
 from ivme.engine.image import Image
 from ivme.engine.positions import Progress
-from ivme.errors import DamagedError, IvmeError, StorageError
-from ivme.store.contents import Contents, StoredView
-from ivme.store.directory import DirectoryLock, make_directory, read_contents, start, sweep
+from ivme.errors import DamagedError, StorageError
+from ivme.store.broken_views import make_views
+from ivme.store.contents import Contents
+from ivme.store.directory import DirectoryLock, make_directory, read_contents, set_aside, start, sweep
+from ivme.store.end_file import EndFile, make_end_file
 from ivme.store.log import Durability, Log
-from ivme.store.segment import segments_of
-from ivme.store.snapshot import Manifest
+from ivme.store.losses import Losses
+from ivme.store.segment import Tail, segments_of
+from ivme.store.snapshot import Manifest, write_manifest
 from ivme.store.store import Store
 from ivme.store.view_file import read_image
 
@@ -30,8 +33,11 @@ Advance = Callable[[str, int, int], None]
 """Takes the name of a stage, how much more there is to do in it, and how much more has been done."""
 
 
-def open_store(path: Path, durability: str, database: Database) -> Store:
-    """Fills an empty database with what a directory holds; the store that keeps it from now on."""
+def open_store(path: Path, durability: str, database: Database, *, accept_loss: bool = False) -> Store:
+    """Fills an empty database with what a directory holds; the store that keeps it from now on.
+
+    With `accept_loss`, what cannot be read is done without: it is set aside, and a snapshot has what is left.
+    """
     chosen: Durability | None = next((each for each in get_args(Durability) if each == durability), None)
     if chosen is None:
         raise StorageError(f"durability must be 'sync' or 'async'; it is {durability!r}")
@@ -39,25 +45,79 @@ def open_store(path: Path, durability: str, database: Database) -> Store:
     lock = DirectoryLock(path)
     try:
         manifest = start(path)
-        logged = sum(file.stat().st_size for first, file in segments_of(path).items() if first > manifest.last)
+        losses = Losses(path, accepted=accept_loss)
         with progress_bar() as advance:
-            advance("reading", manifest.size + logged, 0)
-            contents, tails = read_contents(path, manifest, lambda read: advance("reading", 0, read))
-            sweep(path, manifest, tails[-1])
-            image = _image(path, manifest, database) if logged <= manifest.size else None
-            try:
-                fill(database, contents, image, advance)
-            except DamagedError as error:
-                file = "" if manifest.image is None else manifest.image.file
-                raise DamagedError(f"{path / file} is damaged: {error}; remove it") from error
-        if image is not None and image.missing:
-            _logger.warning("%d maps of views were not in the snapshot of %s and were built", image.missing, path)
-        older = sum(tail.place for tail in tails[:-1])
-        log = Log(tails[-1], manifest.identity, chosen, older)
-        return Store(path, lock, manifest, log, database._runtime, contents)
+            contents, tails = _read(path, manifest, losses, advance)
+            tail = set_aside(path, manifest, tails, losses) if losses.found else tails[-1]
+            sweep(path, manifest, tail)
+            _fill(path, manifest, database, contents, losses, advance)
+        manifest, end = _mark_end(path, manifest, tail, anew=bool(losses.found))
+        log = Log(tail, manifest.identity, chosen, sum(each.place for each in tails[:-1]), end)
+        store = Store(path, lock, manifest, log, database._runtime, contents, database._broken, _found(contents, tail))
+        if losses.found:
+            _logger.warning("what is left of %s was opened: %s", path, "; ".join(losses.found))
+            store.snapshot()
+        return store
     except BaseException:
         lock.release()
         raise
+
+
+def _found(contents: Contents, tail: Tail) -> str:
+    """How the log ended."""
+    ended = f"it was closed after record {tail.last}" if contents.closed else f"its log ends with record {tail.last}"
+    torn = f"; {tail.torn} bytes behind that are not a committed record and were cut off" if tail.torn else ""
+    return ended + torn
+
+
+def find_losses(path: Path) -> list[str]:
+    """What cannot be read of a directory, without changing it."""
+    lock = DirectoryLock(path)
+    try:
+        losses = Losses(path, accepted=True)
+        with progress_bar() as advance:
+            _read(path, start(path), losses, advance)
+        return losses.found
+    finally:
+        lock.release()
+
+
+def _read(path: Path, manifest: Manifest, losses: Losses, advance: Advance) -> tuple[Contents, list[Tail]]:
+    advance("reading", manifest.size + _logged(path, manifest), 0)
+    return read_contents(path, manifest, lambda read: advance("reading", 0, read), losses)
+
+
+def _logged(path: Path, manifest: Manifest) -> int:
+    """The bytes of the log behind the snapshot."""
+    return sum(file.stat().st_size for first, file in segments_of(path).items() if first > manifest.last)
+
+
+def _mark_end(path: Path, manifest: Manifest, tail: Tail, *, anew: bool) -> tuple[Manifest, EndFile]:
+    """States that the log reaches its tail, which is durable; the manifest of an older directory learns of the file."""
+    if anew or not manifest.has_end:
+        make_end_file(path, manifest.identity, tail.end)
+    if not manifest.has_end:
+        manifest = replace(manifest, has_end=True)
+        write_manifest(path, manifest)
+    end = EndFile(path, manifest.identity)
+    end.move(tail.end)
+    return manifest, end
+
+
+def _fill(
+    path: Path, manifest: Manifest, database: Database, contents: Contents, losses: Losses, advance: Advance
+) -> None:
+    loads = _logged(path, manifest) <= manifest.size and not losses.found
+    image = _image(path, manifest, database) if loads else None
+    try:
+        fill(database, contents, image, advance)
+    except DamagedError as error:
+        file = "" if manifest.image is None else manifest.image.file
+        raise DamagedError(f"{path / file} is damaged: {error}; remove it") from error
+    if image is not None and image.missing:
+        _logger.warning("%d maps of views were not in the snapshot of %s and were built", image.missing, path)
+    for name, reason in database._broken.items():
+        _logger.warning("view %s of %s is broken: %s", name, path, reason)
 
 
 def _image(path: Path, manifest: Manifest, database: Database) -> Image | None:
@@ -88,36 +148,30 @@ def fill(database: Database, contents: Contents, image: Image | None, advance: A
     for source, position in contents.positions.items():
         runtime.positions.advance(Progress(source, position))
     if image is not None:
-        runtime.image = image
-        known = [view for view in contents.views.values() if view.name not in contents.new_views]
-        _make_views(database, known, contents.views, advance)
-        runtime.image = None
-        changed = [stored for name, stored in contents.tables.items() if name in contents.changed]
-        runtime.load({stored.table.name: stored.take_changes() for stored in changed})
-    missing = [view for view in contents.views.values() if view.name not in database.views]
-    _make_views(database, missing, contents.views, advance)
+        _load_views(database, contents, image, advance)
+    views = [view for view in contents.views.values() if view.name not in database.views]
+    make_views(database, views, contents.views, lambda: advance("building views", 0, 1))
 
 
-def _make_views(
-    database: Database, views: Iterable[StoredView], stored: dict[str, StoredView], advance: Advance
-) -> None:
-    for view in views:
-        try:
-            _restore(database, view, stored)
-        except DamagedError:
-            raise
-        except IvmeError as error:
-            raise StorageError(f"view {view.name} cannot be built again: {error}") from error
-        advance("building views", 0, 1)
+def _load_views(database: Database, contents: Contents, image: Image, advance: Advance) -> None:
+    """Loads the views of the snapshot, and lets them take the changes of the log.
 
-
-def _restore(database: Database, view: StoredView, stored: dict[str, StoredView]) -> None:
-    """Makes a view again, by its stored plan if that can be used; the next snapshot has the plan that it has now."""
-
-    def keep(plan: str) -> None:
-        stored[view.name] = replace(view, plan=plan)
-
-    database._create_view(view.name, view.query, view.read_options(), view.plan, keep)
+    If one of them cannot, all of them are taken away again: they are then built one by one, each for itself.
+    """
+    runtime = database._runtime
+    runtime.image = image
+    old = [view for view in contents.views.values() if view.name not in contents.new_views]
+    make_views(database, old, contents.views, lambda: advance("building views", 0, 1))
+    runtime.image = None
+    changed = [stored for name, stored in contents.tables.items() if name in contents.changed]
+    changes = {stored.table.name: stored.take_changes() for stored in changed}
+    try:
+        runtime.load(changes)
+    except Exception as error:
+        _logger.warning("views cannot take the changes of the log, and are built: %s", error)
+        for name in reversed(database.views):
+            database.drop_view(name)
+        runtime.load(changes)
 
 
 @contextmanager

@@ -58,13 +58,24 @@ def read_record(data: memoryview, place: int) -> Record | None:
     return Record(number, durable, content, data[body:end], end)
 
 
-def was_durable(data: bytes, place: int, number: int) -> bool:
-    """Whether a record behind a place says that the record of this number was durable."""
+def last_committed(data: bytes, place: int, number: int) -> int:
+    """The last record that is behind a place, if one of those there says that the record of this number was durable.
+
+    0 if none does.
+    """
     view = memoryview(data)
+    last = 0
     found = data.find(_MAGIC, place + 1)
     while found >= 0:
-        later = read_record(view, found)
-        if later is not None and later.number > number and later.durable >= number:
-            return True
-        found = data.find(_MAGIC, found + 1)
-    return False
+        later = read_record(view, found) if _may_state(view, found, number) else None
+        last = last if later is None else max(last, later.number)
+        found = data.find(_MAGIC, found + 1 if later is None else later.end)
+    return last
+
+
+def _may_state(data: memoryview, place: int, number: int) -> bool:
+    """Whether the header at a place says so; only then it is worth to sum up what may be the rest of the file."""
+    if place + HEADER_BYTES > len(data):
+        return False
+    _, _, _, later, durable = _HEADER.unpack_from(data, place)
+    return bool(number <= durable < later)

@@ -5,16 +5,16 @@ A segment starts where a snapshot was begun; it is complete and durable before t
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ivme.errors import DamagedError, StorageError
-from ivme.store.files import VERSION, check_version, digest, read, write_whole
-from ivme.store.record import Record, read_record, was_durable
+from ivme.store import system
+from ivme.store.end_file import End
+from ivme.store.files import VERSION, check_version, digest, read, write_fully, write_whole
+from ivme.store.record import Record, last_committed, read_record
 
 NAME = re.compile(r"log-(\d{12})\.ivme")
 
@@ -35,48 +35,71 @@ def _first_line(identity: str, first: int) -> bytes:
     return f"{stated} {digest(stated.encode()).hex()}\n".encode()
 
 
-def make_segment(directory: Path, identity: str, first: int) -> Path:
-    """An empty segment, durable."""
-    path = segment_path(directory, first)
-    write_whole(path, [_first_line(identity, first)])
-    return path
-
-
 @dataclass(frozen=True, slots=True)
 class Tail:
     """Where a segment ends: its first record's number and its last's (the one before the first, if it has none), the
-    place behind it, and the bytes there that are no record."""
+    place behind it, how many bytes there are not a record, and the bytes before it that may not have been synced."""
 
     path: Path
     first: int
     last: int
     place: int
-    torn: int
+    torn: int = 0
+    unsynced: bytes = b""
+
+    @property
+    def end(self) -> End:
+        return End(self.first, self.last, self.place)
+
+
+def make_segment(directory: Path, identity: str, first: int) -> Tail:
+    """An empty segment, durable."""
+    path, line = segment_path(directory, first), _first_line(identity, first)
+    write_whole(path, [line])
+    return Tail(path, first, first - 1, len(line))
 
 
 class SegmentReader:
-    """Reads a segment's records. `tail` is what it ended with, once all were read."""
+    """Reads a segment's records. `tail` is what it ended with, once all were read.
 
-    def __init__(self, path: Path, identity: str, first: int) -> None:
+    `end`, if it is in this segment, is a place up to which everything has to be there.
+    """
+
+    def __init__(self, path: Path, identity: str, first: int, end: End | None = None) -> None:
         self.path = path
         self.data = read(path)
+        self._end = end if end is not None and end.first == first else End(first, first - 1, 0)
+        self._has_end = end is not None
         self._first = first
         self._last = first - 1
-        self._place = _check_first_line(path, self.data, identity, first)
+        self._place = self._start = _check_first_line(path, self.data, identity, first)
 
     def records(self) -> Iterator[Record]:
         view = memoryview(self.data)
         while (record := read_record(view, self._place)) is not None and record.number == self._last + 1:
-            self._last, self._place = record.number, record.end
             yield record
-        if was_durable(self.data, self._place, self._last + 1):
+            self._last, self._place = record.number, record.end
+        reached = max(self._end.last, last_committed(self.data, self._place, self._last + 1))
+        if reached > self._last:
+            size = max(len(self.data), self._end.place) - self._place
             raise DamagedError(
-                f"{self.path} is damaged at byte {self._place}: record {self._last + 1} was committed and cannot be "
-                "read; restore the file from a copy of the directory"
+                f"{self.path} is damaged at byte {self._place}: {were_committed(self._last + 1, reached)} "
+                f"and cannot be read ({size} bytes)"
             )
 
     def tail(self) -> Tail:
-        return Tail(self.path, self._first, self._last, self._place, len(self.data) - self._place)
+        synced = max(self._end.place, self._start) if self._has_end else self._place
+        unsynced = self.data[min(synced, self._place) : self._place]
+        return Tail(self.path, self._first, self._last, self._place, len(self.data) - self._place, unsynced)
+
+
+def were_committed(first: int, last: int) -> str:
+    """Says that records were committed.
+
+    >>> were_committed(3, 3), were_committed(3, 9)
+    ('record 3 was committed', 'records 3 to 9 were committed')
+    """
+    return f"record {first} was committed" if first == last else f"records {first} to {last} were committed"
 
 
 def _check_first_line(path: Path, data: bytes, identity: str, first: int) -> int:
@@ -95,23 +118,15 @@ def settle(tail: Tail) -> None:
     """Takes what a crash left behind the last whole record off a segment, and makes the rest durable.
 
     A process that was killed may have left records that are written and not synced; from here on they count as durable.
+    They are written once more: after a sync that failed, the operating system may believe that they are on the disk.
     """
     try:
-        descriptor = os.open(tail.path, os.O_WRONLY)
+        descriptor = system.open_to_write(tail.path)
         try:
-            os.ftruncate(descriptor, tail.place)
-            os.fsync(descriptor)
+            system.truncate(descriptor, tail.place)
+            write_fully(descriptor, [tail.unsynced], tail.place - len(tail.unsynced))
+            system.sync(descriptor)
         finally:
-            os.close(descriptor)
+            system.close(descriptor)
     except OSError as error:
         raise StorageError(f"{tail.path} cannot be written: {error}") from error
-
-
-def write_fully(descriptor: int, parts: list[Any], place: int) -> int:
-    """Writes buffers at a place of a file; the place behind them."""
-    for part in parts:
-        view = memoryview(part)
-        while len(view):
-            written = os.pwrite(descriptor, view, place)
-            view, place = view[written:], place + written
-    return place

@@ -17,15 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.changed import Changed
+from ivme.engine.dictionary import Codes
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredTable, StoredView, read_arrow, weighted_schema
-from ivme.store.files import Summed, digest, read, read_sealed, whole_file, write_sealed
+from ivme.store.files import digest, free_name, read, read_sealed, whole_file, write_sealed
+from ivme.store.losses import Losses
 from ivme.store.plain import plain_table, read_table
 
 MANIFEST = "database.json"
-TABLE_FILE = re.compile(r"table-\d+-\d{12}\.arrow")
-VIEW_FILE = re.compile(r"views-\d{12}\.arrow")
+TABLE_FILE = re.compile(r"table-\d+-\d{12}(-\d+)?\.arrow")
+VIEW_FILE = re.compile(r"views-\d{12}(-\d+)?\.arrow")
 
 _CHUNK = 65_536
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -63,7 +65,8 @@ class ViewFile:
 class Manifest:
     """Which files make the database: the snapshot contains the log up to the record `last`.
 
-    `image` is the file of the views' maps. Nothing depends on it: what it holds follows from the tables.
+    `image` is the file of the views' maps. Nothing depends on it: what it holds follows from the tables. `has_end` is
+    whether there has to be a file that says how far the log reaches; older versions of ivme had none.
     """
 
     identity: str
@@ -72,6 +75,7 @@ class Manifest:
     views: tuple[StoredView, ...] = ()
     positions: tuple[tuple[str, int], ...] = ()
     image: ViewFile | None = None
+    has_end: bool = False
 
     @property
     def size(self) -> int:
@@ -88,6 +92,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         "views": [view.plain() for view in manifest.views],
         "positions": dict(manifest.positions),
         "image": None if manifest.image is None else manifest.image.plain(),
+        "has_end": manifest.has_end,
     }
     write_sealed(directory / MANIFEST, content)
 
@@ -99,7 +104,8 @@ def read_manifest(directory: Path) -> Manifest:
         views = (StoredView(**view) for view in found["views"])
         positions = tuple(found["positions"].items())
         image = None if found.get("image") is None else ViewFile(**found["image"])
-        return Manifest(found["identity"], found["last"], tuple(tables), tuple(views), positions, image)
+        has_end = found.get("has_end", False)
+        return Manifest(found["identity"], found["last"], tuple(tables), tuple(views), positions, image, has_end)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{directory / MANIFEST} is none that this ivme writes: {error!r}") from error
 
@@ -108,13 +114,14 @@ def write_table(directory: Path, number: int, last: int, table: Table, rows: Cha
     """Writes the rows of the table that is the `number`-th of the snapshot that contains the record `last`."""
     if not len(rows.weights):
         return TableFile(table, None, "", 0, 0)
-    name = f"table-{number}-{last:012}.arrow"
+    name = free_name(directory, f"table-{number}-{last:012}", ".arrow")
     schema = weighted_schema(table)
-    with whole_file(directory / name) as file:
-        sink = Summed(file)
-        with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=_COMPRESSED) as writer:
-            for chunk in _chunks(rows, schema):
-                writer.write_table(chunk)
+    with (
+        whole_file(directory / name) as sink,
+        pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=_COMPRESSED) as writer,
+    ):
+        for chunk in _chunks(rows, schema):
+            writer.write_table(chunk)
     return TableFile(table, name, sink.sum.hexdigest(), len(rows.weights), sink.size)
 
 
@@ -125,19 +132,25 @@ def _chunks(rows: Changed, schema: pa.Schema) -> Iterable[pa.Table]:
         yield pa.Table.from_arrays([*chunk.data.columns, pa.array(chunk.weights)], schema=schema)
 
 
-def read_snapshot(directory: Path, manifest: Manifest, report: Callable[[int], None]) -> Contents:
+def read_snapshot(directory: Path, manifest: Manifest, report: Callable[[int], None], losses: Losses) -> Contents:
     """The contents of a snapshot; `report` is told the bytes that were read, file by file."""
     tables = {}
     for stored in manifest.tables:
-        tables[stored.table.name] = StoredTable(stored.table)
-        if stored.file is not None:
-            path = directory / stored.file
-            data = read(path)
-            if digest(data).hex() != stored.checksum:
-                raise DamagedError(
-                    f"{path} is damaged: its checksum does not fit; restore it from a copy of the directory"
-                )
-            tables[stored.table.name].snapshot = read_arrow(data, stored.table, path)
-            report(len(data))
+        try:
+            tables[stored.table.name] = StoredTable(stored.table, _read_rows(directory, stored))
+        except DamagedError as error:
+            losses.add(DamagedError(f"{error}: the rows of table {stored.table.name} ({stored.rows:,} distinct)"))
+            losses.tables.add(stored.table.name)
+        report(stored.size)
     views: Mapping[str, StoredView] = {view.name: view for view in manifest.views}
-    return Contents(tables, dict(views), dict(manifest.positions))
+    return Contents(tables, dict(views), dict(manifest.positions), lost=set(losses.tables))
+
+
+def _read_rows(directory: Path, stored: TableFile) -> tuple[pa.Table, Codes] | None:
+    if stored.file is None:
+        return None
+    path = directory / stored.file
+    data = read(path)
+    if digest(data).hex() != stored.checksum:
+        raise DamagedError(f"{path} is damaged: its checksum does not fit")
+    return read_arrow(data, stored.table, path)

@@ -28,7 +28,7 @@ from ivme.store.contents import Contents, StoredView, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
-from ivme.store.snapshot import Manifest, TableFile, ViewFile, read_manifest, write_manifest, write_table
+from ivme.store.snapshot import Manifest, TableFile, ViewFile, write_manifest, write_table
 from ivme.store.view_file import write_image
 
 LEAST_LOG = 32 * 2**20
@@ -41,22 +41,36 @@ _logger = logging.getLogger("ivme.store")
 
 
 class Store:
-    """An open directory. It is the journal of the runtime whose tables it keeps."""
+    """An open directory. It is the journal of the runtime whose tables it keeps.
+
+    `found` says how its log ended when it was opened.
+    """
 
     def __init__(
-        self, path: Path, lock: DirectoryLock, manifest: Manifest, log: Log, runtime: Runtime, contents: Contents
+        self,
+        path: Path,
+        lock: DirectoryLock,
+        manifest: Manifest,
+        log: Log,
+        runtime: Runtime,
+        contents: Contents,
+        broken: Mapping[str, str],
+        found: str,
     ) -> None:
         self.path = path
         self.log = log
         self._lock = lock
         self._manifest = manifest
         self._runtime = runtime
-        self._views = contents.views
+        self.views = contents.views
+        self._broken = broken
+        self.found = found
         self._changed = contents.changed
         self._unwritten: set[str] = set()
         self._writers: dict[Table, list[tuple[int, Convert]]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
+        self._uncertain = False
         self._limit = max(LEAST_LOG, manifest.size)
 
     # The journal
@@ -96,11 +110,16 @@ class Store:
         kept = {option: plain_option(option, value) for option, value in options.items()}
         view = StoredView(name, query, kept, plan)
         self.log.append({"create_view": view.plain()})
-        self._views[name] = view
+        self.views.pop(name, None)  # views are built again in the order in which they were made
+        self.views[name] = view
 
     def drop(self, kind: str, name: str) -> None:
         """Keeps that a table or view is gone."""
         self.log.append({f"drop_{kind}": name})
+
+    def forget_view(self, name: str) -> None:
+        """The view is gone."""
+        self.views.pop(name, None)
 
     # Snapshots
 
@@ -120,9 +139,11 @@ class Store:
     def snapshot(self, most: int | None = None) -> None:
         """Writes what changed since the last snapshot and the views' maps, and removes what is then not needed.
 
+        If the manifest could not be written, the directory may have either: then the files of both stay.
         With `most`, the maps are left out if they have more words than this for each of the tables' rows.
         """
         with self._one_at_a_time:
+            publishing = False
             try:
                 with self._runtime.lock:
                     last = self.log.rotate()
@@ -131,18 +152,21 @@ class Store:
                     changed = set(self._unwritten)
                     tables = {name: state.table for name, state in self._runtime.tables.items()}
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
-                    views = tuple(self._views[name] for name in self._runtime.views if name in self._views)
+                    there = {*self._runtime.views, *self._broken}
+                    views = tuple(view for view in self.views.values() if view.name in there)
                     positions = tuple(self._runtime.positions.all().items())
                     image = image_of(self._runtime, most)
                 files = self._write_tables(last, tables, rows)
                 stored = None if image is None else self._write_image(last, image)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)
                 manifest = replace(manifest, image=stored)
+                publishing = True
                 write_manifest(self.path, manifest)
-                self._manifest = manifest
+                self._manifest, self._uncertain = manifest, False
             except BaseException:
-                self._manifest = read_manifest(self.path)  # an exception may have come behind its replacement
-                remove_unneeded(self.path, self._manifest)
+                self._uncertain |= publishing
+                if not self._uncertain:
+                    remove_unneeded(self.path, self._manifest)
                 raise
             with self._runtime.lock:
                 self._unwritten = set()

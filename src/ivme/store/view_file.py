@@ -21,7 +21,7 @@ from ivme.engine.backend import Backend, NativeBackend
 from ivme.engine.image import Image
 from ivme.errors import DamagedError, StorageError
 from ivme.query.types import parse_type
-from ivme.store.files import Summed, digest, read, whole_file
+from ivme.store.files import digest, free_name, read, whole_file
 from ivme.store.snapshot import Manifest, ViewFile
 
 FORMAT = 2
@@ -35,9 +35,8 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 def write_image(directory: Path, identity: str, last: int, image: Image) -> ViewFile:
     """Writes the image of the views when record `last` was the last."""
-    name = f"views-{last:012}.arrow"
-    with whole_file(directory / name) as file:
-        sink = Summed(file)
+    name = free_name(directory, f"views-{last:012}", ".arrow")
+    with whole_file(directory / name) as sink:
         for described, values in _parts(identity, last, image):
             schema = pa.schema([pa.field("values", values.type)], {"ivme": json.dumps(described)})
             with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=_COMPRESSED) as writer:

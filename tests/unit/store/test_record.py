@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivme.store.record import framed, read_record, was_durable
+from ivme.store.record import framed, last_committed, read_record
 
 CONTENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -50,11 +50,11 @@ def test_a_record_that_ends_early_cannot_be_read(size: int) -> None:
 
 def test_only_a_later_record_tells_that_one_was_durable() -> None:
     torn = b"ivmR" + b"\0" * 60
-    assert not was_durable(torn, 0, 3)
-    assert not was_durable(torn + joined(framed(4, 2, {})), 0, 3)
-    assert was_durable(torn + joined(framed(4, 2, {}), framed(5, 3, {})), 0, 3)
+    assert 0 == last_committed(torn, 0, 3)
+    assert 0 == last_committed(torn + joined(framed(4, 2, {})), 0, 3)
+    assert 5 == last_committed(torn + joined(framed(4, 2, {}), framed(5, 3, {})), 0, 3)
 
 
 def test_records_inside_of_rows_say_nothing_about_an_earlier_record() -> None:
     """A batch may hold anything as bytes: here a record with a smaller number than the one that is missing."""
-    assert not was_durable(b"torn" + joined(framed(2, 1, {}, [b"x"])), 0, 3)
+    assert 0 == last_committed(b"torn" + joined(framed(2, 1, {}, [b"x"])), 0, 3)
