@@ -7,12 +7,12 @@ from random import Random
 
 from tests.fuzz.expressions import Expr
 from tests.fuzz.queries import QueryMaker
-from tests.fuzz.streams import StreamMaker
 from tests.fuzz.steps import Step
+from tests.fuzz.streams import StreamMaker
 from tests.fuzz.values import POOLS, Column, column
 from tests.fuzz.views import ViewSpec
 
-_COLUMNS = [*["i", "j", "k", "s"] * 3, *POOLS]
+_COLUMNS = [*["i", "j", "k", "s"] * 3, *["w"] * 2, *POOLS]
 _ENGINES = ("native", "pure", "native on disk", "pure on disk")
 
 

@@ -1,8 +1,7 @@
 """How each function is written for ivme (Spark's SQL) and for DuckDB, and why where the two differ.
 
-This is the only place where a text is translated. A rule without a reason is written the same way in both. Where the two
-systems differ, Spark is right, and the rule says what DuckDB would do; a rule with `range` is generated only within a
-range where both agree, which is a gap of the fuzzer that the reason names.
+This is the only place where a text is translated. A rule without a reason is written the same way in both. Where the
+two systems differ, Spark is right, and the reason says what DuckDB would do.
 """
 
 from __future__ import annotations
@@ -123,8 +122,9 @@ RULES = (
 DECIMAL_DIVISION = "Spark keeps decimals, rounded half up to the scale of its rule; DuckDB gives a double"
 DECIMAL_TO_INT = "DuckDB rounds, Spark cuts the digits off"
 PATHS = "UNION ALL lists a row for each path, which never ends on a cycle: DuckDB is asked for UNION, under DISTINCT"
-DOUBLING = "DuckDB joins only the newest rows of a recursion with themselves, and loses paths: it gets the left-linear step"
-SUMS = "SUM, AVG, MIN, MAX, COUNT and DISTINCT are computed in Python from DuckDB's joined rows: exactly, and in Spark's types"
+DOUBLING = "DuckDB joins only the newest rows of a recursion with themselves: it gets the left-linear step"
+SUMS = "aggregates and DISTINCT are computed in Python from DuckDB's joined rows: exactly, and in Spark's types"
+"""Rules that no template tells; `expressions`, `views` and `oracle` follow them."""
 
 
 def install(connection: Any) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from ivme import database
 from ivme.database import Database
-from ivme.engine import batch, following, runtime
+from ivme.engine import batch, changed, following, rebalance, relations, runtime
 from ivme.engine.backend import NativeBackend
 from ivme.engine.domains import Domains
 from ivme.engine.native_dictionary import native_domains
 from ivme.engine.pure_backend import PureBackend
 from ivme.engine.runtime import Runtime
+from ivme.engine.single_row import FEW
 from tests.fuzz.oracle import arrow_rows
 from tests.fuzz.steps import Op
 from tests.fuzz.values import Column
@@ -80,15 +82,19 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
     return arrow_rows(columns, op.rows) if op.form == "arrow" else list(op.rows)
 
 
+_LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"), (changed, "_FEW"))
+_SMALL: tuple[tuple[Any, str, int], ...] = ((rebalance, "SMALLEST_PIECE", 3), (relations, "_BLOCK", 5))
+
+
 @contextmanager
-def single_rows_up_to(few: int) -> Iterator[None]:
-    """Limits the single-row path, so that also short batches take the other one."""
-    modules = (batch, following, runtime)
-    before = [vars(module)["FEW"] for module in modules]
-    for module in modules:
-        vars(module)["FEW"] = few
-    try:
+def limits(few: int) -> Iterator[None]:
+    """Limits the single-row path, so that also short batches take the other one.
+
+    Where it is limited at all, batches are cut and rows are read in small pieces, too.
+    """
+    with ExitStack() as stack:
+        for module, name in _LIMITS:
+            stack.enter_context(patch.object(module, name, few))
+        for module, name, size in _SMALL if few != FEW else ():
+            stack.enter_context(patch.object(module, name, size))
         yield
-    finally:
-        for module, limit in zip(modules, before, strict=True):
-            vars(module)["FEW"] = limit

@@ -85,7 +85,7 @@ class Grower:
             if grown is not None and reads(grown, self.alias):
                 return grown
         if depth and self.random.random() < 0.3 and column.type.kind == "decimal":
-            return self._decimal(column, depth)
+            return self._decimal(column)
         return reference(self.alias, column)
 
     def condition(self, depth: int) -> Expr | None:
@@ -114,7 +114,7 @@ class Grower:
         bound = _bound(rule, given)
         if type_.kind in ("int", "float") and rule.result != "same" and (bound is None or bound > _MOST):
             return None
-        texts = {dialect: rule.written(dialect, [getattr(each, dialect) for each in given]) for dialect in DIALECTS}
+        texts = {dialect: rule.written(dialect, [_operand(each, dialect) for each in given]) for dialect in DIALECTS}
         simpler = tuple(each for each in given if each.type == type_)
         features = (f"function:{rule.name}", *(name for each in given for name in each.features))
         return Expr(texts["spark"], texts["duck"], type_, bound, simpler=simpler, features=features)
@@ -152,7 +152,7 @@ class Grower:
             return None
         return literal(value(self.random, self.random.choice(names), nulls=False), type_)
 
-    def _decimal(self, column: Column, depth: int) -> Expr | None:
+    def _decimal(self, column: Column) -> Expr | None:
         """Arithmetic on decimals, where Spark's rule for precision and scale needs at most 38 digits."""
         whole = reference(self.alias, column)
         precision, scale = column.type.precision or 0, column.type.scale or 0
@@ -165,7 +165,9 @@ class Grower:
         if kind in ("add", "subtract") and total <= 38:
             sign = "+" if kind == "add" else "-"
             sides = [f"CAST({each} AS DECIMAL(38, {widest}))" for each in (whole.duck, right.duck)]
-            return self._made(f"decimal {kind}", f"({whole.spark} {sign} {right.spark})", f" {sign} ".join(sides), total, widest)
+            return self._made(
+                f"decimal {kind}", f"({whole.spark} {sign} {right.spark})", f" {sign} ".join(sides), total, widest
+            )
         if kind == "multiply" and precision + p2 + 1 <= 38:
             text = f"({whole.spark} * {right.spark})"
             return self._made("decimal multiply", text, text, precision + p2 + 1, scale + s2)
@@ -188,7 +190,9 @@ class Grower:
             return self._made("cast decimal", text, text, 22, 1)
         if kind == "int" and precision - scale <= 18:
             return Expr(
-                f"CAST({whole.spark} AS BIGINT)", f"CAST(TRUNC({whole.duck}) AS BIGINT)", INT,
+                f"CAST({whole.spark} AS BIGINT)",
+                f"CAST(TRUNC({whole.duck}) AS BIGINT)",
+                INT,
                 features=("function:cast int of decimal",),
             )
         return whole
@@ -198,6 +202,12 @@ class Grower:
 
 
 DIALECTS = ("spark", "duck")
+
+
+def _operand(expression: Expr, dialect: str) -> str:
+    """An argument; conditions in parentheses, since the dialects need not agree on what binds more tightly."""
+    text: str = getattr(expression, dialect)
+    return f"({text})" if expression.type == BOOL and not expression.plain and " " in text else text
 
 
 def reads(expression: Expr, alias: str) -> bool:

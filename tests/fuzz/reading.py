@@ -15,7 +15,18 @@ from tests.fuzz.oracle import arrow_type, comparable
 from tests.fuzz.values import POOLS, Row, canonical
 from tests.fuzz.views import ViewSpec
 
-PATHS = ("items", "iterate", "to_arrow", "count", "multiplicity", "contains", "scalar", "weighted", "contents", "schema")
+PATHS = (
+    "items",
+    "iterate",
+    "to_arrow",
+    "count",
+    "multiplicity",
+    "contains",
+    "scalar",
+    "weighted",
+    "contents",
+    "schema",
+)
 """The ways of reading; each step takes `items` and two others in turn."""
 
 
@@ -75,7 +86,9 @@ class Readings:
         if path == "scalar":
             if len(view.items) == 1 and sum(expected.values()) == 1:
                 row = (made.scalar(**inputs),)
-                self._compare(f"{view.name}.scalar({_shown(inputs)})", comparable(view, expected), comparable(view, {row: 1}))
+                self._compare(
+                    f"{view.name}.scalar({_shown(inputs)})", comparable(view, expected), comparable(view, {row: 1})
+                )
             return
         if path in ("multiplicity", "contains"):
             self._members(path, made, view, inputs, expected)
@@ -85,7 +98,9 @@ class Readings:
             return
         self._compare(f"{view.name}: {path}({_shown(inputs)})", comparable(view, expected), comparable(view, found))
 
-    def _members(self, path: str, made: View, view: ViewSpec, inputs: Mapping[str, Any], expected: Counter[Row]) -> None:
+    def _members(
+        self, path: str, made: View, view: ViewSpec, inputs: Mapping[str, Any], expected: Counter[Row]
+    ) -> None:
         """Whether single rows are there: some that are, and some that are not."""
         if any(item.rounded for item in view.items):
             return
@@ -125,7 +140,9 @@ class Readings:
             from tests.fuzz.running import Difference
 
             kind = what.split("(")[0].partition(" ")[0] if what.startswith("table") else "rows"
-            raise Difference(kind, f"{self.engine.name}, {what}:\n  expected {_short(expected)}\n  found    {_short(found)}")
+            raise Difference(
+                kind, f"{self.engine.name}, {what}:\n  expected {_short(expected)}\n  found    {_short(found)}"
+            )
 
 
 def requests(view: ViewSpec, joined: Sequence[Row], number: int) -> list[dict[str, Any]]:

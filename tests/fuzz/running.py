@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import IvmeError, PlanError
+from ivme.query.types import Type
 from tests.fuzz import oracle
 from tests.fuzz.cases import Case
-from tests.fuzz.engines import Engine, run, single_rows_up_to
+from tests.fuzz.engines import Engine, limits, run
 from tests.fuzz.model import Model
 from tests.fuzz.oracle import Oracle, TooLarge, comparable
 from tests.fuzz.reading import Readings
@@ -20,8 +21,6 @@ from tests.fuzz.refusals import expected_refusal
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Reopen, Step, Unfollow, Verify
 from tests.fuzz.values import Row
 from tests.fuzz.views import ViewSpec
-
-_LARGEST = 2**63
 
 
 class Difference(Exception):  # noqa: N818
@@ -56,7 +55,7 @@ class Runner:
             self._state()
             for number, step in enumerate(self.case.steps):
                 self._step(step)
-                self._check(number, step)
+                self._check(number)
         except TooLarge:
             self.covered["case:ended because it grew too large"] += 1
         finally:
@@ -218,11 +217,8 @@ class Runner:
         self.joined[view.name] = joined = self.oracle.joined(view)
         for row in oracle.whole(view, joined):
             for item, value in zip(view.items, row[len(view.parameters) :], strict=True):
-                limit = _LARGEST if item.type.kind == "int" else 10**38
-                scale = item.type.scale or 0
-                if item.function and item.type.kind in ("int", "decimal") and value is not None:
-                    if not -limit <= value * 10**scale < limit:
-                        raise TooLarge
+                if item.function and not _fits(item.type, value):
+                    raise TooLarge
 
     def _materialise(self, view: ViewSpec) -> None:
         if not view.parameters:
@@ -231,7 +227,7 @@ class Runner:
 
     # What is there
 
-    def _check(self, number: int, step: Step) -> None:
+    def _check(self, number: int) -> None:
         for engine in self.engines:
             readings = Readings(engine, self.covered, number)
             for table in self.case.tables:
@@ -241,19 +237,26 @@ class Runner:
                 readings.check_feed(view, self.joined[view.name])
 
 
+def _fits(type_: Type, value: Any) -> bool:
+    """Whether an integer has 64 bits, and a decimal 38 digits."""
+    if value is None or type_.kind not in ("int", "decimal"):
+        return True
+    limit = 2**63 if type_.kind == "int" else 10**38
+    return bool(-limit <= value * 10 ** (type_.scale or 0) < limit)
+
+
 def run_case(case: Case, covered: Counter[str] | None = None) -> Difference | None:
     """Runs a case; the first difference, or None. An error that is not ivme's is a difference, too."""
     counted: Counter[str] = Counter()
     try:
-        with tempfile.TemporaryDirectory(prefix="ivme-fuzz-") as folder, single_rows_up_to(case.few):
+        with tempfile.TemporaryDirectory(prefix="ivme-fuzz-") as folder, limits(case.few):
             Runner(case, Path(folder), counted).run()
     except Difference as difference:
         return difference
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         shown = "".join(traceback.format_exception(error)[-6:])
-        found = Difference(f"{type(error).__name__} in {where.name}", f"{type(error).__name__}: {error}\n{shown}")
-        return found
+        return Difference(f"{type(error).__name__} in {where.name}", f"{type(error).__name__}: {error}\n{shown}")
     finally:
         if covered is not None:
             covered.update(counted)

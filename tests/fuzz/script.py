@@ -8,7 +8,7 @@ from typing import Any
 from tests.fuzz.cases import Case
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
 
-_HEADER = '''\
+_HEADER = """\
 # {what}
 # The case of seed {seed}, shrunk: `python -m tests.fuzz --case {seed}` runs the whole of it.
 import datetime
@@ -20,7 +20,7 @@ import ivme
 
 inf = float("inf")
 nan = float("nan")
-'''
+"""
 
 
 def script(case: Case, what: str) -> str:
@@ -44,8 +44,9 @@ def script(case: Case, what: str) -> str:
 def _opening(case: Case) -> Iterator[str]:
     engine = case.engines[0]
     if case.few != 16:
-        yield "from ivme.engine import batch, following, runtime"
-        yield f"batch.FEW = following.FEW = runtime.FEW = {case.few}"
+        yield "from ivme.engine import batch, changed, following, rebalance, relations, runtime"
+        yield f"batch.FEW = following.FEW = runtime.FEW = changed._FEW = {case.few}"
+        yield "rebalance.SMALLEST_PIECE, relations._BLOCK = 3, 5"
     if engine.startswith("pure"):
         yield "from ivme import database"
         yield "from ivme.engine.domains import Domains"

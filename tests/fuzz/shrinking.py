@@ -94,7 +94,9 @@ def _tables(case: Case) -> Iterator[Case]:
     for table in case.tables:
         if table.name in used:
             continue
-        steps = tuple(_map_ops(step, lambda op, name=table.name: None if op.table == name else op) for step in case.steps)
+        steps = tuple(
+            _map_ops(step, lambda op, name=table.name: None if op.table == name else op) for step in case.steps
+        )
         yield replace(case, tables=tuple(t for t in case.tables if t is not table), steps=tuple(s for s in steps if s))
 
 
@@ -194,11 +196,11 @@ def _columns(case: Case) -> Iterator[Case]:
     starred = {source.relation for view in case.views if view.star for source in view.sources}
     for table in case.tables:
         for place, column in enumerate(table.columns):
-            if len(table.columns) > 1 and not _is_read(column, table, text) and table.name not in starred:
+            if len(table.columns) > 1 and not _is_read(column, text) and table.name not in starred:
                 yield _without_column(case, table, place)
 
 
-def _is_read(column: Column, table: TableSpec, text: str) -> bool:
+def _is_read(column: Column, text: str) -> bool:
     words = text.replace(",", " ").replace("(", " ").replace(")", " ").split()
     return any(word == column.name or word.endswith(f".{column.name}") for word in words)
 
@@ -228,8 +230,8 @@ def _early_views(case: Case) -> Iterator[Case]:
     """Views that are made before everything else, where that still fails."""
     made = [step for step in case.steps if isinstance(step, CreateView)]
     rest = [step for step in case.steps if not isinstance(step, CreateView)]
-    if tuple([*made, *rest]) != case.steps:
-        yield replace(case, steps=tuple([*made, *rest]))
+    if (*made, *rest) != case.steps:
+        yield replace(case, steps=(*made, *rest))
 
 
 _PASSES: tuple[Callable[[Case], Iterator[Case]], ...] = (

@@ -35,7 +35,7 @@ class StreamMaker:
         waiting = [view.name for view in self.views]
         if self.random.random() < 0.5:
             steps.append(self._load())
-        for _ in range(self.random.choice([4, 8, 12])):
+        for _ in range(self.random.choice([5, 10, 16])):
             while waiting and self.random.random() < 0.6:
                 steps.append(CreateView(waiting.pop(0)))
             steps.append(self._step())
@@ -74,7 +74,7 @@ class StreamMaker:
 
     def _change(self) -> Change:
         if self.random.random() < 0.55:
-            return self._kept(Change((self._op(self.random.choice([1, 1, 1, 2, 5, 12])),), batched=False))
+            return self._kept(Change((self._op(self.random.choice([1, 1, 1, 2, 5, 12, 30])),), batched=False))
         ops = [self._op(self.random.choice([1, 1, 3, 6])) for _ in range(self.random.choice([1, 2, 3, 4]))]
         if self.random.random() < 0.12:
             ops.insert(self.random.randrange(len(ops) + 1), self._bad())
@@ -107,7 +107,8 @@ class StreamMaker:
         present = self.model.contents[name]
         if present and not table.primary_key and self.random.random() < 0.15:
             return self.random.choice(list(present))
-        return tuple(value(self.random, c.name, nulls=c.name not in table.primary_key) for c in table.columns)
+        keyed = table.primary_key if self.random.random() < 0.98 else ()
+        return tuple(value(self.random, c.name, nulls=c.name not in keyed) for c in table.columns)
 
     def _insert(self, name: str, size: int) -> Op:
         rows = [self._row(name) for _ in range(size)]
@@ -158,7 +159,7 @@ class StreamMaker:
         kind = self.random.choice(["type", "arity", "absent"])
         if kind == "type":
             place = self.random.randrange(len(table.columns))
-            row = good[0][:place] + (wrong_value(self.random, table.columns[place].type),) + good[0][place + 1 :]
+            row = (*good[0][:place], wrong_value(self.random, table.columns[place].type), *good[0][place + 1 :])
             return Op("insert", name, (good[1], row), (1, 1))
         if kind == "arity":
             return Op("insert", name, (good[1], (*good[0], 1)), (1, 1))

@@ -157,10 +157,10 @@ class ViewSpec:
             if source.using:
                 text += f" JOIN {table} USING ({', '.join(source.using)})"
             elif on:
-                text += f" JOIN {table} ON {' AND '.join(_written(c.expression, dialect) for c in on)}"
+                text += f" JOIN {table} ON {' AND '.join(_written(c, dialect) for c in on)}"
             else:
                 text += f", {table}" if source.join == "," else f" CROSS JOIN {table}"
-        where = [_written(c.expression, dialect) for c in self.conditions if not c.on] + more
+        where = [_written(c, dialect) for c in self.conditions if not c.on] + more
         return text + (f" WHERE {' AND '.join(where)}" if where else "")
 
     def _group_text(self) -> str:
@@ -252,6 +252,6 @@ def _argument(item: Item) -> str:
     return "1" if item.expression is None else item.expression.duck
 
 
-def _written(expression: Expr, dialect: str) -> str:
-    text: str = getattr(expression, dialect)
-    return text if text.startswith("(") or " = " in text and " OR " not in text and "CASE" not in text else f"({text})"
+def _written(condition: Condition, dialect: str) -> str:
+    text: str = getattr(condition.expression, dialect)
+    return text if len(condition.aliases) > 1 else f"({text})"
