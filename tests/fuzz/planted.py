@@ -205,8 +205,8 @@ def _edge_kept(right: Any, self: Any, gone: Any) -> None:
     right(self, gone[1:] if len(gone) > 1 else gone)
 
 
-def _remainder_of_python(left: Any, right: Any) -> Any:
-    return left % right
+def _excluding(left: Any, right: Any) -> bool:
+    return bool(left < right)
 
 
 def _function(name: str, wrong: Callable[..., Any]) -> Callable[[], AbstractContextManager[Any]]:
@@ -248,7 +248,7 @@ FAULTS = (
     Fault("count() counts distinct rows", _wrapped(View, "count", _count_distinct_rows), _NATIVE),
     Fault("an absent row has a multiplicity", _wrapped(View, "multiplicity", _never_absent), _NATIVE),
     Fault("the second block of rows is lost", _wrapped(runtime.Runtime, "blocks", _second_block_lost), _NATIVE),
-    Fault("% has the sign of the divisor", _function("modulo", _remainder_of_python), _NATIVE),
+    Fault("<= excludes equality", _function("le", _excluding), _NATIVE),
     Fault("the primary key may be NULL", _wrapped(batch, "_check_key", lambda *_: None), _NATIVE),
     Fault("a static table changes", _wrapped(Batch, "_check_static", lambda *_: None), _NATIVE),
 )

@@ -34,6 +34,10 @@ class QueryMaker:
         self.depth = random.choice([0, 0, 1, 2])
 
     def view(self) -> ViewSpec:
+        if self.random.random() < 0.08:
+            found = self._triangle()
+            if found is not None:
+                return found
         closure = self._closure() if self.random.random() < 0.12 else None
         sources, conditions = self._from(closure)
         if closure is not None and self.random.random() < 0.4:
@@ -56,6 +60,40 @@ class QueryMaker:
         relation, ends = self.random.choice(found)
         union = "UNION ALL" if self.random.random() < 0.2 else "UNION"
         return Closure(relation, (ends[0], ends[1]), self.random.choice(["left", "right", "double"]), union)
+
+    def _triangle(self) -> ViewSpec | None:
+        """Counts and sums over triangles, which heavy and light parts are made for, in every way."""
+        pairs = {
+            name: (one, other)
+            for name, columns in self.relations.items()
+            for one in columns
+            for other in columns
+            if one != other and one.type == other.type and one.exact and other.exact and one.type.kind != "binary"
+        }
+        if not pairs:
+            return None
+        names = [self.random.choice(list(pairs)) for _ in range(3)]
+        ends = [pairs[name] for name in names]
+        if len({end[0].type for end in ends}) > 1:
+            names, ends = [names[0]] * 3, [ends[0]] * 3
+        self.columns = {f"t{number}": self.relations[name] for number, name in enumerate(names)}
+        conditions = []
+        for number in range(3):
+            sides = [
+                reference(f"t{number}", ends[number][1]),
+                reference(f"t{(number + 1) % 3}", ends[(number + 1) % 3][0]),
+            ]
+            text = f"{sides[0].spark} = {sides[1].spark}"
+            aliases = (f"t{number}", f"t{(number + 1) % 3}")
+            conditions.append(Condition(Expr(text, text, Type("bool")), aliases))
+        sources = tuple(Source(name, f"t{number}") for number, name in enumerate(names))
+        item = Item("n0", "t0", None, "count")
+        if self.random.random() < 0.3:
+            item = self._aggregate("n0", bag=True) or item
+        made = ViewSpec(self.name, sources, (item,), tuple(conditions))
+        if self.random.random() < 0.3:
+            return replace(made, options=self._options(made))
+        return replace(made, options=(("strategy", "skew"), *self._skew().items()))
 
     def _plain_closure(self, closure: Closure) -> ViewSpec:
         """The closure and nothing else, which an engine of its own maintains."""

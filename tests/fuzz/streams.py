@@ -107,7 +107,7 @@ class StreamMaker:
         present = self.model.contents[name]
         if present and not table.primary_key and self.random.random() < 0.15:
             return self.random.choice(list(present))
-        keyed = table.primary_key if self.random.random() < 0.98 else ()
+        keyed = table.primary_key if self.random.random() < 0.95 else ()
         return tuple(value(self.random, c.name, nulls=c.name not in keyed) for c in table.columns)
 
     def _insert(self, name: str, size: int) -> Op:

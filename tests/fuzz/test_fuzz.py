@@ -80,7 +80,7 @@ QUICK = (
     "NULL joins NULL",
     "a refused batch is not rolled back",
     "a group stays when its count is zero",
-    "a view on a view is stale after a larger change",
+    "the old row of a group stays in a view on it",
     "a log record of several tables is skipped",
 )
 """Faults that the first few cases find: the others take about two minutes together."""
