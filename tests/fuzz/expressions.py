@@ -78,14 +78,16 @@ class Grower:
         if not self.columns:
             return None
         column = self.random.choice(self.columns)
-        if depth and self.random.random() < 0.35:
+        if depth and self.random.random() < 0.5 and column.type.kind == "decimal":
+            return self._decimal(column)
+        if depth and self.random.random() < 0.45:
             kinds = ["int", "float", "string", "bool", "same"]
-            rules = [rule for rule in RULES if rule.result == self.random.choice(kinds)]
+            rules = [rule for rule in RULES if rule.arguments[0] == column.type.kind]
+            if not rules or self.random.random() < 0.4:
+                rules = [rule for rule in RULES if rule.result == self.random.choice(kinds)]
             grown = self._applied(self.random.choice(rules), column.type, depth) if rules else None
             if grown is not None and reads(grown, self.alias):
                 return grown
-        if depth and self.random.random() < 0.3 and column.type.kind == "decimal":
-            return self._decimal(column)
         return reference(self.alias, column)
 
     def condition(self, depth: int) -> Expr | None:
@@ -114,7 +116,7 @@ class Grower:
         bound = _bound(rule, given)
         if type_.kind in ("int", "float") and rule.result != "same" and (bound is None or bound > _MOST):
             return None
-        texts = {dialect: rule.written(dialect, [_operand(each, dialect) for each in given]) for dialect in DIALECTS}
+        texts = {dialect: rule.written(dialect, [operand(each, dialect) for each in given]) for dialect in DIALECTS}
         simpler = tuple(each for each in given if each.type == type_)
         features = (f"function:{rule.name}", *(name for each in given for name in each.features))
         return Expr(texts["spark"], texts["duck"], type_, bound, simpler=simpler, features=features)
@@ -204,7 +206,7 @@ class Grower:
 DIALECTS = ("spark", "duck")
 
 
-def _operand(expression: Expr, dialect: str) -> str:
+def operand(expression: Expr, dialect: str) -> str:
     """An argument; conditions in parentheses, since the dialects need not agree on what binds more tightly."""
     text: str = getattr(expression, dialect)
     return f"({text})" if expression.type == BOOL and not expression.plain and " " in text else text

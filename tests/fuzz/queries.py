@@ -31,7 +31,7 @@ class QueryMaker:
         self.relations = relations
         self.name = name
         self.columns: dict[str, Sequence[Column]] = {}
-        self.depth = random.choice([0, 0, 1, 2])
+        self.depth = random.choice([0, 1, 1, 2])
 
     def view(self) -> ViewSpec:
         if self.random.random() < 0.08:

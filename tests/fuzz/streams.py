@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.fuzz.known import is_avoided
 from tests.fuzz.model import Model
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
-from tests.fuzz.values import Row, value, wrong_value
+from tests.fuzz.values import POOLS, Row, scaled, value, wrong_value
 from tests.fuzz.views import ViewSpec
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class StreamMaker:
         self.views = views
         self.model = Model(tables)
         used = {relation for view in views for relation in view.relations}
+        self.skewed = any(dict(view.options).get("strategy") == "skew" for view in views)
         self.used = [name for name in self.tables if name in used] or list(self.tables)
 
     def steps(self) -> tuple[Step, ...]:
@@ -103,6 +104,13 @@ class StreamMaker:
         return self._apply(name, size)
 
     def _row(self, name: str) -> Row:
+        row = self._any_row(name)
+        if self.skewed and self.random.random() < 0.4 and not self.tables[name].primary_key:
+            first = self.tables[name].columns[0]
+            return (scaled(POOLS[first.name][2][1], first.type), *row[1:])
+        return row
+
+    def _any_row(self, name: str) -> Row:
         table = self.tables[name]
         present = self.model.contents[name]
         if present and not table.primary_key and self.random.random() < 0.15:

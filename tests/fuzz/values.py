@@ -90,10 +90,10 @@ def value(random: Random, name: str, *, nulls: bool = True) -> Any:
         return None
     pool = POOLS[name][2]
     found = random.choice(pool)
-    return _scaled(found, column(name).type)
+    return scaled(found, column(name).type)
 
 
-def _scaled(found: Any, type_: Type) -> Any:
+def scaled(found: Any, type_: Type) -> Any:
     if type_.kind != "decimal":
         return found
     assert type_.scale is not None

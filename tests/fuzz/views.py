@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivme.query.types import Type
-from tests.fuzz.expressions import Expr
+from tests.fuzz.expressions import Expr, operand
 from tests.fuzz.values import Column
 
 FLOAT = Type("float")
@@ -134,7 +134,7 @@ class ViewSpec:
         """The view as ivme reads it."""
         listed = "*" if self.star else ", ".join(_item(item) for item in self.items)
         with_ = "" if self.closure is None else self.closure.text("spark")
-        parameters = [f"{each.expression.spark} = :{each.name}" for each in self.parameters]
+        parameters = [f"{operand(each.expression, 'spark')} = :{each.name}" for each in self.parameters]
         text = f"{with_}SELECT {'DISTINCT ' * self.distinct}{listed} {self._body('spark', parameters)}"
         return text + self._group_text()
 
@@ -142,7 +142,7 @@ class ViewSpec:
         """The rows that are joined, for DuckDB: the parameters' expressions, then the items', then the groups'."""
         with_ = "" if self.closure is None else self.closure.text("duck")
         asked = [each.expression.duck for each in self.parameters]
-        items = ["*"] if self.star else [_argument(item) for item in self.items]
+        items = [_argument(item) for item in self.items]
         groups = [expression.duck for _, expression in self.group or ()]
         return f"{with_}SELECT {', '.join([*asked, *items, *groups])} {self._body('duck', [])}"
 
