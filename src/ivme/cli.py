@@ -22,9 +22,10 @@ from ivme.cli_pipeline import (
     is_pipeline,
     serve_pipeline,
 )
-from ivme.errors import IvmeError, PlanError
+from ivme.errors import IvmeError, PlanError, shown
 from ivme.plan.draw import text_tree
 from ivme.plan.explain_text import lower_bound_lines, summary_lines
+from ivme.plan.numbers import read_unit
 from ivme.store.commands import explain_directory, is_directory, serve_directory, serve_settings, show_directory
 from ivme.tables import load_tables
 
@@ -158,6 +159,10 @@ def serve(
     target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
     host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port.")] = 8321,
+    per_address: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
+    ] = 500,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
@@ -172,11 +177,11 @@ def serve(
     """
     with errors_shown():
         if is_pipeline(str(target)):
-            serve_pipeline(target, serve_settings(host, port), durability, master, remote)
+            serve_pipeline(target, serve_settings(host, port, per_address), durability, master, remote)
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, host, port, durability)
+        serve_directory(target, serve_settings(host, port, per_address), durability)
 
 
 def _show_gallery() -> None:
@@ -306,11 +311,11 @@ def _epsilon(text: str) -> object:
 
 
 def _number(text: str, option: str = "--epsilon") -> Fraction:
-    try:
-        return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
+    number = read_unit(text)
+    if number is None:
         forms = ", auto, or R=0.5,S=1" if option == "--epsilon" else ""
-        raise PlanError(f"{option} takes a number such as 0.5 or 1/3{forms}; it is {text!r}") from None
+        raise PlanError(f"{option} takes a number from 0 to 1, such as 0.5 or 1/3{forms}; it is {shown(text)}")
+    return number
 
 
 add_pipeline_commands(app)

@@ -18,6 +18,7 @@ from ivme.plan.options import Options, read_options
 from ivme.plan.plan import Plan
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
+from ivme.query.names import check_text
 from ivme.query.rule import parse_rule
 from ivme.structure.classify import Classification, classify
 from ivme.structure.fracture import fracture
@@ -25,11 +26,11 @@ from ivme.structure.hypergraph import cqap_of
 from ivme.tables import Tables, read_tables
 
 _SQL = re.compile(
-    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:\(|(?:SELECT|WITH)\b"
+    r"(?>\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+(?:\(|(?:SELECT|WITH)\b"
     r"|(?:FROM|VALUES|TABLE|CREATE|INSERT|UPDATE|DELETE|MERGE|DROP|ALTER|EXPLAIN)\s+\w)",
     re.IGNORECASE | re.DOTALL,
 )
-"""How SQL starts, after comments. A rule starts with a name and a parenthesis."""
+"""How SQL starts, after comments, each read in one way only. A rule starts with a name and a parenthesis."""
 
 
 def compile_query(text: str | Query, tables: Tables | None = None, **given: object) -> Explanation:
@@ -67,8 +68,10 @@ def _planned(query: Query, options: Options) -> tuple[Explanation, Plan | None]:
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
 
 
-def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
+def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:
     """The query that a text says, in whichever of the two notations; a `Query` is taken as it is.
+
+    A stored one was read before, and is not refused for its length or its characters.
 
     >>> str(parse("-- flights by airline\\nSELECT f.no FROM flights f WHERE f.airline = :airline", ()))
     'Q(no | airline) = flights(no, airline)'
@@ -77,6 +80,8 @@ def parse(text: str | Query, tables: tuple[Table, ...]) -> Query:
         return text.with_tables(tables)
     if not isinstance(text, str):
         raise QueryError(f"a query must be SQL, a rule or a Query; it is a {type(text).__name__}")
+    if not is_stored:
+        check_text(text)
     if is_sql(text):
         from ivme.query.sql import parse_sql
 

@@ -30,13 +30,14 @@ from ivme.engine.positions import read_progress
 from ivme.engine.ring_view import RingView, lifting
 from ivme.engine.runtime import Runtime
 from ivme.engine.typed import typed
-from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
 from ivme.plan.marks import only_grows
 from ivme.plan.options import read_options
 from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Table
+from ivme.query.model import Column, Table, check_head, check_table
 from ivme.query.model import table as declare
+from ivme.query.names import check_name
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -64,10 +65,12 @@ class Database:
         self._views: dict[str, View] = {}
         self._closed = False
         self._store: Store | None = None
+        self._is_opening = path is not None
         if path is not None:
             from ivme.store.opening import open_store
 
             self._store = self._runtime.journal = open_store(Path(path), durability, self)
+            self._is_opening = False
 
     # Catalog
 
@@ -87,12 +90,13 @@ class Database:
         if len(schema) > _MOST_COLUMNS:
             raise SchemaError(f"table {name} has {len(schema)} columns; at most {_MOST_COLUMNS} are possible")
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
+        check_table(made)
         with self._runtime.lock:
             self._runtime.add_table(made)
             self._keep(lambda store: store.create_table(made), lambda: self._runtime.drop_table(name))
         self._runtime.settle()
 
-    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
+    def create_ring_view(self, name: str, query: str, ring: Ring, /, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
 
         A ring is code, which a directory does not keep: make the view again after opening.
@@ -100,6 +104,7 @@ class Database:
         self._check_new(name)
         with self._runtime.lock:
             parsed = lifting(replace(parse(query, self._relations()), name=name), ring)
+            check_head(parsed)
             if parsed.has_closures:
                 raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
             self._check_sources(parsed.tables)
@@ -112,13 +117,16 @@ class Database:
             self._runtime.add_ring_view(view)
         return view
 
-    def create_view(self, name: str, query: str, **options: object) -> View:
+    def create_view(self, name: str, query: str, /, **options: object) -> View:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         self._check_new(name)
         with self._runtime.lock:
             if self._store is not None and not isinstance(query, str):
                 raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
-            parsed = as_asked(replace(parse(query, self._relations()), name=name), options.get("semantics"))
+            read = parse(query, self._relations(), is_stored=self._is_opening)
+            parsed = as_asked(replace(read, name=name), options.get("semantics"))
+            if not self._is_opening:
+                check_head(parsed)
             self._check_sources(parsed.tables)
             graph = read_options(options).graph
             parsed = closures_as_relations(parsed, graph)
@@ -341,8 +349,8 @@ class Database:
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise SchemaError(f"a table or view needs a name; {name!r} is none")
+        if not self._is_opening:
+            check_name(name, "a table or view")
         runtime = self._runtime
         known_names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
         for kind, known in known_names:
@@ -353,7 +361,9 @@ class Database:
         found = {other.lower(): other for other in known}
         if not isinstance(name, str) or name.lower() not in found:
             listed = ", ".join(found.values()) or "none"
-            raise UnknownNameError(f"there is no {kind} {name}; there are: {listed}")
+            raise UnknownNameError(
+                f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
+            )
         return found[name.lower()]
 
     def _check_sources(self, tables: Iterable[Table]) -> None:

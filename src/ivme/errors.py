@@ -6,6 +6,22 @@ instead. Catch `IvmeError` to catch them all.
 
 from __future__ import annotations
 
+_LONGEST = 80
+_WIDEST = 240
+
+
+def shown(value: object) -> str:
+    """A value as messages show it, cut if it is long; an int of thousands of digits has no text at all.
+
+    >>> shown("a" * 100)[-6:], shown(10**5000)
+    ('aaa...', 'an int with too many digits to show')
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return f"{'an int' if isinstance(value, int) else 'a ' + type(value).__name__} with too many digits to show"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
 
 class IvmeError(Exception):
     """The base of every error that ivme raises on purpose."""
@@ -43,7 +59,8 @@ class QueryError(IvmeError):
             assert line is not None
             assert column is not None
             parts[0] += f" (line {line}, column {column})"
-            parts.append(f"  {lines[line - 1]}\n  {' ' * (column - 1)}^")
+            start = max(0, column - _WIDEST // 2) if len(lines[line - 1]) > _WIDEST else 0
+            parts.append(f"  {lines[line - 1][start : start + _WIDEST]}\n  {' ' * (column - 1 - start)}^")
         if self.instead:
             parts.append(f"Instead: {self.instead}")
         return "\n".join(parts)

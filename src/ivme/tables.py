@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import SchemaError
-from ivme.query.model import Table, table
+from ivme.query.model import Table, check_table, table
 from ivme.query.types import Type
 
 Schema = Table | Mapping[str, Any] | Iterable[str]
@@ -16,6 +16,9 @@ Schema = Table | Mapping[str, Any] | Iterable[str]
 in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `rows` and `distinct`."""
 
 Tables = Mapping[str, Schema] | Iterable[Table]
+
+_MOST_ROWS = 10**18
+"""The largest statistic: plans compute with its powers."""
 
 _FIELDS = ("columns", "primary_key", "append_only", "static", "rows", "distinct")
 
@@ -29,7 +32,10 @@ def read_tables(tables: Tables | None) -> tuple[Table, ...]:
     if tables is None:
         return ()
     if isinstance(tables, Mapping):
-        return tuple(_declared(name, schema) for name, schema in tables.items())
+        declared = tuple(_declared(name, schema) for name, schema in tables.items())
+        for each in declared:
+            check_table(each)
+        return declared
     if isinstance(tables, str | bytes) or not isinstance(tables, Iterable):
         raise SchemaError(f"tables must map names to schemas, or list Table objects; it is {tables!r}")
     found = tuple(tables)
@@ -99,7 +105,7 @@ def _parsed(path: Path, text: str) -> object:
 
     try:
         return json.loads(text) if kind == ".json" else yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SchemaError(f"{path} is not valid {kind[1:]}: {error}") from error
 
 
@@ -118,7 +124,9 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
             raise SchemaError(f"{field} of table {name} must be true or false; it is {entry[field]!r}")
     rows, distinct = entry.get("rows"), entry.get("distinct") or {}
     if not _is_count(rows, optional=True) or not isinstance(distinct, Mapping):
-        raise SchemaError(f"rows of table {name} must be a number, and distinct a mapping from columns to numbers")
+        raise SchemaError(
+            f"rows of table {name} must be a number up to 10^18, and distinct a mapping from columns to numbers"
+        )
     if not all(plain.column(str(column)) and _is_count(number) for column, number in distinct.items()):
         raise SchemaError(f"distinct of table {name} must give a number for columns that it has; it is {distinct!r}")
     return table(
@@ -135,4 +143,4 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
 def _is_count(value: object, *, optional: bool = False) -> bool:
     if value is None:
         return optional
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_ROWS

@@ -143,3 +143,73 @@ def test_a_server_that_goes_down_tells_who_follows() -> None:
             name, _, data = next(events)
             stopping.join()
         assert ("end", "stopped: the server is going down") == (name, data["error"])
+
+
+NUMBERS = ("1e-16000000", "1e16000000", "1e999999999999999999999", "9" * 100_000, "0." + "9" * 100_000)
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+def test_a_number_that_takes_minutes_to_write_out_is_bounded_first(steady: httpx.Client, number: str) -> None:
+    """An epsilon of 1e-16000000 once held the server for 83 seconds."""
+    query = "SELECT COUNT(*) AS n FROM flights f JOIN airports a ON f.src = a.id"
+    values = (number, f'"{number}"', f'{{"flights": {number}}}')
+    bodies = [f'{{"query": "{query}", "options": {{"epsilon": {value}}}}}' for value in values]
+    bodies.append(f'{{"query": "{query}", "options": {{"workload": {{"updates": {number}}}}}}}')
+    for body in bodies:
+        found = steady.post("/explain", content=body, headers={"Content-Type": "application/json"})
+        assert found.status_code in (200, 400, 422), body[:200]
+    for rows in (f'[["A", {number}, 2]]', f'[{{"no": "A", "src": {number}, "dst": 2}}]', f'[["A", "{number}", 2]]'):
+        found = steady.post(
+            "/tables/flights/changes", content=f'{{"insert": {rows}}}', headers={"Content-Type": "application/json"}
+        )
+        assert found.status_code in (400, 422), rows[:200]
+        assert "limit" not in found.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["self", "name", "query", "tables", "given", "\\ud800"], ids=ascii)
+def test_an_option_that_is_none_is_no_failure(client: httpx.Client, name: str) -> None:
+    for path, more in (("/views", '"name": "w", '), ("/explain", "")):
+        body = f'{{{more}"query": "SELECT no FROM flights", "options": {{"{name}": 1}}}}'
+        found = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert 422 == found.status_code
+        assert "there is no option" in found.json()["error"] or "lone surrogate" in found.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        r'{"name": "\ud800", "query": "SELECT no FROM flights"}',
+        r'{"name": "a\u0000", "query": "SELECT no FROM flights"}',
+        r'{"name": "w", "query": "SELECT no AS `\ud800` FROM flights"}',
+        r'{"name": "w", "query": "SELECT no FROM flights WHERE no = \u0027\udfff\u0027"}',
+        '{"name": "%s", "query": "SELECT no FROM flights"}' % ("a" * 256),
+        '{"name": "w", "name": "x", "query": "SELECT no FROM flights"}',
+        '{"name": "w", "query": "SELECT no FROM flights WHERE no = %s"}' % ("0" * 60_000),
+    ],
+    ids=range(7),
+)
+def test_a_view_that_cannot_be_named_is_not_made(client: httpx.Client, db: Database, body: str) -> None:
+    before = db.views
+    found = client.post("/views", content=body, headers={"Content-Type": "application/json"})
+    assert found.status_code in (400, 413, 422)
+    assert before == db.views
+    assert 200 == client.get("/openapi.json").status_code
+
+
+def test_a_view_with_an_older_name_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are checked when views are made; a directory may hold one that was made before."""
+    monkeypatch.setattr("ivme.database.check_name", lambda *_: None)
+    monkeypatch.setattr("ivme.database.check_table", lambda _: None)
+    with Database() as db:
+        flights(db)
+        db.create_table("t\ud800", {"a": "int"})
+        db.create_view("v\ud800", "SELECT no FROM flights")
+        db.create_view("a {b}?c", "SELECT no FROM flights")
+        with serving(db) as address, httpx.Client(base_url=address, timeout=30) as client:
+            paths = client.get("/openapi.json").json()["paths"]
+            assert {"/views/v%5Cud800", "/views/a%20%7Bb%7D%3Fc"} <= paths.keys()
+            assert 200 == client.get("/views/a%20%7Bb%7D%3Fc").status_code
+            for path in ("/views", "/stats", "/metrics", "/activity", "/views/per_city"):
+                assert 200 == client.get(path).status_code
+            unknown = client.get("/views/nobody")
+            assert (404, True) == (unknown.status_code, r"v\ud800" in unknown.json()["error"])

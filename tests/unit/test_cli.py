@@ -92,7 +92,7 @@ def test_options_reach_the_library() -> None:
         ((TRIANGLE, "--strategy", "magic"), "there is no strategy 'magic'"),
         (
             (TRIANGLE, "--epsilon", "2"),
-            'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is 2\n',
+            "--epsilon takes a number from 0 to 1, such as 0.5 or 1/3, auto, or R=0.5,S=1; it is '2'\n",
         ),
         ((TRIANGLE, "--epsilon", "much"), "--epsilon takes a number"),
         ((TRIANGLE, "--epsilon", "1/0"), "--epsilon takes a number"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from ivme.closure.program_text import Statement, read_program
 from ivme.errors import SchemaError
+from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
 
 Row = tuple[Any, ...]
@@ -128,6 +129,8 @@ def make_ies(
 
 def relation(name: str, columns: Mapping[str, str | Type], query: str | None = None) -> Relation:
     """A table from the names and types of its columns."""
+    for each in (name, *columns):
+        check_name(each, "a table of an IES, or one of its columns,")
     if not name.isidentifier() or not columns or not all(column.isidentifier() for column in columns):
         raise SchemaError(f"table {name!r} of an IES needs a plain name, and columns with plain names and types")
     typed = ((column, kind if isinstance(kind, Type) else parse_type(kind)) for column, kind in columns.items())

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ivme.errors import ParseError
+from ivme.query.names import check_text
 
 _TOKENS = re.compile(
     r"""(?P<skipped>'(?:[^']|'')*'|"[^"]*"|::)|(?P<comment>--[^\n]*|/\*.*?\*/)|:(?P<name>[A-Za-z_]\w*)|(?P<end>;)""",
@@ -59,6 +60,7 @@ def read_program(text: str) -> tuple[Statement, ...]:
     >>> [s.kind for s in read_program("DELETE FROM t WHERE a = :a; INSERT INTO t SELECT :a")]
     ['delete', 'insert']
     """
+    check_text(text)
     found = [_statement(text, start, end) for start, end in _split(text)]
     depth = 0
     for statement in found:

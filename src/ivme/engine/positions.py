@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivme.errors import DataError
+from ivme.errors import DataError, shown
+from ivme.query.names import lone_surrogate
 
 _MOST = 2**63 - 1
 
@@ -34,9 +35,11 @@ def read_progress(source: object, position: object) -> Progress | None:
         missing = "source" if source is None else "position"
         raise DataError(f"a batch that says how far a source has been applied needs both; its {missing} is missing")
     if not isinstance(source, str) or not source:
-        raise DataError(f"a source is named by a string; it is {source!r}")
+        raise DataError(f"a source is named by a string; it is {shown(source)}")
+    if lone_surrogate(source) is not None:
+        raise DataError(f"the name of source {shown(source)} has a lone surrogate, which is not a character")
     if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= _MOST:
-        raise DataError(f"the position of source {source} must be an integer from 0 to {_MOST}; it is {position!r}")
+        raise DataError(f"the position of source {source} is an integer from 0 to {_MOST}; it is {shown(position)}")
     return Progress(source, position)
 
 

@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Any
 
 from ivme.engine.arrow_types import declared_type
-from ivme.engine.value_check import Check, checked, shown, value_check
-from ivme.errors import DataError
+from ivme.engine.value_check import Check, checked, value_check
+from ivme.errors import DataError, shown
 from ivme.query.model import Table
 
 Row = tuple[Any, ...]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ivme.errors import DataError
+from ivme.errors import DataError, shown
 from ivme.query.types import Type
 
 Check = Callable[[Any], Any]
@@ -30,6 +30,9 @@ INT_LIMIT = 2**63 - 1
 NAN_REASON = "NaN cannot be a value: it does not even equal itself; use NULL (None)"
 
 _EXACT = Context(prec=400)
+
+_LARGEST = 10**38
+"""No decimal holds this int; one of a million digits takes seconds to become a `Decimal`."""
 
 
 @lru_cache(maxsize=1024)
@@ -48,12 +51,6 @@ def checked(value: Any, type_: Type, where: str) -> Any:
         return None if value is None else value_check(type_)(value)
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}: {error}") from None
-
-
-def shown(value: Any) -> str:
-    """The value as messages show it, cut if it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _wrong(value: Any, wanted: str, instead: str = "") -> TypeError:
@@ -115,6 +112,8 @@ def _decimal_check(type_: Type) -> Check:
             if isinstance(value, bool) or not isinstance(value, int | Decimal):
                 instead = "write it as a decimal.Decimal" if isinstance(value, float) else ""
                 raise _wrong(value, f"a {type_}", instead)
+            if isinstance(value, int) and abs(value) >= _LARGEST:
+                raise ValueError(f"{shown(value)} has more digits than {type_} holds")
             value = Decimal(value)
         if not value.is_finite():
             raise ValueError(f"{value} is not a number that {type_} holds")

@@ -13,7 +13,8 @@ from typing import Any, NoReturn, TypeVar
 
 import yaml
 
-from ivme.errors import PipelineError, QueryError
+from ivme.errors import PipelineError, QueryError, shown
+from ivme.query.names import check_name, lone_surrogate
 
 _Made = TypeVar("_Made")
 
@@ -72,8 +73,14 @@ class Node:
             child = Node(self.file, f"{self.name}.{key.value}" if self.name else key.value, value)
             if key.value in seen:
                 Node(self.file, child.name, key).refuse(f"{child.name} is given twice")
+            self._check_key(key)
             seen.add(key.value)
             yield key.value, child
+
+    def _check_key(self, key: yaml.ScalarNode) -> None:
+        """Keys are names: of tables, columns, views, options."""
+        holder = self.name or "the file"
+        Node(self.file, holder, key).within(lambda: check_name(key.value, f"an entry of {holder}"))
 
     def items(self) -> list[Node]:
         """The items of a list; a single value is a list of one."""
@@ -85,12 +92,17 @@ class Node:
         """A word or text, as it is written."""
         if not isinstance(self.raw, yaml.ScalarNode) or not self.raw.value.strip():
             self.refuse(f"{self.name} must be a text; it is {self._kind()}")
+        if lone_surrogate(self.raw.value) is not None or "\0" in self.raw.value:
+            self.refuse(f"{self.name} has a character that no text has: {shown(self.raw.value)}")
         return str(self.raw.value)
 
     def value(self) -> Any:
         """A scalar in its YAML type: text, number, truth value."""
         self.text()
-        return yaml.SafeLoader("").construct_object(self.raw)
+        try:
+            return yaml.SafeLoader("").construct_object(self.raw)
+        except (ValueError, OverflowError) as error:
+            self.refuse(f"{self.name} is not a value: {error}")
 
     def boolean(self) -> bool:
         if not isinstance(self.value(), bool):
@@ -148,6 +160,8 @@ def read_document(path: Path) -> Node:
         raise PipelineError(f"{path} cannot be read: {error}") from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.reader.ReaderError, RecursionError) as error:
+        raise PipelineError(f"{path}: this is no YAML: {error}") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from fractions import Fraction
 
-from ivme.errors import PlanError
+from ivme.errors import PlanError, shown
+from ivme.plan.numbers import read_count, read_unit
 from ivme.plan.tuning import Workload
 
 Epsilon = Fraction | str | tuple[tuple[str, Fraction], ...]
@@ -54,10 +54,10 @@ def read_options(given: Mapping[str, object]) -> Options:
     known = [field.name for field in fields(Options)]
     for name in given:
         if name not in known:
-            raise PlanError(f"there is no option {name!r}; the options are {', '.join(known)}")
+            raise PlanError(f"there is no option {shown(name)}; the options are {', '.join(known)}")
     strategy = given.get("strategy")
     if strategy is not None and not isinstance(strategy, str):
-        raise PlanError(f"strategy must be the name of a strategy, or None to let ivme choose; it is {strategy!r}")
+        raise PlanError(f"strategy must be the name of a strategy, or None to let ivme choose; it is {shown(strategy)}")
     return Options(
         strategy,
         _epsilon(given.get("epsilon")),
@@ -70,54 +70,54 @@ def read_options(given: Mapping[str, object]) -> Options:
 
 def _choice(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in CHOICES[name]:
-        raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {value!r}")
+        raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {shown(value)}")
     return value
 
 
 def _workload(value: object) -> Workload | None:
     """Numbers of updates, requests and rows a request; those left out are 1."""
-    if value is None or isinstance(value, Workload):
-        return value
     names = [field.name for field in fields(Workload)]
+    if isinstance(value, Workload):
+        value = {name: getattr(value, name) for name in names}
+    if value is None:
+        return None
     if not isinstance(value, Mapping) or not set(value) <= set(names):
-        raise PlanError(f"workload maps some of {', '.join(names)} to numbers; it is {value!r}")
-    for name, number in value.items():
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < float("inf"):
-            raise PlanError(f"workload has {number!r} {name}; give a number from 0 on")
-    return Workload(**{str(name): float(number) for name, number in value.items()})
+        raise PlanError(f"workload maps some of {', '.join(names)} to numbers; it is {shown(value)}")
+    return Workload(**{str(name): _count(str(name), number) for name, number in value.items()})
+
+
+def _count(name: str, value: object) -> float:
+    number = read_count(value)
+    if number is None:
+        raise PlanError(f"workload has {shown(value)} {name}; give a number from 0 to 10^18")
+    return number
 
 
 def _names(option: str, value: object) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    names: tuple[object, ...] = (None,)
+    if isinstance(value, str):
+        names = (value,)
+    elif isinstance(value, Iterable) and not isinstance(value, Mapping):
+        names = tuple(value)
     if not all(isinstance(name, str) and name for name in names):
-        raise PlanError(f"{option} must be a table's name or several; it is {value!r}")
+        raise PlanError(f"{option} must be a table's name or several; it is {shown(value)}")
     return tuple(dict.fromkeys(map(str, names)))
 
 
 def _epsilon(value: object) -> Epsilon | None:
-    if value is None or value == "auto":
-        return None if value is None else "auto"
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
     if isinstance(value, Mapping):
         if not value or not all(isinstance(name, str) for name in value):
-            raise PlanError(f"epsilon for each relation must map the names of relations to numbers; it is {value!r}")
+            raise PlanError(
+                f"epsilon for each relation must map the names of relations to numbers; it is {shown(value)}"
+            )
         return tuple((str(name), _unit(number)) for name, number in value.items())
     return _unit(value)
 
 
 def _unit(value: object) -> Fraction:
-    """A number in [0, 1]; a float counts as the decimal that it is printed as."""
-    number: Fraction | None = None
-    if isinstance(value, int | Fraction | Decimal | float) and not isinstance(value, bool):
-        try:
-            number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
-        except (ValueError, OverflowError):
-            number = None
-    if number is None or not 0 <= number <= 1:
-        raise PlanError(
-            f'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is {_shown(value)}'
-        )
+    number = read_unit(value)
+    if number is None:
+        raise PlanError(f'epsilon must be a number from 0 to 1, "auto", or one for each relation; it is {shown(value)}')
     return number
-
-
-def _shown(value: object) -> str:
-    return str(value) if isinstance(value, Fraction | Decimal) else repr(value)

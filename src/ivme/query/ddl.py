@@ -9,7 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ivme.errors import SchemaError
-from ivme.query.model import Column, Table
+from ivme.query.model import Column, Table, check_table
+from ivme.query.names import check_text
 from ivme.query.sql_expression import read_type
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
@@ -25,6 +26,7 @@ def parse_create_tables(text: str) -> tuple[Table, ...]:
     >>> print(parse_create_tables("CREATE TABLE edge (src BIGINT, dst BIGINT, PRIMARY KEY (src, dst))")[0].primary_key)
     ('src', 'dst')
     """
+    check_text(text)
     source, statements = read_statements(text, ("CREATE",), _CREATE)
     refuse_odd_names(source, statements)
     try:
@@ -53,15 +55,17 @@ def _table(source: SqlText, statement: exp.Expr) -> Table:
     columns = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     options = _options(source, statement.args.get("properties"))
     try:
-        return Table(
+        made = Table(
             name=".".join(part.name for part in schema.this.parts),
             columns=tuple(_column(source, column) for column in columns),
             primary_key=_primary_key(source, schema),
             append_only=options.get("append_only", False),
             static=options.get("static", False),
         )
+        check_table(made)
     except SchemaError as error:
         raise source.unsupported(str(error), schema.this, "correct the definition") from error
+    return made
 
 
 def _column(source: SqlText, node: exp.ColumnDef) -> Column:

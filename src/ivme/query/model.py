@@ -14,6 +14,7 @@ from decimal import Decimal
 
 from ivme.errors import SchemaError
 from ivme.query.expression import ColumnRef, Expression, columns_of
+from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
 
 Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime | bytes | None
@@ -139,6 +140,13 @@ def table(
         rows=rows,
         distinct=tuple((distinct or {}).items()),
     )
+
+
+def check_table(declared: Table) -> None:
+    """Refuses a new table with a name that cannot be one; tables that a directory holds are taken as they are."""
+    check_name(declared.name, "a table")
+    for name in declared.column_names:
+        check_name(name, f"a column of table {declared.name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +324,14 @@ class Query:
         outputs = listed(dict.fromkeys([*shown, *hidden]))
         head = f"{self.name}({'DISTINCT ' if self.distinct else ''}{outputs} | {listed(self.input)})"
         return f"{head} = {', '.join(map(str, self.atoms))}"
+
+
+def check_head(query: Query) -> None:
+    """Refuses a new view with a column or parameter whose name cannot be one."""
+    for column in query.head:
+        check_name(column.name, f"a column of {query.name} (rename it with AS)")
+    for parameter in query.parameters:
+        check_name(parameter, f"a parameter of {query.name}")
 
 
 def plain_head(output: Iterable[str], aggregates: Iterable[Aggregate] = ()) -> tuple[HeadColumn, ...]:

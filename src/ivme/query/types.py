@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ivme.errors import SchemaError
+from ivme.errors import SchemaError, shown
 
 KINDS = ("int", "float", "decimal", "string", "bool", "date", "timestamp", "binary")
 """The eight kinds of values."""
+
+_MOST_CHARACTERS = 100
+"""The longest name of a type; reading it takes time that grows with the square of its blanks."""
+
+_TYPE = re.compile(r"([A-Za-z]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
 _SYNONYMS = {
     "integer": "int",
@@ -39,7 +44,7 @@ class Type:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise SchemaError(f"unknown type {self.kind!r}; use one of {', '.join(KINDS)}")
+            raise SchemaError(f"unknown type {shown(self.kind)}; use one of {', '.join(KINDS)}")
         if self.kind == "decimal":
             precision, scale = self.precision, self.scale
             if precision is None or scale is None or not (1 <= precision <= 38 and 0 <= scale <= precision):
@@ -59,9 +64,9 @@ def parse_type(text: str) -> Type:
     >>> str(parse_type("BIGINT")), str(parse_type("decimal(12, 2)")), str(parse_type("varchar(10)"))
     ('int', 'decimal(12,2)', 'string')
     """
-    match = re.fullmatch(r"\s*([A-Za-z]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", text)
+    match = _TYPE.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
-        raise SchemaError(f"cannot read the type {text!r}; use one of {', '.join(KINDS)}")
+        raise SchemaError(f"cannot read the type {shown(text)}; use one of {', '.join(KINDS)}")
     name, precision, scale = match.group(1).lower(), match.group(2), match.group(3)
     kind = _SYNONYMS.get(name, name)
     if kind == "decimal":

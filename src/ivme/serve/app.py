@@ -6,6 +6,7 @@ Rows and changes of views go by the gate's own ways; everything else is here.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +19,7 @@ from starlette.exceptions import HTTPException
 import ivme
 from ivme.database import Database
 from ivme.errors import IvmeError
+from ivme.query import names
 from ivme.query.types import Type
 from ivme.serve.access import Access
 from ivme.serve.activity import Activity
@@ -40,6 +42,9 @@ _THREADS = 32
 _EXPLAINERS = 1
 """A query that takes long to plan holds up the next one, and nobody else."""
 
+_MOST_CHARACTERS = 50_000
+"""The longest query of a view that a request may make; reading it takes time that grows with it."""
+
 _ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
 _CHANGES = {
     "type": "object",
@@ -60,7 +65,11 @@ _VIEW = {
     "type": "object",
     "additionalProperties": False,
     "required": ["name", "query"],
-    "properties": {"name": {"type": "string"}, "query": {"type": "string"}, "options": {"type": "object"}},
+    "properties": {
+        "name": {"type": "string", "maxLength": names.MOST_CHARACTERS},
+        "query": {"type": "string", "maxLength": _MOST_CHARACTERS},
+        "options": {"type": "object"},
+    },
 }
 _MAPS = {"name": "_maps", "in": "query", "required": False, "schema": {"type": "boolean"}}
 _KEY = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}}
@@ -75,8 +84,10 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
         title="ivme",
         version=ivme.__version__,
         lifespan=_lifespan(database, hub, activity),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     _add_reading(inner, database, hub, metrics)
     _add_writing(inner, database, writing, chosen.owner)
@@ -84,7 +95,6 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     add_page(inner)
     inner.add_exception_handler(Problem, _refused)
     inner.add_exception_handler(HTTPException, _unknown)
-    inner.openapi = lambda: _document(inner, database)  # type: ignore[method-assign]
     return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
 
 
@@ -136,6 +146,10 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
         maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
         return json_answer(await asyncio.to_thread(stats, database, hub.subscribers, maps=maps))
 
+    @app.get("/openapi.json", include_in_schema=False)
+    async def document() -> Response:
+        return Response(_document(app, database), media_type=JSON)
+
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
         return json_answer([describe_view(database.view(name)) for name in database.views])
@@ -177,6 +191,8 @@ def _create_view(database: Database, given: Any) -> dict[str, Any]:
         raise Problem(422, "the name and the query of a view are strings, and its options an object")
     if "/" in name:
         raise Problem(422, "a view that is served has no / in its name")
+    if len(query) > _MOST_CHARACTERS:
+        raise Problem(413, f"the query has more than {_MOST_CHARACTERS} characters")
     try:
         return describe_view(database.create_view(name, query, **options))
     except IvmeError as error:
@@ -184,8 +200,8 @@ def _create_view(database: Database, given: Any) -> dict[str, Any]:
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
 
 
-def _document(app: FastAPI, database: Database) -> dict[str, Any]:
-    """The OpenAPI document, with the views as they are now."""
+def _document(app: FastAPI, database: Database) -> bytes:
+    """The OpenAPI document, with the views as they are now; a name that UTF-8 does not have is shown with `?`."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)
     document["paths"] |= view_paths(database)
-    return document
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")

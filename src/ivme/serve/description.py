@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.arrow_types import declared_type
@@ -82,11 +83,11 @@ def view_paths(database: Database) -> dict[str, Any]:
     """The endpoints of all views: their parameters with types, and their rows."""
     paths: dict[str, Any] = {}
     for name in database.views:
-        view = database.view(name)
-        paths[f"/views/{name}"] = {"get": _rows_operation(view)}
+        view, path = database.view(name), quote(name, safe="", errors="backslashreplace")
+        paths[f"/views/{path}"] = {"get": _rows_operation(view)}
         query = view._state.typed.query
         if not (query.input and query.aggregates):
-            paths[f"/views/{name}/changes"] = {"get": _changes_operation(view)}
+            paths[f"/views/{path}/changes"] = {"get": _changes_operation(view)}
     return paths
 
 

@@ -23,17 +23,30 @@ from ivme.view import View
 
 Row = tuple[Any, ...]
 
+_KB = 1024
+
 
 @dataclass(slots=True)
 class Frame:
     """The change of a view's rows between two positions of its feed; `position` is the later one.
 
-    `text` is its form on the wire, made once for all subscribers.
+    `rows` is what it counts for where rows are limited, and `text` its form on the wire, made once for all subscribers.
     """
 
     position: int
     change: RowChange
+    rows: int
     text: bytes = b""
+
+
+def counted_rows(change: RowChange) -> int:
+    """How many rows a change counts for: a long one counts once more for each KB of its texts, which take memory.
+
+    >>> counted_rows({("a", 1): 1, ("b" * 5000, 2): -1})
+    6
+    """
+    texts = (len(value) for row in change for value in row if isinstance(value, str | bytes))
+    return len(change) + sum(texts) // _KB
 
 
 class Subscriber:
@@ -48,10 +61,10 @@ class Subscriber:
 
     def offer(self, frame: Frame) -> None:
         """Hands a frame over, or drops the subscriber if too much waits for it already."""
-        if self._waiting + len(frame.change) > self._most:
+        if self._waiting + frame.rows > self._most:
             self.end(f"dropped: more than {self._most} changed rows were waiting to be read; start again")
             return
-        self._waiting += len(frame.change)
+        self._waiting += frame.rows
         self.frames.append(frame)
         self._news.set()
 
@@ -71,7 +84,7 @@ class Subscriber:
         if not self.frames:
             return None
         frame = self.frames.popleft()
-        self._waiting -= len(frame.change)
+        self._waiting -= frame.rows
         return frame
 
 
@@ -160,11 +173,11 @@ class Feed:
         if not net:
             return 0
         self.position += 1
-        frame = Frame(self.position, net)
+        frame = Frame(self.position, net, counted_rows(net))
         self._kept.append(frame)
-        self._kept_rows += len(net)
+        self._kept_rows += frame.rows
         while self._kept_rows > self._most:
-            self._kept_rows -= len(self._kept.popleft().change)
+            self._kept_rows -= self._kept.popleft().rows
         self._offer_all(tuple(self.subscribers), [frame])
         return len(net)
 

@@ -13,8 +13,11 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.requests import ClientDisconnect
+
 from ivme.serve.access import Access, Receive, Scope, Send, header, respond
 from ivme.serve.asking import JSON
+from ivme.serve.connections import ADMITTED
 from ivme.serve.following import Following
 from ivme.serve.front import is_open
 from ivme.serve.metrics import Metrics
@@ -27,6 +30,9 @@ _OPEN = ("/healthz",)
 _KNOWN = ("views", "tables", "batch", "stats", "metrics", "healthz", "openapi.json", "explain", "activity", "page")
 """The first parts of paths that metrics name; there are endless others."""
 
+_UNREAD = "ivme.unread"
+"""The key in the scope of a request that says that its body is being waited for."""
+
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -37,7 +43,7 @@ class Gate:
         self._inner = inner
         self._access = access
         self._following = following
-        self._metrics = metrics
+        self.metrics = metrics
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,6 +55,7 @@ class Gate:
         endpoint = "other"
         try:
             self._admit(scope)
+            scope[ADMITTED] = scope["path"] not in _OPEN and not (self._settings.token and is_open(scope["path"]))
             endpoint, run = self._chosen(scope, self._limited(receive, scope), answer.send)
             if endpoint == "changes":
                 await run
@@ -57,13 +64,19 @@ class Gate:
                     await run
         except Problem as problem:
             await answer.refuse(problem)
+        except ClientDisconnect:
+            _logger.debug("a client left before its request was read: %s %s", scope["method"], scope["path"])
         except TimeoutError:
-            await answer.refuse(Problem(504, f"this took longer than {self._settings.seconds} seconds"))
+            seconds = self._settings.seconds
+            if scope.get(_UNREAD):
+                await answer.refuse(Problem(408, f"the body took longer than {seconds} seconds"))
+            else:
+                await answer.refuse(Problem(504, f"this took longer than {seconds} seconds"))
         except Exception:
             _logger.exception("a request failed: %s %s", scope["method"], scope["path"])
             await answer.refuse(Problem(500, "the server failed; its log says more"))
         finally:
-            self._metrics.observe(endpoint, answer.status, time.perf_counter() - started)
+            self.metrics.observe(endpoint, answer.status, time.perf_counter() - started)
 
     def end(self) -> None:
         """Tells those who follow views that the server stops."""
@@ -72,13 +85,15 @@ class Gate:
     def _chosen(self, scope: Scope, receive: Receive, send: Send) -> tuple[str, Awaitable[None]]:
         """The endpoint, and what runs it."""
         path: str = scope["path"]
-        if scope["method"] == "GET" and path.startswith("/views/"):
-            name, _, rest = path[7:].partition("/")
-            if name and not rest:
+        if path.startswith("/views/"):
+            name, slash, rest = path[7:].partition("/")
+            if name and (not slash or rest == "changes") and scope["method"] != "GET":
+                raise Problem(405, f"there is nothing at {scope['method']} {path}; it can be read with GET")
+            if name and not slash:
                 return "rows", self._access(scope, send, name)
-            if rest == "changes":
+            if name and rest == "changes":
                 return "changes", self._following(scope, receive, send, name)
-        first = path.split("/")[1]
+        first = path.removeprefix("/").partition("/")[0]
         return first if first in _KNOWN else "other", self._inner(scope, receive, send)
 
     def _admit(self, scope: Scope) -> None:
@@ -99,7 +114,9 @@ class Gate:
         """Reads no more of a body than is allowed."""
         most = self._settings.body_bytes
         length = header(scope, b"content-length") or "0"
-        if length.isdigit() and int(length) > most:
+        if not (length.isascii() and length.isdigit() and len(length) < 20):
+            raise Problem(400, "Content-Length is not a number of bytes")
+        if int(length) > most:
             raise Problem(413, f"the body has more than {most} bytes")
         if scope["method"] == "GET":
             return receive
@@ -107,7 +124,9 @@ class Gate:
 
         async def counted() -> MutableMapping[str, Any]:
             nonlocal read
+            scope[_UNREAD] = True
             message = await receive()
+            scope[_UNREAD] = message.get("more_body", False)
             read += len(message.get("body", b""))
             if read > most:
                 raise Problem(413, f"the body has more than {most} bytes")
@@ -127,6 +146,10 @@ def _host(header: str) -> str:
     return header.partition(":")[0]
 
 
+_MORE = {401: [(b"www-authenticate", b"Bearer")], 405: [(b"allow", b"GET")]}
+"""Headers that go with a refusal."""
+
+
 class _Answer:
     """What has been sent so far: a refusal can replace nothing that has begun."""
 
@@ -143,5 +166,4 @@ class _Answer:
         if self.status != 499:
             _logger.warning("an answer was broken off: %s", problem.message)
             return
-        more = [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-        await respond(self.send, problem.status, problem.body(), JSON, *more)
+        await respond(self.send, problem.status, problem.body(), JSON, *_MORE.get(problem.status, ()))

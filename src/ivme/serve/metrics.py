@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ class Metrics:
     activity: Activity
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)
+    connections: Callable[[], int] = int
+    """How many connections are open; the server that has them sets it."""
     buckets: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     def observe(self, endpoint: str, status: int, seconds: float) -> None:
@@ -36,7 +38,11 @@ class Metrics:
                 break
 
     def text(self, database: Database, hub: Hub) -> str:
-        return "\n".join([*self._of_requests(), *_of_hub(hub), *_of_database(database)]) + "\n"
+        return "\n".join([*self._of_requests(), *self._of_connections(), *_of_hub(hub), *_of_database(database)]) + "\n"
+
+    def _of_connections(self) -> Iterator[str]:
+        yield from _head("ivme_connections", "gauge", "Connections that are open.")
+        yield f"ivme_connections {self.connections()}"
 
     def _of_requests(self) -> Iterator[str]:
         yield from _head("ivme_requests_total", "counter", "Requests by endpoint and status.")
@@ -89,6 +95,7 @@ def _head(name: str, kind: str, text: str) -> tuple[str, str]:
 
 def _labels(**labels: Any) -> str:
     def quoted(value: object) -> str:
-        return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        plain = str(value).encode("utf-8", "backslashreplace").decode()
+        return plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
     return "{" + ",".join(f'{name}="{quoted(value)}"' for name, value in labels.items()) + "}"

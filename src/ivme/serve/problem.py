@@ -16,7 +16,9 @@ class Problem(Exception):  # noqa: N818
         self.message = message
 
     def body(self) -> bytes:
-        return json.dumps({"error": self.message}).encode()
+        """The answer; a lone surrogate, as an older name may have it, is escaped."""
+        message = self.message.encode("utf-8", "backslashreplace").decode()
+        return json.dumps({"error": message}).encode()
 
 
 _STATUS: tuple[tuple[type[IvmeError], int], ...] = (

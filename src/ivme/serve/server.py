@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 
 import uvicorn
 
 from ivme.database import Database
 from ivme.errors import ServeError
 from ivme.serve.app import create_app
+from ivme.serve.connections import Connections, connection_class
 from ivme.serve.gate import Gate
 from ivme.serve.settings import Settings
+
+_UNREAD = (1.0, 2.0, 3.0, 4.0)
+"""When a server that stops cuts the clients that do not read the end of their answers, in seconds."""
 
 
 class Server(uvicorn.Server):
     """A server that tells those who follow views before it waits for them to go."""
 
-    def __init__(self, gate: Gate, config: uvicorn.Config) -> None:
+    def __init__(self, gate: Gate, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
         self._gate = gate
+        self._connections = connections
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second."""
+        self._connections.sweep()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._gate.end()
+        for seconds in _UNREAD:
+            asyncio.get_running_loop().call_later(seconds, self._connections.cut_unread)
         await super().shutdown(sockets)
+        self._connections.cut_all()
 
 
 def make_server(database: Database, settings: Settings) -> Server:
     """A server that is not running yet; refused if it would be open to others without a token."""
     settings.check()
     gate = create_app(database, settings)
+    connections = Connections(settings)
+    gate.metrics.connections = connections.__len__
     config = uvicorn.Config(
         gate,
         host=settings.host,
@@ -42,10 +59,11 @@ def make_server(database: Database, settings: Settings) -> Server:
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=5,
-        timeout_keep_alive=75,
-        limit_concurrency=2000,
+        timeout_keep_alive=ceil(settings.idle_seconds),
+        http=connection_class(connections),
+        ws="none",
     )
-    return Server(gate, config)
+    return Server(gate, config, connections)
 
 
 def serve(database: Database, settings: Settings) -> None:

@@ -25,7 +25,16 @@ class Settings:
     frame: float = 0.05
     """Changes reach subscribers this often, in seconds, those in between summed up."""
     backlog: int = 200_000
-    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back."""
+    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back; a row
+    with long texts counts once more for each KB of them."""
+    connections: int = 2000
+    """The most connections at once; the one that has waited longest for a request gives way to a new one."""
+    connections_per_address: int = 500
+    """The same for one address; 0 for no limit, as behind a proxy, from whose address all connections come."""
+    header_seconds: float = 10.0
+    """How long a client may take for the header of a request, and a connection be open without one that is admitted."""
+    idle_seconds: float = 75.0
+    """How long a connection is kept for the next request."""
     linger: float = 60.0
     """How long changes are kept after the last subscriber has left, in seconds."""
     owner: str = ""
@@ -35,6 +44,8 @@ class Settings:
         """Refuses a port that is none, and to be reachable from other machines without a token."""
         if not 0 <= self.port <= 65535:
             raise ServeError(f"a port is a number from 0 to 65535; {self.port} is none")
+        if self.connections < 1 or self.connections_per_address < 0:
+            raise ServeError("a server needs at least 1 connection; 0 for an address means that it has no limit")
         if self.token is not None and len(self.token) < 16:
             raise ServeError("the token is shorter than 16 characters; take a longer one")
         if self.token is None and not is_loopback(self.host):

@@ -11,25 +11,38 @@ import binascii
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from ivme.errors import shown
+from ivme.query.names import lone_surrogate
 from ivme.query.types import Type
 from ivme.serve.problem import Problem
 
 _MOST_DIGITS = 400
-"""Decimals beyond this exponent are refused before anybody computes with them."""
+"""The most characters of a number, and the largest exponent of a decimal, before anything is computed with them."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
+"""Numbers as they are written; Python's own readers take more: `1_000`, blanks, other digits, `nan`."""
+
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
 _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 
+def _written(text: str) -> str:
+    """The text of a number, if it is one and not too long."""
+    return text if len(text) <= _MOST_DIGITS and _NUMBER.fullmatch(text) else _refuse("not a number")
+
+
 def _int(text: str) -> int:
-    return int(text) if len(text) <= 40 else _refuse("too many digits")
+    return int(_written(text)) if len(text) <= 40 else _refuse("too many digits")
 
 
 def _float(text: str) -> float:
-    return _INFINITE[text] if text in _INFINITE else _finite(float(text))
+    return _INFINITE[text] if text in _INFINITE else _finite(float(_written(text)))
 
 
 def _finite(value: float) -> float:
@@ -37,12 +50,18 @@ def _finite(value: float) -> float:
 
 
 def _decimal(text: str) -> Decimal:
-    value = Decimal(text)
+    value = Decimal(_written(text))
     return value if value.is_finite() and abs(value.adjusted()) <= _MOST_DIGITS else _refuse("out of range")
 
 
 def _bool(text: str) -> bool:
     return {"true": True, "false": False}[text]
+
+
+def _timestamp(text: str) -> datetime.datetime:
+    """A moment in ISO 8601; Python would drop what is finer than a microsecond."""
+    finer = _FINER.search(text)
+    return datetime.datetime.fromisoformat(text) if finer is None else _refuse("finer than a microsecond")
 
 
 def _binary(text: str) -> bytes:
@@ -60,7 +79,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "string": str,
     "bool": _bool,
     "date": datetime.date.fromisoformat,
-    "timestamp": datetime.datetime.fromisoformat,
+    "timestamp": _timestamp,
     "binary": _binary,
 }
 
@@ -118,11 +137,57 @@ def _finite_float(value: Decimal) -> float:
 
 
 def read_json(body: bytes) -> Any:
-    """A body of JSON, its floats as decimals."""
+    """A body of JSON in UTF-8, its floats as decimals. What JSON leaves open is refused: a key that is there twice, of
+    which one would be lost, a surrogate that is no character, and numbers that take long to read."""
     try:
-        return json.loads(body, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
-        raise Problem(400, f"the body is not JSON: {error}") from None
+        text = body.decode("utf-8-sig")
+        found = json.loads(
+            text, parse_float=_parse_float, parse_constant=_parse_constant, object_pairs_hook=_parse_object
+        )
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Problem(400, f"the body is not JSON in UTF-8: {error}") from None
+    except RecursionError:
+        raise Problem(400, "the body is nested too deeply") from None
+    except ValueError:
+        raise Problem(400, "the body has an integer of thousands of digits") from None
+    if _SURROGATE.search(text):
+        _refuse_surrogates(found)
+    return found
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _refuse_surrogates(found: Any) -> None:
+    """Refuses strings with a lone surrogate, which an escape can make."""
+    left = [found]
+    while left:
+        value = left.pop()
+        if isinstance(value, str) and lone_surrogate(value) is not None:
+            raise Problem(422, f"the body has a lone surrogate in {shown(value)}, which is not a character")
+        if isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+
+
+def _parse_float(text: str) -> Decimal:
+    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+        raise Problem(400, f"the body has a number that is too long, or too large: {text[:40]}...")
+    return Decimal(text)
+
+
+def _parse_constant(name: str) -> Any:
+    raise Problem(400, f'the body has {name}, which is not JSON; write an infinite float as "Infinity"')
+
+
+def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Problem(400, f"the body has an object with the key {shown(twice)} twice")
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from ivme.database import Database
 from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
+from ivme.query.names import check_name
 from ivme.query.types import Type
 from ivme.spark.catalog import Catalog, ViewEntry, read_view_options
 from ivme.spark.change_files import PARTIAL
@@ -85,7 +86,7 @@ class ShardedDatabase:
                 (made,) = checked._relations()
             self._commit(catalog=self._catalog.with_table(made))
 
-    def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
+    def create_view(self, name: str, query: str, /, *, whole_rows: bool = False, **options: object) -> ShardedView:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
@@ -305,7 +306,8 @@ class ShardedDatabase:
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
-        if not isinstance(name, str) or not name or "\0" in name or "/" in name or name.startswith("."):
+        check_name(name, "a table or view")
+        if "/" in name or name.startswith("."):
             raise SchemaError(f"a table or view needs a name that can be that of a file; {name!r} is none")
         for kind, known in (("table", self.tables), ("view", self.views)):
             if name.lower() in {other.lower() for other in known}:

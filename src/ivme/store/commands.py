@@ -77,25 +77,25 @@ def verify_directory(path: Path) -> Iterator[str]:
             yield f"view {name} is what its query gives"
 
 
-def serve_settings(host: str, port: int) -> Settings:
+def serve_settings(host: str, port: int, per_address: int) -> Settings:
     """What a server is to allow; refused if it cannot be, before anything is opened."""
     try:
         import ivme.serve.server  # noqa: F401
         from ivme.serve.settings import Settings
     except ImportError as error:
         raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
-    settings = Settings(host, port, os.environ.get("IVME_TOKEN") or None)
+    token = os.environ.get("IVME_TOKEN") or None
+    settings = Settings(host, port, token, connections_per_address=per_address)
     settings.check()
     return settings
 
 
-def serve_directory(path: Path, host: str, port: int, durability: str) -> None:
+def serve_directory(path: Path, settings: Settings, durability: str) -> None:
     """Serves a database until it is interrupted."""
-    settings = serve_settings(host, port)
     from ivme.serve.server import serve
 
     with _opened(path, durability) as db:
-        print(f"serving {path} on http://{host}:{port}", flush=True)
+        print(f"serving {path} on http://{settings.host}:{settings.port}", flush=True)
         serve(db, settings)
 
 

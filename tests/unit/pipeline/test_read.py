@@ -110,3 +110,30 @@ def test_the_query_of_a_view_may_be_in_a_file_of_its_own(tmp_path: Path) -> None
     (tmp_path / "pairs.sql").write_text("SELECT no FROM routes WHERE src = :a", "utf-8")
     text = GOOD.replace('rule: "Q(N | A, B) = routes(N, A, B)"', "sql: pairs.sql")
     assert "SELECT no" in read_pipeline(write(tmp_path, text)).views[1].query
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("per_city:", r'"per\ud800":', "has a lone surrogate"),
+        ("  routes:\n", '  "routes\\n":\n', "has a control character or a line break"),
+        ("{id: int,", '{id: int, "a\\0": int,', "has a control character or a line break"),
+        ("per_city:", "a" * 300 + ":", "has 300 characters"),
+        ("name: flights", r'name: "\ud800"', "has a character that no text has"),
+        ("path: out}", r'path: "out\0"}', "has a character that no text has"),
+        ("files_per_batch: 3", "files_per_batch: " + "9" * 5000, "is not a value"),
+        ("files_per_batch: 3", "files_per_batch: 2024-99-99", "is not a value"),
+        ("strategy: classical", "strategy: skew\n    epsilon: 1.0e+16000000", "epsilon must be a number from 0 to 1"),
+        ("strategy: classical", "strategy: skew\n    epsilon: " + "9" * 4000, "epsilon must be a number from 0 to 1"),
+        ("name: flights", "name: \x01", "this is no YAML"),
+        ("name: flights", "name: " + "[" * 5000, "this is no YAML"),
+    ],
+    ids=range(12),
+)
+def test_names_and_numbers_that_are_none_are_refused_with_their_place(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in GOOD
+    refused = refusal(tmp_path, GOOD.replace(old, new, 1))
+    assert message in refused
+    assert len(refused) < 1000

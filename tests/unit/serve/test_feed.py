@@ -131,3 +131,22 @@ def test_those_who_are_dropped_are_counted_however_many_come(db: Database) -> No
         assert (1, {new}) == (feed.dropped, feed.subscribers)
 
     run(test())
+
+
+def test_long_rows_count_by_their_size(db: Database) -> None:
+    """Ten rows of 100 KB are 1,000 rows of 1 KB: memory is bounded, not only a number."""
+
+    async def test() -> None:
+        db.create_table("T", {"text": "string"})
+        db.create_view("texts", "SELECT text FROM T")
+        feed, slow = Feed(db.view("texts"), 500), Subscriber(500)
+        feed.open()
+        feed.subscribers.add(slow)
+        for value in range(10):
+            db.insert("T", [(f"{value}" * 102_400,)])
+            feed.flush()
+        assert "dropped: more than 500" in slow.over
+        assert not feed.resume(Subscriber(10_000), 5)
+        assert feed.resume(Subscriber(10_000), 6)
+
+    run(test())

@@ -57,6 +57,14 @@ def test_a_parameter_reads_what_json_shows(kind: str, data: st.DataObject) -> No
         ("bool", "1"),
         ("date", "29.2.2024"),
         ("timestamp", "now"),
+        ("timestamp", "2024-02-29T12:00:00.1234567"),
+        ("int", "1_0"),
+        ("int", " 1"),
+        ("int", "١"),
+        ("float", "1_0"),
+        ("decimal(10, 2)", "1_0"),
+        ("decimal(10, 2)", "9" * 1000),
+        ("decimal(10, 2)", "1e999999999999999999999"),
         ("binary", "?"),
     ],
 )
@@ -70,3 +78,29 @@ def test_no_text_does_more_than_being_refused(text: str) -> None:
     for kind in VALUES:
         with suppress(Problem):
             read_text(text, parse_type(kind), "it")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"a": 1, "b": {"c": 2, "c": 3}}', "the key 'c' twice"),
+        (b'{"a": NaN}', "NaN, which is not JSON"),
+        (b"[-Infinity]", "-Infinity, which is not JSON"),
+        (b"[" + b"9" * 5000 + b"]", "an integer of thousands of digits"),
+        (b"[0." + b"9" * 5000 + b"]", "a number that is too long"),
+        (b"[1e999999999999999999999]", "a number that is too long, or too large"),
+        (b"[" * 100_000, "nested too deeply"),
+        (rb'["\ud800"]', "a lone surrogate in '.ud800'"),
+        (rb'{"a": [{"\udfff": 1}]}', "a lone surrogate"),
+        (b'["\xed\xa0\x80"]', "not JSON in UTF-8"),
+        ('["a"]'.encode("utf-16"), "not JSON in UTF-8"),
+    ],
+    ids=range(11),
+)
+def test_a_body_that_leaves_something_open_is_refused(body: bytes, reason: str) -> None:
+    with pytest.raises(Problem, match=reason):
+        read_json(body)
+
+
+def test_a_pair_of_surrogates_is_a_character() -> None:
+    assert ["\U0001f600", "\\ud800"] == read_json(rb'["\ud83d\ude00", "\\ud800"]')

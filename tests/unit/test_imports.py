@@ -1,0 +1,18 @@
+"""What `import ivme` and a first database load: a process that starts often pays for every module."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_HEAVY = {"duckdb", "fastapi", "matplotlib", "pandas", "polars", "pyspark", "rich", "sqlglot", "typer", "yaml"}
+_ARROW = {"numpy", "pyarrow"}
+
+
+@pytest.mark.parametrize(("code", "heavy"), [("", _HEAVY | _ARROW), ("ivme.Database()", _HEAVY)])
+def test_what_is_not_needed_yet_is_not_imported(code: str, heavy: set[str]) -> None:
+    script = f"import sys, ivme; {code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set() == heavy & set(ran.stdout.split())
