@@ -34,7 +34,9 @@ def script(case: Case, what: str) -> str:
         promises += ", append_only=True" * table.append_only + ", static=True" * table.static
         lines.append(f"db.create_table({table.name!r}, {schema}{promises})")
     lines += [line for step in case.steps for line in _step(case, step)]
-    for view in case.views:
+    made = {step.name for step in case.steps if isinstance(step, CreateView)}
+    made -= {step.name for step in case.steps if isinstance(step, DropView)}
+    for view in (view for view in case.views if view.name in made):
         asked = f"  # give {', '.join(p.name for p in view.parameters)}" if view.parameters else ""
         reading = "" if view.parameters else f"print({view.name!r}, list(db.view({view.name!r}).items()))"
         lines.append(f"{reading}{asked}  # expected: {view.duck_text()}" if reading else f"# {view.name}{asked}")

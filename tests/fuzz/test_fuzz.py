@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
 from tests.fuzz import dialect
-from tests.fuzz.cases import make_case
+from tests.fuzz.cases import Case, TableSpec, make_case
 from tests.fuzz.coverage import cover
 from tests.fuzz.planted import FAULTS, cases_until_found
 from tests.fuzz.script import script
 from tests.fuzz.shrinking import shrink
-from tests.fuzz.steps import Change
+from tests.fuzz.steps import Change, CreateView, Op, Reopen
+from tests.fuzz.values import column
+from tests.fuzz.views import Item, Source, ViewSpec
 
 PARTS = 12
 """Into how many tests the default run is split; each covers its share of the features."""
@@ -61,13 +61,25 @@ def test_a_failing_case_is_shrunk_to_what_makes_it_fail() -> None:
 
 
 def test_the_script_of_a_case_runs_by_itself() -> None:
-    case = replace(make_case(3), engines=("native",))
-    text = script(case, "an example")
-    runnable = [line for line in text.splitlines() if not re.match(r"(with|    batch|db\.(insert|delete|apply))", line)]
+    item = Item("n", "t0", None, "count")
+    case = Case(
+        0,
+        (TableSpec("r", (column("i"),)),),
+        (ViewSpec("v", (Source("r", "t0"),), (item,), options=(("strategy", "view-tree"),)),),
+        (
+            CreateView("v"),
+            Change((Op("insert", "r", ((1,), (2,)), (1, 1)), Op("discard", "r", ((3,),), (-1,)))),
+            Reopen(checkpoint=True),
+            Change((Op("apply", "r", ((2,),), (4,)),), batched=False),
+        ),
+        ("pure on disk",),
+        2,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script(case, "an example")], capture_output=True, text=True, check=False
+    )
 
-    done = subprocess.run([sys.executable, "-c", "\n".join(runnable)], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
+    assert done.stdout == "v [((6,), 1)]\n", done.stderr
 
 
 def test_each_difference_of_the_dialects_has_a_reason() -> None:
