@@ -123,6 +123,7 @@ DECIMAL_DIVISION = "Spark keeps decimals, rounded half up to the scale of its ru
 DECIMAL_TO_INT = "DuckDB rounds, Spark cuts the digits off"
 PATHS = "UNION ALL lists a row for each path, which never ends on a cycle: DuckDB is asked for UNION, under DISTINCT"
 DOUBLING = "DuckDB joins only the newest rows of a recursion with themselves: it gets the left-linear step"
+NEGATIVE_ZERO = "a column holds 0.0 where -0.0 came in, which DuckDB keeps and CAST to STRING would tell: it gets 0.0"
 STAR = "SELECT * shows the columns of USING first in Spark, and where the left table has them in DuckDB: it gets a list"
 SUMS = "aggregates and DISTINCT are computed in Python from DuckDB's joined rows: exactly, and in Spark's types"
 """Rules that no template tells; `expressions`, `views` and `oracle` follow them."""

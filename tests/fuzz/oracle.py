@@ -52,7 +52,7 @@ class Oracle:
 
     def set(self, name: str, columns: Sequence[Column], rows: Iterable[Row]) -> None:
         """Declares what a relation holds."""
-        self._connection.register(name, arrow_rows(columns, rows))
+        self._connection.register(name, arrow_rows(columns, (tuple(map(_positive, row)) for row in rows)))
 
     def joined(self, view: ViewSpec) -> list[Row]:
         """The rows that a view's FROM and WHERE leave: parameters, items and groups."""
@@ -61,6 +61,11 @@ class Oracle:
         if len(rows) > MOST_ROWS:
             raise TooLarge
         return [tuple(map(_single, row)) for row in rows]
+
+
+def _positive(value: Any) -> Any:
+    """The value as ivme's columns hold it (`dialect.NEGATIVE_ZERO`)."""
+    return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def _single(value: Any) -> Any:
