@@ -116,6 +116,8 @@ class Runner:
             try:
                 self._apply(engine, change)
             except IvmeError as error:
+                if "does not fit its type" in str(error) and is_avoided("float sums"):
+                    raise TooLarge from error
                 if not refused:
                     raise Difference("refused", f"{engine.name} refuses a good batch: {error}") from error
             else:
