@@ -58,8 +58,11 @@ class IndexedMap:
         self._torn = False
 
     def emptied(self, tally: Tally) -> IndexedMap:
-        """An empty map of the same kind."""
-        return IndexedMap(self.declared, tally, self._sort_keys, self._null)
+        """An empty map of the same kind, also with the indexes that were added since it was declared."""
+        made = IndexedMap(self.declared, tally, self._sort_keys, self._null)
+        made._indexes = {index: {} for index in self._indexes}
+        made._ordered = {index: {} for index in self._ordered}
+        return made
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -1,0 +1,100 @@
+"""The databases that a case runs on: both backends, in memory and in a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from ivme import database
+from ivme.database import Database
+from ivme.engine import batch, changed, following, rebalance, relations, runtime
+from ivme.engine.backend import NativeBackend
+from ivme.engine.domains import Domains
+from ivme.engine.native_dictionary import native_domains
+from ivme.engine.pure_backend import PureBackend
+from ivme.engine.runtime import Runtime
+from ivme.engine.single_row import FEW
+from tests.fuzz.oracle import arrow_rows
+from tests.fuzz.steps import Op
+from tests.fuzz.values import Column
+
+
+def _native() -> Runtime:
+    return Runtime(NativeBackend(), native_domains())
+
+
+def _pure() -> Runtime:
+    return Runtime(PureBackend(), Domains())
+
+
+class Engine:
+    """A database on one of the backends, and the feeds of its views with what their changes add up to."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self._make = _pure if name.startswith("pure") else _native
+        self._path = folder / name.replace(" ", "-") if name.endswith("on disk") else None
+        self.database = self._opened()
+        self.feeds: dict[str, tuple[Any, dict[Any, int]]] = {}
+
+    @property
+    def is_kept(self) -> bool:
+        return self._path is not None
+
+    def _opened(self) -> Database:
+        before = database._new_runtime
+        database._new_runtime = self._make
+        try:
+            return Database() if self._path is None else Database(self._path, durability="async")
+        finally:
+            database._new_runtime = before
+
+    def reopen(self, *, checkpoint: bool) -> None:
+        """Closes the database and opens it from its directory."""
+        if checkpoint:
+            self.database.checkpoint()
+        self.database.close()
+        self.feeds.clear()
+        self.database = self._opened()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def run(target: Any, op: Op, columns: tuple[Column, ...]) -> None:
+    """A change, on a database or on a batch."""
+    rows = formed(op, columns)
+    if op.method == "insert":
+        target.insert(op.table, rows)
+    elif op.method == "apply":
+        target.apply(op.table, rows, list(op.weights))
+    else:
+        target.delete(op.table, rows, strict=op.method == "delete")
+
+
+def formed(op: Op, columns: tuple[Column, ...]) -> Any:
+    """The rows in the form that the change asks for."""
+    if op.form == "dicts" and all(len(row) == len(columns) for row in op.rows):
+        return [{c.name: value for c, value in zip(columns, row, strict=True)} for row in op.rows]
+    return arrow_rows(columns, op.rows) if op.form == "arrow" else list(op.rows)
+
+
+_LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"), (changed, "_FEW"))
+_SMALL: tuple[tuple[Any, str, int], ...] = ((rebalance, "SMALLEST_PIECE", 3), (relations, "_BLOCK", 5))
+
+
+@contextmanager
+def limits(few: int) -> Iterator[None]:
+    """Limits the single-row path, so that also short batches take the other one.
+
+    Where it is limited at all, batches are cut and rows are read in small pieces, too.
+    """
+    with ExitStack() as stack:
+        for module, name in _LIMITS:
+            stack.enter_context(patch.object(module, name, few))
+        for module, name, size in _SMALL if few != FEW else ():
+            stack.enter_context(patch.object(module, name, size))
+        yield
