@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 import ivme
 from ivme.database import Database
 from ivme.errors import IvmeError
+from ivme.plan.options import read_options
 from ivme.query import names
 from ivme.query.types import Type
 from ivme.serve.access import Access
@@ -196,6 +197,7 @@ def _create_view(database: Database, given: Any) -> dict[str, Any]:
     if len(query) > _MOST_CHARACTERS:
         raise Problem(413, f"the query has more than {_MOST_CHARACTERS} characters")
     try:
+        read_options(options)  # an option that is called like a parameter of create_view is unknown like any other
         return describe_view(database.create_view(name, query, **options))
     except IvmeError as error:
         problem = problem_of(error)

@@ -116,7 +116,7 @@ def test_a_query_with_a_lone_surrogate_is_refused_with_its_place(text: str) -> N
             db.create_view("v", text)
 
 
-@pytest.mark.parametrize("name", ["self", "name", "query", "ring", "tables", "options", "\ud800"], ids=ascii)
+@pytest.mark.parametrize("name", ["ring", "tables", "options", "\ud800"], ids=ascii)
 def test_an_option_that_is_none_is_refused_whatever_its_name(name: str) -> None:
     with Database() as db:
         db.create_table("R", {"a": "int"})
