@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from ivme import database
 from ivme.database import Database
-from ivme.engine import batch, changed, following, rebalance, relations, runtime
+from ivme.engine import batch, changed, following, open_read, rebalance, relations, runtime
 from ivme.engine.backend import NativeBackend
 from ivme.engine.domains import Domains
 from ivme.engine.native_dictionary import native_domains
@@ -45,12 +45,12 @@ class Engine:
         return self._path is not None
 
     def _opened(self) -> Database:
-        before = database._new_runtime
-        database._new_runtime = self._make
+        before = database.new_runtime
+        database.new_runtime = self._make
         try:
             return Database() if self._path is None else Database(self._path, durability="async")
         finally:
-            database._new_runtime = before
+            database.new_runtime = before
 
     def reopen(self, *, checkpoint: bool) -> None:
         """Closes the database and opens it from its directory."""
@@ -83,7 +83,12 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
 
 
 _LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"), (changed, "_FEW"))
-_SMALL: tuple[tuple[Any, str, int], ...] = ((rebalance, "SMALLEST_PIECE", 3), (relations, "_BLOCK", 5))
+_SMALL: tuple[tuple[Any, str, int], ...] = (
+    (rebalance, "SMALLEST_PIECE", 3),
+    (open_read, "FEW", 2),
+    (open_read, "BLOCK", 5),
+    (relations, "MANY", 7),
+)
 
 
 @contextmanager

@@ -46,15 +46,15 @@ def script(case: Case, what: str) -> str:
 def _opening(case: Case) -> Iterator[str]:
     engine = case.engines[0]
     if case.few != 16:
-        yield "from ivme.engine import batch, changed, following, rebalance, relations, runtime"
+        yield "from ivme.engine import batch, changed, following, open_read, rebalance, relations, runtime"
         yield f"batch.FEW = following.FEW = runtime.FEW = changed._FEW = {case.few}"
-        yield "rebalance.SMALLEST_PIECE, relations._BLOCK = 3, 5"
+        yield "rebalance.SMALLEST_PIECE, open_read.FEW, open_read.BLOCK, relations.MANY = 3, 2, 5, 7"
     if engine.startswith("pure"):
         yield "from ivme import database"
         yield "from ivme.engine.domains import Domains"
         yield "from ivme.engine.pure_backend import PureBackend"
         yield "from ivme.engine.runtime import Runtime"
-        yield "database._new_runtime = lambda: Runtime(PureBackend(), Domains())"
+        yield "database.new_runtime = lambda: Runtime(PureBackend(), Domains())"
     if engine.endswith("on disk"):
         yield "path = tempfile.mkdtemp()"
     yield f"db = ivme.Database({'path' if engine.endswith('on disk') else ''})"

@@ -18,6 +18,9 @@ import ivme
 
 HOME = str(Path(ivme.__file__).parent)
 
+_PURE = tuple(f"{HOME}/{package}/" for package in ("plan", "query", "structure"))
+"""Planning changes nothing: it is interrupted as a whole, between the lines of its callers."""
+
 
 class Interrupted(KeyboardInterrupt):
     """Ours, and nobody else's."""
@@ -59,7 +62,8 @@ class Lines:
         return self._line
 
     def _call(self, frame: FrameType, _event: str, _: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(HOME) else None
+        file = frame.f_code.co_filename
+        return self._line if file.startswith(HOME) and not file.startswith(_PURE) else None
 
     def run(self, work: Callable[[], object]) -> bool:
         """Whether the work ended by itself."""
