@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -158,8 +159,20 @@ def _sum(values: list[Any]) -> Any:
     finite = [value for value in values if math.isfinite(value)]
     rest = {value for value in values if not math.isfinite(value)}
     if not rest:
-        return math.fsum(finite)
+        return _float_sum(finite)
     return NAN if any(map(math.isnan, rest)) or len(rest) > 1 else rest.pop()
+
+
+def _float_sum(values: list[float]) -> float:
+    """As `math.fsum`, which raises where a part of the sum is too large; a sum that is too large itself is infinite."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        total = sum(map(Fraction, values))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
 
 
 def _order(value: Any) -> Any:

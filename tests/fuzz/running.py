@@ -230,6 +230,8 @@ class Runner:
     def _materialise(self, view: ViewSpec) -> None:
         if not view.parameters:
             rows = oracle.answer(view, self.joined[view.name], {})
+            if rows.total() > oracle.MOST_ROWS:
+                raise TooLarge
             self.oracle.set(view.name, view.columns, rows.elements())
 
     # What is there

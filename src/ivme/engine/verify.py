@@ -71,7 +71,7 @@ def _check_requests(
         rows = Counter(_counted(wanted[inputs]))
         _compare(state, inputs, rows, Counter(_counted(view.items(**request))))
         if number < _SAMPLED and rows.total() <= _LISTED:
-            _compare(state, inputs, rows, Counter(map(comparable, view(**request))))
+            _compare(state, inputs, +rows, Counter(map(comparable, view(**request))))
 
 
 _SAMPLED = 64

@@ -183,10 +183,16 @@ class Log:
         if os.getpid() != self._owner:
             raise StorageError("the database was opened by another process, of which this one is a copy")
         if self._begun is not None:  # a segment that an exception kept from being the last
-            with suppress(FileNotFoundError):
-                system.remove(self._begun)
+            self._remove(self._begun)
             self._begun = None
         self.commits.check()
+
+    def _remove(self, path: Path) -> None:
+        try:
+            with suppress(FileNotFoundError):
+                system.remove(path)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be removed: {error.strerror}; nothing was changed") from error
 
     def _cut(self, mark: Mark) -> None:
         def undo() -> None:
