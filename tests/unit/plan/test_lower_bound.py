@@ -178,7 +178,7 @@ def test_a_constant_that_its_column_cannot_hold_gives_no_bound() -> None:
 
 
 def test_a_variable_over_columns_of_different_types_gives_no_bound() -> None:
-    assert bound_of(HARD, R, table("S", {"a": "string", "b": "int"}), T) is None
+    assert bound_of(HARD, R, table("S", {"a": "float", "b": "int"}), T) is None
 
 
 def test_a_group_that_the_rows_hide_gives_no_bound() -> None:

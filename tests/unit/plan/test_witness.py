@@ -44,7 +44,7 @@ def test_a_witness_passes_the_filter(where: str) -> None:
 
 @pytest.mark.parametrize(
     "where",
-    ["i = NULL", "i = 1 AND i = 2", "d = 1.234", "d > 99.99", "s < ''", "b AND NOT b", "i % 0 = 1", "i IS NULL"],
+    ["i = NULL", "i = 1 AND i = 2", "d = 1.234", "d > 99.99", "s < ''", "b AND NOT b", "i IS NULL"],
 )
 def test_there_is_no_witness_of_a_filter_that_no_row_without_null_passes(where: str) -> None:
     (atom,) = only_atom(where).atoms
