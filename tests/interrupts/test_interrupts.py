@@ -61,7 +61,7 @@ def test_a_change_is_made_or_not_at_whatever_line_it_is_interrupted(scene: Scene
     after[table].update(rows) if sign > 0 else after[table].subtract(rows)
     after[table] = +after[table]
     step = (
-        (3 if name == "rows in" else 1) if scene.kind == "memory" and not again else 7 if scene.kind == "memory" else 17
+        (3 if name == "rows in" else 1) if scene.kind == "memory" and not again else 7 if scene.kind == "memory" else 41
     )
     before, line, ended = scene.tables, SEED % step, False
     while not ended:
@@ -85,7 +85,7 @@ CATALOG: dict[str, tuple[str, dict[str, object]]] = {
 def test_a_view_is_there_or_not_at_whatever_line_its_making_is_interrupted(scene: Scene, name: str) -> None:
     query, options = CATALOG[name]
     alive = _alive(scene)
-    for line in lines_of(scene, query, options, 13 if scene.kind == "memory" else 97):
+    for line in lines_of(scene, query, options, 29 if scene.kind == "memory" else 97):
         Lines(line).run(partial(scene.db.create_view, "new", query, **options))
         if "new" in scene.db.views:
             scene.db.view("new").verify()
@@ -102,7 +102,7 @@ def lines_of(scene: Scene, query: str, options: dict[str, Any], step: int) -> li
         lines.run(partial(scene.db.create_view, "new", query, **options))
         scene.db.drop_view("new")
     planned = max(0, lines.count - 1500)
-    return [*range(1, planned, 1 + planned // 10), *range(planned + SEED % step, lines.count, step)]
+    return [*range(1, planned, 1 + planned // 5), *range(planned + SEED % step, lines.count, step)]
 
 
 @pytest.mark.parametrize("name", ["view", "skew view"])
@@ -192,7 +192,15 @@ MEANS = {"lines": 1, "signal": 4, "thread": 24}
 
 @pytest.mark.parametrize("means", MEANS)
 def test_changes_that_are_interrupted_at_random_are_made_or_not(scene: Scene, means: str) -> None:
-    interrupts = {"memory": 4800, "durable": 480, "pure": 240}[scene.kind] // MEANS[means]
+    interrupts = {"memory": 480, "durable": 96, "pure": 48}[scene.kind] // MEANS[means]
+    assert interrupts <= _go_on(scene, means, interrupts, 0)
+    _check_all(scene)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("means", MEANS)
+def test_ten_thousand_interrupts_leave_no_trace(scene: Scene, means: str) -> None:
+    interrupts = {"memory": 7200, "durable": 960, "pure": 480}[scene.kind] // MEANS[means]
     assert interrupts <= _go_on(scene, means, interrupts, 0)
     _check_all(scene)
 
