@@ -112,7 +112,7 @@ def _connected(journal: Journal, shard: int, lease: float) -> Iterator[socket.so
 
 
 def _start(journal: Journal, shard: int, path: Path, lease: float, connection: socket.socket) -> None:
-    """Starts a daemon, unless somebody else just did, and connects to it."""
+    """Starts a daemon, unless somebody else just did, and connects to it; one that was killed is started again."""
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
@@ -127,9 +127,12 @@ def _start(journal: Journal, shard: int, path: Path, lease: float, connection: s
                 connection.connect(str(path))
                 return
             except (FileNotFoundError, ConnectionRefusedError):
-                if process.poll() is not None:
+                ended = process.poll()
+                if ended is not None and ended > 0:
                     break
-                time.sleep(0.02)
+                time.sleep(0.02 if ended is None else 0.2)
+                if ended is not None:
+                    process = _spawn(journal, shard, path, lease)
     raise SparkError(f"the daemon of shard {shard} did not start; {_last_words(journal, shard)}")
 
 
