@@ -40,10 +40,12 @@ demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark reco
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror src/ivme/kernel/*.hpp src/ivme/kernel/*.cpp
 
 format: $(STAMP) ## format the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/clang-format -i src/ivme/kernel/*.hpp src/ivme/kernel/*.cpp
 
 typecheck: $(STAMP) ## check the types
 	$(BIN)/mypy

@@ -79,6 +79,22 @@ class Lines:
 
 
 @contextmanager
+def lost_interrupts() -> Iterator[None]:
+    """Python drops an exception that comes in a destructor or a callback of the collector: ours is no failure."""
+    usual = sys.unraisablehook
+
+    def drop(dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is not Interrupted:
+            usual(dropped)
+
+    sys.unraisablehook = drop
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
+
+
+@contextmanager
 def alarms() -> Iterator[Callable[[Callable[[], object], float], bool]]:
     """A function that does some work with a signal after so many seconds; whether the work ended by itself."""
     armed = False

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ivme.errors import IvmeError
-from tests.interrupts.means import Lines, alarms, from_another_thread
+from tests.interrupts.means import Lines, alarms, from_another_thread, lost_interrupts
 from tests.interrupts.scenes import JOIN, Scene
 
 SEED = int(os.environ.get("IVME_INTERRUPTS_SEED", "1"))
@@ -156,7 +156,7 @@ def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
     chance = random.Random(scene.random.random())
     usual: dict[str, float] = {}
     done = 0
-    with alarms() as ring:
+    with lost_interrupts(), alarms() as ring:
         while done < interrupts or time.monotonic() < end:
             name, work, after = scene.change()
             source = f"source {scene.sources}" if name == "position" else None

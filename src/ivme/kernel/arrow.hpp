@@ -106,13 +106,15 @@ inline bool encode_floats(const ArrowArray& array, const ArrowBits& valid, int64
 
 inline void encode_bools(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
     ArrowBits values(array.buffers[1], array.offset);
-    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) codes[i] = valid && !valid[i] ? NULL_CODE : values[i];
+    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i)
+        codes[i] = valid && !valid[i] ? NULL_CODE : values[i];
 }
 
 // Decimals of up to 18 digits: the low word is the number without its point.
 inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
     const int64_t* words = static_cast<const int64_t*>(array.buffers[1]) + 2 * array.offset;
-    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
+    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i)
+        codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
 }
 
 // Strings whose offsets go forward and, unless they are bytes, that are UTF-8. The caller has let the GIL go: whoever
@@ -137,7 +139,8 @@ inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, c
 // Whether the data have the columns' names and formats, in their order.
 inline bool is_of(const std::vector<ArrowColumn>& columns, const ArrowSchema& schema, const ArrowArray& array) {
     auto n = static_cast<int64_t>(columns.size());
-    if (std::strcmp(schema.format, "+s") || schema.n_children != n || array.n_children != n || array.offset) return false;
+    if (std::strcmp(schema.format, "+s") || schema.n_children != n || array.n_children != n || array.offset)
+        return false;
     for (int64_t i = 0; i < n; ++i) {
         const ArrowSchema& given = *schema.children[i];
         const ArrowColumn& wanted = columns[static_cast<size_t>(i)];

@@ -46,9 +46,9 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
 
 std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
                                        const nb::list& steps);
-std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables,
-                                     std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
-                                     const nb::list& extremes, const nb::list& guards);
+std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables, std::vector<unsigned> outputs,
+                                     const nb::list& loops, const nb::list& factors, const nb::list& extremes,
+                                     const nb::list& guards);
 
 Dictionary* dictionary_of(nb::handle object);
 void bind_arrow(nb::module_& m);

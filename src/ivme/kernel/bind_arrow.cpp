@@ -14,7 +14,8 @@ public:
         for (const auto& [name, format, least, most, dictionary] : specs) {
             bool strings = format == "u" || format == "z";
             if (!has_codes(format)) throw std::invalid_argument("there are no codes for Arrow's format " + format);
-            if (strings == dictionary.is_none()) throw std::invalid_argument("strings, and they only, have a dictionary");
+            if (strings == dictionary.is_none())
+                throw std::invalid_argument("strings, and they only, have a dictionary");
             columns_.push_back({name, format, least, most, strings ? dictionary_of(dictionary) : nullptr});
             if (strings) held_.push_back(dictionary);
         }

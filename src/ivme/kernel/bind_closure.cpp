@@ -144,7 +144,8 @@ void bind_closure(nb::module_& m) {
         .def("targets_many", &targets_of_many)
         .def("path", &Closure::path)
         .def(
-            "open_from", [](const Closure& closure, int64_t code) { return new ClosureCursor(closure, source_of(closure, code)); },
+            "open_from",
+            [](const Closure& closure, int64_t code) { return new ClosureCursor(closure, source_of(closure, code)); },
             nb::keep_alive<0, 1>())
         .def(
             "open", [](const Closure& closure) { return new ClosureCursor(closure, closure.sources()); },

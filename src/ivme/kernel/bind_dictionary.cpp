@@ -1,5 +1,5 @@
-#include <mutex>
 #include <nanobind/stl/string_view.h>
+#include <mutex>
 
 #include "bind.hpp"
 

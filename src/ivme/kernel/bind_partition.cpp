@@ -64,10 +64,8 @@ void bind_partition(nb::class_<Kernel>& kernel) {
              })
         .def("net", &net)
         .def("take_noted", [](Kernel& k, size_t id) { return shown(alone(k, [&] { return k.take_noted(id); })); })
-        .def("sweep",
-             [](Kernel& k, size_t id, uint64_t position, uint64_t count) {
-                 return alone(k, [&] { return k.sweep(id, position, count); });
-             })
+        .def("sweep", [](Kernel& k, size_t id, uint64_t position,
+                         uint64_t count) { return alone(k, [&] { return k.sweep(id, position, count); }); })
         .def("census",
              [](Kernel& k, size_t id, uint64_t threshold) {
                  return shown(alone(k, [&] { return k.machine.census(k.partition(id), threshold); }));

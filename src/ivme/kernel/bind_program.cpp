@@ -197,9 +197,9 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
     return builder.finish();
 }
 
-std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables,
-                                     std::vector<unsigned> outputs, const nb::list& loops, const nb::list& factors,
-                                     const nb::list& extremes, const nb::list& guards) {
+std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables, std::vector<unsigned> outputs,
+                                     const nb::list& loops, const nb::list& factors, const nb::list& extremes,
+                                     const nb::list& guards) {
     // The maps count their readers, and the last cursor may be the last to go.
     std::shared_ptr<Reader> reader(new Reader, [](Reader* gone) {
         for (const Map* map : gone->maps) --const_cast<Map*>(map)->users;

@@ -16,7 +16,10 @@ std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
 
 struct Cursor {
     Cursor(Kernel& kernel, std::shared_ptr<Reader> plan, std::vector<int64_t> codes)
-        : kernel(kernel), reader(std::move(plan)), inputs(std::move(codes)), enumerator(*reader),
+        : kernel(kernel),
+          reader(std::move(plan)),
+          inputs(std::move(codes)),
+          enumerator(*reader),
           version(reader->version()) {
         enumerator.open(addresses(inputs), 1);
     }
@@ -278,7 +281,8 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
     auto column = [&](unsigned width) {
         Array<int64_t> words;
         words.resize(n * width);
-        for (size_t i = 0; i < n; ++i) std::copy_n(payloads.data() + i * layout.words + at, width, words.data() + i * width);
+        for (size_t i = 0; i < n; ++i)
+            std::copy_n(payloads.data() + i * layout.words + at, width, words.data() + i * width);
         at += width;
         return words;
     };
@@ -304,18 +308,19 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
     nb::class_<Cursor>(m, "Cursor").def("next_block", &next_block, nb::arg("max_rows") = BLOCK_ROWS);
     kernel
-        .def("open",
-             [](Kernel& k, size_t id, const nb::sequence& inputs) {
-                 std::vector<int64_t> codes = codes_of(inputs);
-                 std::unique_ptr<Cursor> cursor;
-                 nb::gil_scoped_release release;
-                 auto lock = k.reading();
-                 std::shared_ptr<Reader> reader = k.reader(id);
-                 require_size(codes, reader->inputs);
-                 cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes));
-                 return cursor.release();
-             },
-             nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+        .def(
+            "open",
+            [](Kernel& k, size_t id, const nb::sequence& inputs) {
+                std::vector<int64_t> codes = codes_of(inputs);
+                std::unique_ptr<Cursor> cursor;
+                nb::gil_scoped_release release;
+                auto lock = k.reading();
+                std::shared_ptr<Reader> reader = k.reader(id);
+                require_size(codes, reader->inputs);
+                cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes));
+                return cursor.release();
+            },
+            nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
         .def("request", &request)
         .def("request_many", &request_many)
         .def("scan", &scan)

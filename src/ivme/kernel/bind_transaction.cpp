@@ -75,11 +75,13 @@ public:
         for (nb::handle run : runs) {
             auto [trigger, places] = nb::cast<std::pair<size_t, nb::object>>(run);
             bool whole = places.is_none();
-            runs_.push_back({trigger, whole, whole ? std::vector<unsigned>() : nb::cast<std::vector<unsigned>>(places)});
+            runs_.push_back(
+                {trigger, whole, whole ? std::vector<unsigned>() : nb::cast<std::vector<unsigned>>(places)});
         }
     }
 
-    // All triggers or none, and none if a stored sum would not fit its type. The GIL stays, as the work is below a switch.
+    // All triggers or none, and none if a stored sum would not fit its type. The GIL stays, as the work is below a
+    // switch.
     void run(nb::handle codes, int64_t weight) {
         if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
         auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
@@ -136,8 +138,9 @@ void bind_transaction(nb::module_& m) {
         .def("acquire", &StateLock::acquire, nb::arg("blocking") = true, nb::arg("timeout") = -1.0)
         .def("release", &StateLock::release)
         .def("__enter__", &StateLock::enter)
-        .def("__exit__", [](StateLock& lock, nb::handle, nb::handle, nb::handle) { lock.release(); },
-             nb::arg().none(), nb::arg().none(), nb::arg().none());
+        .def(
+            "__exit__", [](StateLock& lock, nb::handle, nb::handle, nb::handle) { lock.release(); }, nb::arg().none(),
+            nb::arg().none(), nb::arg().none());
     nb::class_<RowRuns>(m, "RowRuns")
         .def(nb::init<Kernel&, const nb::list&>(), nb::keep_alive<1, 2>())
         .def("run", &RowRuns::run);

@@ -213,12 +213,10 @@ void parted(std::vector<Placed>& nodes, Whole whole, Part part, Emit emit) {
         return whole(a) != whole(b) ? whole(a) < whole(b) : part(a) < part(b);
     });
     for (size_t start = 0, end; start < nodes.size(); start = end) {
-        for (end = start; end < nodes.size() && whole(nodes[end]) == whole(nodes[start]); ++end) {
-        }
+        for (end = start; end < nodes.size() && whole(nodes[end]) == whole(nodes[start]); ++end) {}
         if (!whole(nodes[start])) continue;
         for (size_t first = start, last; first < end; first = last) {
-            for (last = first; last < end && part(nodes[last]) == part(nodes[first]); ++last) {
-            }
+            for (last = first; last < end && part(nodes[last]) == part(nodes[first]); ++last) {}
             bool nowhere = !part(nodes[first]);
             for (size_t i = first; i < last; ++i) {
                 for (size_t j = start; j < end; ++j) {

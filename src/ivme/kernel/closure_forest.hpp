@@ -1,9 +1,9 @@
 // The closure of an undirected graph: a spanning forest with replacement edges (Holm, de Lichtenberg and Thorup, 2001).
 //
 // Edges have levels. The forest of level i is made of the tree edges of level i and above, and its trees have at most
-// n / 2^i vertices. When a tree edge goes, a replacement is looked for from its level downwards, in the smaller of the two
-// halves; an edge that is looked at in vain rises a level, so that each edge pays for at most log n looks, of O(log n)
-// each: O(log^2 n) amortised for a change, and O(log n) to ask whether two nodes are connected.
+// n / 2^i vertices. When a tree edge goes, a replacement is looked for from its level downwards, in the smaller of the
+// two halves; an edge that is looked at in vain rises a level, so that each edge pays for at most log n looks, of O(log
+// n) each: O(log^2 n) amortised for a change, and O(log n) to ask whether two nodes are connected.
 #pragma once
 
 #include <array>
@@ -73,9 +73,9 @@ private:
 
     EulerTours tours_;
     std::vector<Level> levels_;
-    std::vector<Member> members_;   // by edge
-    std::vector<uint32_t> seeds_;   // nodes whose component may have changed in this transaction
-    std::vector<uint64_t> label_;   // of each node, its component before the transaction, while followed; 0 for none
+    std::vector<Member> members_;  // by edge
+    std::vector<uint32_t> seeds_;  // nodes whose component may have changed in this transaction
+    std::vector<uint64_t> label_;  // of each node, its component before the transaction, while followed; 0 for none
     uint64_t labels_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // A set of nodes: a sorted array while it is small, a bitset once that takes less memory.
 //
-// So a row takes at most min(4 bytes a member, one bit a node), and the union of two large rows goes 64 nodes at a time.
+// So a row takes at most min(4 bytes a member, one bit a node), and the union of two large rows goes 64 nodes at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,8 @@ public:
             bits_[i] |= other.bits_[i];
             total += static_cast<size_t>(std::popcount(bits_[i]));
         }
-        for (size_t i = other.bits_.size(); i < bits_.size(); ++i) total += static_cast<size_t>(std::popcount(bits_[i]));
+        for (size_t i = other.bits_.size(); i < bits_.size(); ++i)
+            total += static_cast<size_t>(std::popcount(bits_[i]));
         size_ = total;
     }
 

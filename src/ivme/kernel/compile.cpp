@@ -119,8 +119,7 @@ void TriggerBuilder::see_pending(Read& read, const ReadSpec& spec, const std::ve
     require(pending.layout == spec.map->layout(), "a pending delta has other payloads than its map");
     read.overlay = static_cast<int>(trigger_->overlays.size());
     trigger_->overlays.push_back(
-        {static_cast<unsigned>(spec.pending),
-         std::make_unique<Map>(spec.map->arity(), Layout(), spec.map->seed())});
+        {static_cast<unsigned>(spec.pending), std::make_unique<Map>(spec.map->arity(), Layout(), spec.map->seed())});
     Map& overlay = *trigger_->overlays.back().map;
     if (!values.empty() || read.partial) overlay.add_index(key, values);
     read.pending_target = read.partial ? overlay.projection(key, values)->map.get() : &overlay;
@@ -163,7 +162,8 @@ void TriggerBuilder::exists(unsigned target, unsigned from, Map* map) {
 void TriggerBuilder::filter(unsigned target, unsigned from, Map* map, std::vector<unsigned> columns, bool present) {
     const Delta& source = origin(from);
     require(columns.size() == map->arity(), "a filter gives a value to every column of its map");
-    for (unsigned column : columns) require(column < source.columns.size(), "a filter reads a column that is not there");
+    for (unsigned column : columns)
+        require(column < source.columns.size(), "a filter reads a column that is not there");
     define(target, source.columns.size(), source.layout);
     use(map);
     trigger_->steps.push_back(FilterStep{target, from, map, std::move(columns), present});

@@ -89,8 +89,8 @@ public:
     explicit Enumerator(const Reader& reader);
     Enumerator(const Enumerator&) = delete;
 
-    // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a result:
-    // whoever asks for users, to whom NULL equals nothing, asks nothing with it.
+    // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a
+    // result: whoever asks for users, to whom NULL equals nothing, asks nothing with it.
     void open(std::vector<const int64_t*> inputs, size_t requests);
     // Appends at most `limit` rows and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);

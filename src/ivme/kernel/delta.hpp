@@ -222,7 +222,7 @@ private:
     Seed seed_;
     Delta* target_ = nullptr;
     Array<uint64_t> slots_;
-    Array<uint32_t> places_;                      // the slot of each row
+    Array<uint32_t> places_;                       // the slot of each row
     std::unordered_map<size_t, int64_t> carries_;  // by row, how many times 2^64 its count is off
     bool dirty_ = false;
     unsigned shift_ = 28;

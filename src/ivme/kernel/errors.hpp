@@ -27,5 +27,4 @@ struct BrokenCheck : std::runtime_error {
     std::vector<int64_t> codes;
 };
 
-
 }  // namespace ivme

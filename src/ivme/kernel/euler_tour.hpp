@@ -34,7 +34,8 @@ public:
         random_ ^= random_ << 13;
         random_ ^= random_ >> 7;
         random_ ^= random_ << 17;
-        nodes_[x] = Node{NONE, NONE, NONE, static_cast<uint32_t>(random_ >> 32), (flags & VERTEX) != 0, item, flags, flags};
+        nodes_[x] =
+            Node{NONE, NONE, NONE, static_cast<uint32_t>(random_ >> 32), (flags & VERTEX) != 0, item, flags, flags};
         return x;
     }
     // Only for one that is alone in its sequence.

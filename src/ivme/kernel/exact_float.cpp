@@ -34,7 +34,9 @@ unsigned lowest_bit(const int64_t* words) {
 // 64 bits from a place on; beyond the end there is the sign.
 uint64_t bits_from(const int64_t* words, unsigned place) {
     unsigned i = place / 64, shift = place % 64;
-    auto word = [&](unsigned at) { return static_cast<uint64_t>(at < LONG_WORDS ? words[at] : words[LONG_WORDS - 1] >> 63); };
+    auto word = [&](unsigned at) {
+        return static_cast<uint64_t>(at < LONG_WORDS ? words[at] : words[LONG_WORDS - 1] >> 63);
+    };
     return shift ? word(i) >> shift | word(i + 1) << (64 - shift) : word(i);
 }
 
@@ -192,7 +194,8 @@ double rounded_float(const int64_t* sum) {
         Wide mantissa = load_wide(sum + 1);
         UnsignedWide size = static_cast<UnsignedWide>(mantissa < 0 ? -mantissa : mantissa);
         if (size >> MANTISSA_BITS == 0) {
-            double value = std::ldexp(static_cast<double>(static_cast<uint64_t>(size)), static_cast<int>(sum[0]) + UNIT);
+            double value =
+                std::ldexp(static_cast<double>(static_cast<uint64_t>(size)), static_cast<int>(sum[0]) + UNIT);
             return mantissa < 0 ? -value : value;
         }
     }

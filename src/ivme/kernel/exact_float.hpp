@@ -1,10 +1,10 @@
 // Exact sums of doubles, rounded once when they are read (decision 0101).
 //
-// A finite double is a whole number of units of 2^-1074. A sum is kept in three words: a position and an odd mantissa of
-// up to 127 bits, for mantissa · 2^position units; zero is three zeros. That holds what most groups ever have. A sum that
-// spans more bits, or has infinities or NaNs in it, is a `LongFloat` that the words point to: it never changes, so that
-// copies of the words (in deltas, in undo records) cost nothing, and those that no map points to any more are freed at
-// the end of a transaction (`FloatPool`). Each value has one form only.
+// A finite double is a whole number of units of 2^-1074. A sum is kept in three words: a position and an odd mantissa
+// of up to 127 bits, for mantissa · 2^position units; zero is three zeros. That holds what most groups ever have. A sum
+// that spans more bits, or has infinities or NaNs in it, is a `LongFloat` that the words point to: it never changes, so
+// that copies of the words (in deltas, in undo records) cost nothing, and those that no map points to any more are
+// freed at the end of a transaction (`FloatPool`). Each value has one form only.
 #pragma once
 
 #include <cstddef>

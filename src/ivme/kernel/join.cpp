@@ -1,7 +1,8 @@
 // Joins: worst-case optimal for several reads, a chunk of candidates at a time.
 //
 // Operations are counted as engine/pure.py does the work: a size for each read until one is zero, one for each
-// candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is not asked again.
+// candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is not
+// asked again.
 #include "machine.hpp"
 
 namespace ivme {
@@ -14,8 +15,8 @@ public:
         : candidates_(candidates), added_(step.added), arity_(columns.size()) {
         for (unsigned i = 0; i < arity_; ++i) {
             known_[i] = columns[i] < step.known;
-            from_[i] = known_[i] ? origin.columns[columns[i]].data()
-                                 : candidates.values.data() + (columns[i] - step.known);
+            from_[i] =
+                known_[i] ? origin.columns[columns[i]].data() : candidates.values.data() + (columns[i] - step.known);
         }
     }
     void gather(uint32_t candidate, int64_t* key) const {
@@ -151,8 +152,7 @@ void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const 
     if (read.overlay >= 0) each(read.pending_target, read.pending_groups, pending[best], true);
 }
 
-void Machine::push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry,
-                   bool is_pending) {
+void Machine::push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending) {
     if (is_pending) {
         const Read& proposer = step.reads[read];
         const Map& target = *proposer.pending_target;
@@ -282,8 +282,7 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
     CandidateKey columns(step, origin, c, read.look);
     unsigned kept = 0;
     probe_keys(
-        *read.target, block_, c.alive,
-        [&](size_t i, int64_t* key) { columns.gather(c.selected[i], key); },
+        *read.target, block_, c.alive, [&](size_t i, int64_t* key) { columns.gather(c.selected[i], key); },
         [&](size_t i, const int64_t* key, uint32_t tag) {
             uint32_t candidate = c.selected[i];
             uint32_t old = read.target->find(key, tag);

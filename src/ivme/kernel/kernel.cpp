@@ -1,6 +1,6 @@
 // The module ivme._kernel. Writers hold the lock alone; the GIL is free while a batch runs.
-#include <cstdlib>
 #include <nanobind/stl/array.h>
+#include <cstdlib>
 
 #include "bind.hpp"
 
@@ -27,7 +27,10 @@ std::vector<Emitted> take_emitted(const Trigger& trigger, bool exact) {
     std::vector<Emitted> all;
     for (unsigned number : trigger.emits) {
         const Delta& delta = trigger.registers[number];
-        Emitted one{delta.layout, std::vector<Array<int64_t>>(delta.columns.size()), {}, delta.n,
+        Emitted one{delta.layout,
+                    std::vector<Array<int64_t>>(delta.columns.size()),
+                    {},
+                    delta.n,
                     ShownFloats(delta.layout, delta.payloads.data(), delta.n, exact)};
         for (size_t c = 0; c < delta.columns.size(); ++c) {
             one.columns[c].resize(delta.n);
@@ -130,9 +133,8 @@ nb::list misfits(Kernel& kernel) {
     nb::list found;
     auto lock = kernel.try_writing();
     if (!lock.owns_lock()) lock = with_python(kernel);
-    kernel.misfits([&](size_t map, const int64_t* row) {
-        found.append(nb::make_tuple(map, codes_at(kernel.map(map), row)));
-    });
+    kernel.misfits(
+        [&](size_t map, const int64_t* row) { found.append(nb::make_tuple(map, codes_at(kernel.map(map), row))); });
     return found;
 }
 
@@ -198,20 +200,22 @@ NB_MODULE(_kernel, m) {
              [](Kernel& k, size_t map, std::vector<unsigned> key, std::vector<unsigned> values) {
                  exclusively(k, [&] { k.map(map).add_index(std::move(key), std::move(values)); });
              })
-        .def("add_sorted",
-             [](Kernel& k, size_t map, std::vector<unsigned> key, unsigned value, nb::object order) {
-                 const Dictionary* dictionary = order.is_none() ? nullptr : dictionary_of(order);
-                 exclusively(k, [&] {
-                     k.map(map).add_sorted(std::move(key), value, dictionary);
-                     if (dictionary) k.order_by(dictionary);
-                 });
-             },
-             nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
+        .def(
+            "add_sorted",
+            [](Kernel& k, size_t map, std::vector<unsigned> key, unsigned value, nb::object order) {
+                const Dictionary* dictionary = order.is_none() ? nullptr : dictionary_of(order);
+                exclusively(k, [&] {
+                    k.map(map).add_sorted(std::move(key), value, dictionary);
+                    if (dictionary) k.order_by(dictionary);
+                });
+            },
+            nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
         .def("drop_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.drop_map(map); }); })
         .def("clear_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.clear_map(map); }); })
-        .def("load_map", [](Kernel& k, size_t map, const Codes& records) {
-            exclusively(k, [&] { k.load_map(map, records.data(), records.size()); });
-        })
+        .def("load_map",
+             [](Kernel& k, size_t map, const Codes& records) {
+                 exclusively(k, [&] { k.load_map(map, records.data(), records.size()); });
+             })
         .def("size", [](Kernel& k, size_t map) { return shared(k, [&] { return k.map(map).size(); }); })
         .def("add_trigger",
              [](Kernel& k, unsigned registers, const std::vector<std::string>& slots, const nb::list& steps) {
@@ -234,16 +238,18 @@ NB_MODULE(_kernel, m) {
         .def("run", &run, nb::arg("trigger"), nb::arg("inputs"), nb::arg("exact") = false)
         .def("run_one", &run_one)
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
-        .def("commit", [](Kernel& k) {
-            nb::gil_scoped_release release;
-            auto lock = k.ending();
-            k.commit();
-        })
-        .def("roll_back", [](Kernel& k) {
-            nb::gil_scoped_release release;
-            auto lock = k.ending();
-            k.roll_back();
-        })
+        .def("commit",
+             [](Kernel& k) {
+                 nb::gil_scoped_release release;
+                 auto lock = k.ending();
+                 k.commit();
+             })
+        .def("roll_back",
+             [](Kernel& k) {
+                 nb::gil_scoped_release release;
+                 auto lock = k.ending();
+                 k.roll_back();
+             })
         .def("alive", [](Kernel& k) { return shared(k, [&] { return k.alive(); }); })
         .def("limit",
              [](Kernel& k, size_t map, const std::vector<std::string>& names) {

@@ -217,7 +217,8 @@ public:
         free_floats();
     }
 
-    // Frees the long floats that no map has, if there may be many. Deltas and the undo log are empty between transactions.
+    // Frees the long floats that no map has, if there may be many. Deltas and the undo log are empty between
+    // transactions.
     void free_floats() noexcept {
         if (!floats_.is_crowded()) return;
         size_t entries = 0;

@@ -24,8 +24,9 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
     int64_t code = input.columns[lift.column][row];
     if (code == NULL_CODE && lift.kind != LiftKind::Wide) return;
     if (slot == Slot::F64) {
-        double value = lift.kind == LiftKind::Count ? 1 : lift.kind == LiftKind::Int ? static_cast<double>(code)
-                                                                                     : decode_float(code);
+        double value = lift.kind == LiftKind::Count ? 1
+                       : lift.kind == LiftKind::Int ? static_cast<double>(code)
+                                                    : decode_float(code);
         return lift_float(word, value, weight, *pool);
     }
     if (slot == Slot::I64) {

@@ -257,8 +257,7 @@ void Map::compact() {
     fresh.records_.reserve(size() * stride_);
     for (const auto& index : indexes_) fresh.indexes_.push_back(std::make_unique<GroupIndex>(index->key(), seed_));
     for (const auto& index : sorted_) {
-        fresh.sorted_.push_back(
-            std::make_unique<SortedIndex>(index->key(), index->value(), index->order(), seed_));
+        fresh.sorted_.push_back(std::make_unique<SortedIndex>(index->key(), index->value(), index->order(), seed_));
     }
     for (uint32_t id = 0; id < high(); ++id) {
         if (alive(id)) fresh.insert(row(id), tag(row(id)), payload(id));
@@ -326,9 +325,8 @@ uint64_t Map::digest(uint64_t salt) const {
     for (size_t i = 0; i < projections_.size(); ++i) total += projections_[i].map->digest(salt * 37 + i);
     for (size_t i = 0; i < sorted_.size(); ++i) {
         Seed own(salt * 41 + i);
-        sorted_[i]->groups().each([&](uint32_t group) {
-            sorted_[i]->each(group, [&](uint32_t id) { total += hash_record(own, id); });
-        });
+        sorted_[i]->groups().each(
+            [&](uint32_t group) { sorted_[i]->each(group, [&](uint32_t id) { total += hash_record(own, id); }); });
     }
     return total;
 }

@@ -46,7 +46,8 @@ inline void free_pages(void* block, size_t bytes) { munmap(block, round_to_pages
 inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
     char* fresh = reserve_pages(round_to_pages(bytes));
     if (!fresh || !old) return fresh;
-    void* moved = mremap(old, round_to_pages(old_bytes), round_to_pages(old_bytes), MREMAP_MAYMOVE | MREMAP_FIXED, fresh);
+    void* moved =
+        mremap(old, round_to_pages(old_bytes), round_to_pages(old_bytes), MREMAP_MAYMOVE | MREMAP_FIXED, fresh);
     if (moved == MAP_FAILED) {
         free_pages(fresh, bytes);
         return nullptr;

@@ -86,7 +86,9 @@ void Part::prefetch(uint32_t tag) const {
 }
 
 Partition::Partition(Map* heavy, const std::vector<std::vector<PartSpec>>& leaves)
-    : heavy(heavy), maps{heavy}, rising(heavy->arity(), Layout(), heavy->seed()),
+    : heavy(heavy),
+      maps{heavy},
+      rising(heavy->arity(), Layout(), heavy->seed()),
       falling(heavy->arity(), Layout(), heavy->seed()) {
     require(heavy->arity(), "a partition has a key of at least one column");
     require(!leaves.empty(), "a partition has at least one leaf that counts");

@@ -1,9 +1,9 @@
 // Payloads in the ring of degree one (algebra/ring.py): a count and sums, as consecutive 64-bit words, low word first.
 //
 // Counts never wrap: every operation reports overflow, and the caller throws before it has changed anything. Sums wrap,
-// and are exact all the same: they are known modulo 2^64, 2^128 or 2^192, and the sum of a group whose count fits 63 bits
-// is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100). So partial sums need no check,
-// in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
+// and are exact all the same: they are known modulo 2^64, 2^128 or 2^192, and the sum of a group whose count fits 63
+// bits is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100). So partial sums need no
+// check, in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,8 @@ struct Layout {
         }
     }
 
-    // total := left + right; `total` may be either. The result says by how many times 2^64 the count is off: 0 if it fits.
+    // total := left + right; `total` may be either. The result says by how many times 2^64 the count is off: 0 if it
+    // fits.
     [[nodiscard]] int add(int64_t* total, const int64_t* left, const int64_t* right) const {
         int carry = left[0] < 0 ? -1 : 1;
         if (!add_overflows(left[0], right[0], &total[0])) carry = 0;

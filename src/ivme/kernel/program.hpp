@@ -99,7 +99,7 @@ struct WatchStep {
     unsigned leaf;
 };
 
-using Step = std::variant<LoadStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep, EmitStep,
-                          WatchStep>;
+using Step =
+    std::variant<LoadStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep, EmitStep, WatchStep>;
 
 }  // namespace ivme
