@@ -12,7 +12,8 @@ from ivme.engine.arrow_expression import evaluate_columns
 from ivme.engine.arrow_functions import KERNELS
 from ivme.engine.arrow_types import arrow_schema, arrow_type
 from ivme.errors import DataError
-from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal
+from ivme.query.expression import Call, ColumnRef, Expression, Literal
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
 from tests.random_expressions import ANYTHING, ROWS, TABLE, as_shown, expected, expressions
 
@@ -83,4 +84,4 @@ def test_a_quotient_of_decimals_is_rounded_half_up_to_its_digits(number: int) ->
 
 
 def test_the_functions_with_kernels_are_those_that_need_all_arguments() -> None:
-    assert set(KERNELS) == {name for name, function in FUNCTIONS.items() if not function.lazy}
+    assert set(KERNELS) == {name for name, function in FUNCTIONS.items() if function.nulls != "lazy"}
