@@ -1,0 +1,341 @@
+"""From expressions over a table's columns to a graph of typed operations of the kernel.
+
+What the kernel lacks is a column of its own in the graph, which others compute: a function of one column of text by
+code (`by_code`), everything else for the rows that get to it (`foreign`). Both are given in the codes of their type.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from ivme.engine.arrow_types import declared_type
+from ivme.engine.domain import DictionaryValues
+from ivme.engine.domains import Domains
+from ivme.engine.expression.branches import Branches
+from ivme.engine.expression.comparisons import Comparisons
+from ivme.engine.expression.graph import REAL, WIDE, WORD, Graph, Node
+from ivme.engine.expression.numbers import INT_DIGITS, MOST_DIGITS, NARROW_DIGITS, Numbers, Value
+from ivme.engine.value_check import INT_LIMIT
+from ivme.errors import ExpressionError, SchemaError
+from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
+from ivme.query.functions import FUNCTIONS
+from ivme.query.inference import literal_type, type_of
+from ivme.query.model import Table
+from ivme.query.types import Type
+
+_TEXT = ("string", "binary")
+_LAZY = ("and", "or", "not", "case", "coalesce")
+
+
+class Compiler:
+    """Compiles expressions over the rows of one table; what it makes of them is in `graph` and the three lists."""
+
+    def __init__(self, table: Table, domains: Domains) -> None:
+        self.table = table
+        self.graph = Graph(len(table.columns))
+        self.numbers = Numbers(self.graph)
+        self.by_code: list[tuple[Expression, int]] = []
+        """Functions of one column of text, and its position."""
+        self.foreign: list[Expression] = []
+        self.members: list[tuple[list[int], bool]] = []
+        self.dictionaries: list[Any] = []
+        self._domains = domains
+        self.comparisons = Comparisons(self)
+        self._branches = Branches(self)
+
+    def value(self, expression: Expression, mask: Node | None) -> Value:
+        """The value of an expression, whose failures count in the rows of the mask."""
+        if isinstance(expression, ColumnRef):
+            return self._column(expression)
+        if isinstance(expression, Literal):
+            return self.constant(expression.value, literal_type(expression.value))
+        if next(columns_of(expression), None) is None:
+            return self._folded(expression, mask)
+        if self._is_by_code(expression):
+            return self._remembered(expression, mask)
+        found = self._native(expression, mask)
+        return self._foreign(expression, mask) if found is None else found
+
+    def type_of(self, expression: Expression) -> Type | None:
+        return type_of(expression, self.table)
+
+    def constant(self, value: Any, type_: Type | None) -> Value:
+        """A constant of a type."""
+        graph = self.graph
+        if value is None or type_ is None:
+            return Value(graph.null(REAL if _kind(type_) == "float" else WORD), type_)
+        if type_.kind == "float":
+            return Value(graph.real(struct.unpack("<q", struct.pack("<d", value))[0]), type_)
+        if type_.kind in _TEXT:
+            return Value(graph.literal(type_, value), type_)
+        if type_.kind == "int" and abs(value) > INT_LIMIT:
+            return self._doubtful(type_, None)
+        if type_.kind == "int":
+            return Value(graph.word(value), type_, 0, len(str(abs(value))))
+        if type_.kind == "decimal":
+            return self._decimal(value, type_)
+        return Value(graph.word(self._domains.domain(type_).encode_value(value)), type_)
+
+    def _decimal(self, value: Decimal | int, type_: Type) -> Value:
+        sign, digits, exponent = Decimal(value).as_tuple()
+        assert isinstance(exponent, int)
+        whole = int("".join(map(str, digits))) * 10 ** max(exponent, 0) * (-1 if sign else 1)
+        count = len(str(abs(whole)))
+        node = self.graph.word(whole) if count <= NARROW_DIGITS else self.graph.wide(whole)
+        return Value(node, type_, max(-exponent, 0), count)
+
+    def of_codes(self, node: Node, type_: Type | None, mask: Node | None) -> Value:
+        """The values that codes of a type stand for."""
+        if type_ is None or type_.kind in ("bool", "date", "timestamp", *_TEXT):
+            return Value(node, type_)
+        if type_.kind == "int":
+            return Value(node, type_, 0, INT_DIGITS)
+        if type_.kind == "float":
+            return Value(self.graph.node("real_of_code", REAL, node), type_)
+        assert type_.precision is not None
+        assert type_.scale is not None
+        if type_.precision > NARROW_DIGITS:
+            node = self.graph.node("wide_of_code", WIDE, node, mask=mask, k=self._dictionary(type_))
+        return Value(node, type_, type_.scale, type_.precision)
+
+    def _dictionary(self, type_: Type) -> int:
+        domain = self._domains.domain(type_)
+        assert isinstance(domain, DictionaryValues)
+        native = domain.dictionary.native  # type: ignore[attr-defined]
+        if native not in self.dictionaries:
+            self.dictionaries.append(native)
+        return self.dictionaries.index(native)
+
+    def _column(self, column: ColumnRef) -> Value:
+        position = self.position(column.name)
+        type_ = declared_type(self.table, self.table.columns[position])
+        return self.of_codes(self.graph.input(position), type_, None)
+
+    def position(self, name: str) -> int:
+        return next(i for i, each in enumerate(self.table.columns) if each.name.lower() == name.lower())
+
+    def _folded(self, call: Call, mask: Node | None) -> Value:
+        """An expression without columns; where it has no value, rows that get to it are doubtful."""
+        type_ = self.type_of(call)
+        try:
+            value = evaluate(call, {})
+            own = type_ if value is None else literal_type(value)
+        except (ExpressionError, SchemaError):
+            return self._doubtful(type_, mask)
+        return replace(self.constant(value, own), type=type_, loose=_kind(own) != _kind(type_))
+
+    def _doubtful(self, type_: Type | None, mask: Node | None) -> Value:
+        kind = REAL if _kind(type_) == "float" else WORD
+        return Value(self.graph.node("doubt", kind, self.graph.null(kind), mask=mask), type_)
+
+    def _is_by_code(self, call: Call) -> bool:
+        """Whether a call reads nothing but one column of text, and text is what it is applied to."""
+        names = {name.lower() for name in columns_of(call)}
+        if len(names) > 1 or call.function in _LAZY or (call.function == "is_null" and _is_column(call.arguments[0])):
+            return False
+        type_ = self.table.columns[self.position(names.pop())].type
+        arguments = [self.type_of(argument) for argument in call.arguments]
+        return type_ is not None and type_.kind in _TEXT and any(_kind(argument) in _TEXT for argument in arguments)
+
+    def _remembered(self, call: Call, mask: Node | None) -> Value:
+        place = (call, self.position(next(columns_of(call))))
+        if place not in self.by_code:
+            self.by_code.append(place)
+        table = self.by_code.index(place)
+        node = self.graph.node("look_up", WORD, self.graph.input(place[1]), mask=mask, k=table)
+        return self.of_codes(node, self.type_of(call), mask)
+
+    def _foreign(self, call: Call, mask: Node | None) -> Value:
+        type_ = self.type_of(call)
+        if type_ is None:
+            return self._doubtful(None, mask)
+        if call not in self.foreign:
+            self.foreign.append(call)
+        node = self.graph.node("foreign", WORD, mask=mask, k=self.foreign.index(call))
+        loose = type_.is_numeric and type_.kind != "int" and call.function in ("divide", "case", "coalesce")
+        loose = loose or (type_.kind == "decimal" and call.function != "cast_decimal")
+        return replace(self.of_codes(node, type_, mask), loose=loose)
+
+    def _native(self, call: Call, mask: Node | None) -> Value | None:
+        """The value by the kernel's own operations; None if it lacks them for these types."""
+        if FUNCTIONS[call.function].runs != "kernel":
+            return None
+        if call.function in ("and", "or", "not", "case", "coalesce", "is_null", "nullif"):
+            return self._branches.value(call, mask)
+        if call.function in ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in"):
+            return self.comparisons.value(call, mask)
+        if call.function == "cast_decimal" and (cast := self._cast_quotient(call, mask)) is not None:
+            return cast
+        arguments = [self.value(argument, mask) for argument in call.arguments]
+        if any(argument.type is None for argument in arguments):
+            plain = not any(isinstance(argument, Call) for argument in call.arguments)
+            return self.constant(None, self.type_of(call)) if plain else None
+        if any(argument.loose for argument in arguments):
+            return None
+        made: Callable[[Call, Sequence[Value], Node | None], Value | None] = getattr(self, f"_{_GROUPS[call.function]}")
+        return made(call, arguments, mask)
+
+    def _arithmetic(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
+        left, right = arguments
+        type_, graph = self.type_of(call), self.graph
+        if type_ is None or not (left.is_number and right.is_number):
+            return None
+        if type_.kind == "float":
+            reals = [self.numbers.to_real(argument, mask) for argument in arguments]
+            return Value(graph.node(f"{call.function}_real", REAL, *reals, mask=mask), type_)
+        if type_.kind == "int":
+            node = graph.node(f"{call.function}_int", WORD, left.node, right.node, mask=mask)
+            return Value(node, type_, 0, INT_DIGITS)
+        found = self._decimals(call.function, left, right, mask)
+        return None if found is None or found.scale > MOST_DIGITS else replace(found, type=type_)
+
+    def _decimals(self, function: str, left: Value, right: Value, mask: Node | None) -> Value | None:
+        if function in ("add", "subtract"):
+            return self.numbers.added(function, left, right, mask)
+        if function == "multiply":
+            return self.numbers.multiplied(left, right, mask)
+        return self.numbers.remainder(left, right, mask) if function == "modulo" else None
+
+    def quotient(self, call: Expression, scale: int, mask: Node | None) -> Value | None:
+        """A quotient of decimals rounded to a scale: the one thing that becomes of it."""
+        if not isinstance(call, Call) or call.function != "divide" or _kind(self.type_of(call)) != "decimal":
+            return None
+        left, right = (self.value(argument, mask) for argument in call.arguments)
+        kinds = {left.kind, right.kind}
+        if left.loose or right.loose or not kinds <= {"int", "decimal"}:
+            return None
+        found = self.numbers.quotient(left, right, scale, mask)
+        return None if found is None else replace(found, type=self.type_of(call))
+
+    def _cast_quotient(self, call: Call, mask: Node | None) -> Value | None:
+        type_ = self.type_of(call)
+        assert type_ is not None
+        assert type_.precision is not None
+        assert type_.scale is not None
+        found = self.quotient(call.arguments[0], type_.scale, mask)
+        return None if found is None else self.numbers.in_digits(found, type_.precision, type_.scale, mask)
+
+    def _signed(self, call: Call, arguments: Sequence[Value], _mask: Node | None) -> Value | None:
+        (value,) = arguments
+        if not value.is_number:
+            return None
+        suffix = {WORD: "word", WIDE: "wide", REAL: "real"}[value.node.kind]
+        return replace(value, node=self.graph.node(f"{call.function}_{suffix}", value.node.kind, value.node))
+
+    def _rounded(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
+        """ROUND to a constant number of digits, of numbers that are exact."""
+        value, digits = arguments[0], call.arguments[1] if len(arguments) == 2 else Literal(0)
+        if not isinstance(digits, Literal) or type(digits.value) is not int or value.kind not in ("int", "decimal"):
+            return None
+        places = digits.value
+        if places >= value.scale:
+            return replace(value, type=self.type_of(call))
+        if value.scale - places > MOST_DIGITS or value.kind == "int":
+            return None
+        lowered = self.numbers.lowered(value, places, "half_up")
+        found = lowered if places >= 0 else self.numbers.raised(lowered, 0, mask)
+        return replace(found, type=self.type_of(call))
+
+    def _whole(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
+        """FLOOR and CEIL."""
+        (value,), type_ = arguments, self.type_of(call)
+        if value.kind == "int":
+            return value
+        if value.kind == "float":
+            node = self.graph.node(f"{call.function}_real", WORD, value.node, mask=mask)
+            return Value(node, type_, 0, INT_DIGITS)
+        if value.kind != "decimal":
+            return None
+        found = self.numbers.lowered(value, 0, call.function) if value.scale else value
+        return replace(found, type=type_)
+
+    def _part_of_date(self, call: Call, arguments: Sequence[Value], _mask: Node | None) -> Value | None:
+        (value,) = arguments
+        days = self.days(value)
+        if days is None:
+            return None
+        return Value(self.graph.node(call.function, WORD, days), self.type_of(call), 0, INT_DIGITS)
+
+    def days(self, value: Value) -> Node | None:
+        if value.kind == "timestamp":
+            return self.graph.node("days_of_micros", WORD, value.node)
+        return value.node if value.kind == "date" else None
+
+    def micros(self, value: Value) -> Node | None:
+        if value.kind == "date":
+            return self.graph.node("micros_of_days", WORD, value.node)
+        return value.node if value.kind == "timestamp" else None
+
+    def _moment(self, call: Call, arguments: Sequence[Value], _mask: Node | None) -> Value | None:
+        node = (self.days if call.function == "cast_date" else self.micros)(arguments[0])
+        return None if node is None else Value(node, self.type_of(call))
+
+    def _number(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
+        """CAST to an int, a float or a truth value."""
+        value, type_ = arguments[0], self.type_of(call)
+        if not value.is_number and value.kind != "bool":
+            return None
+        if call.function == "cast_float":
+            return Value(self.numbers.to_real(value, mask), type_)
+        if call.function == "cast_bool":
+            return self.comparisons.truth(value)
+        if value.kind == "float":
+            return Value(self.graph.node("truncate_real", WORD, value.node, mask=mask), type_, 0, INT_DIGITS)
+        if value.scale:
+            value = self.numbers.lowered(value, 0, "truncate")
+        node = value.node
+        if node.kind == WIDE:
+            node = self.graph.node("narrow", WORD, node, mask=mask)
+        return Value(node, type_, 0, INT_DIGITS)
+
+    def _in_digits(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
+        """CAST to a decimal."""
+        value, type_ = arguments[0], self.type_of(call)
+        assert type_ is not None
+        assert type_.precision is not None
+        assert type_.scale is not None
+        if value.kind == "bool":
+            value = replace(value, digits=1)
+        elif value.kind not in ("int", "decimal"):
+            return None
+        return self.numbers.in_digits(value, type_.precision, type_.scale, mask)
+
+    def in_type(self, expression: Expression, mask: Node | None) -> Value:
+        """The value of an expression in its type, as a view has it."""
+        type_ = self.type_of(expression)
+        if type_ is not None and type_.kind == "decimal":
+            assert type_.precision is not None
+            assert type_.scale is not None
+            value = self.quotient(expression, type_.scale, mask) or self.value(expression, mask)
+            return replace(self.numbers.in_digits(value, type_.precision, type_.scale, mask), type=type_)
+        value = self.value(expression, mask)
+        if type_ is not None and type_.kind == "float" and value.node.kind != REAL:
+            return Value(self.numbers.to_real(value, mask), type_)
+        if type_ is not None and type_.kind == "timestamp":
+            return Value(self.micros(value) or value.node, type_)
+        return value
+
+
+def _kind(type_: Type | None) -> str:
+    return "null" if type_ is None else type_.kind
+
+
+def _is_column(expression: Expression) -> bool:
+    return isinstance(expression, ColumnRef)
+
+
+_GROUPS = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), "arithmetic"),
+    **dict.fromkeys(("negate", "abs"), "signed"),
+    **dict.fromkeys(("floor", "ceil"), "whole"),
+    **dict.fromkeys(("year", "month", "day"), "part_of_date"),
+    **dict.fromkeys(("cast_int", "cast_float", "cast_bool"), "number"),
+    **dict.fromkeys(("cast_date", "cast_timestamp"), "moment"),
+    "round": "rounded",
+    "cast_decimal": "in_digits",
+}
+"""The methods that compile the functions that need all their arguments."""
