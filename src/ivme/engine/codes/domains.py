@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from ivme.engine.codes.decimal_domains import LARGE_DECIMALS, NARROW_DIGITS, NarrowDecimals, WideDecimals
 from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary
 from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
+from ivme.engine.codes.memos import Memos
 from ivme.engine.codes.value_check import INT_LIMIT, NAN_REASON
 from ivme.errors import DataError
 from ivme.query.types import Type
@@ -178,17 +179,22 @@ class BatchEncoder(Protocol):
 class Domains:
     """The domains of a database, one for each type; they own its dictionaries.
 
-    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing.
+    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. With
+    `in_kernel`, the kernel knows the codes, and computes expressions from them. `memos` has what is remembered by code.
     """
 
     def __init__(
         self,
         dictionary_of: Callable[[Type], Dictionary] = lambda type_: plain_dictionary(type_),
         encoder_of: Callable[[Sequence[str], Sequence[Domain]], BatchEncoder | None] = lambda _names, _domains: None,
+        *,
+        in_kernel: bool = False,
     ) -> None:
         self._domains: dict[Type, Domain] = {}
         self._dictionary_of = dictionary_of
         self.encoder_of = encoder_of
+        self.in_kernel = in_kernel
+        self.memos = Memos()
 
     def domain(self, type_: Type) -> Domain:
         """The domain of a type, the same one every time.

@@ -1,7 +1,7 @@
 """What the kernel's expressions lack, computed by the table of functions: by code, or for single rows.
 
 A function of one column of text is evaluated once for each distinct value, and remembered by code for all batches to
-come. `Memos` has all that is remembered of a database: before codes change their meaning, `forget` empties it.
+come, in the database's `Memos`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ivme import _kernel
-from ivme.engine.arrow_expression import evaluate_columns
-from ivme.engine.arrow_types import declared_type
-from ivme.engine.dictionary import NULL_CODE, Codes
-from ivme.engine.domain import DictionaryValues
-from ivme.engine.domains import Domain, Domains
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.codes.domain import DictionaryValues
+from ivme.engine.codes.domains import Domains
+from ivme.engine.expression.arrow_expression import evaluate_columns
 from ivme.errors import DataError
 from ivme.query.expression import Expression, columns_of, evaluate
 from ivme.query.inference import in_type, type_of
@@ -81,10 +81,11 @@ class Elsewhere:
             return NULL_CODE, DOUBTFUL
 
 
-class Memo:
+class CodeMemo:
     """What a function of one column of text gives, by code."""
 
-    def __init__(self, expression: Expression, table: Table, domains: Domains, domain: Domain) -> None:
+    def __init__(self, expression: Expression, table: Table, position: int, domains: Domains) -> None:
+        domain = domains.domain(declared_type(table, table.columns[position]))
         assert isinstance(domain, DictionaryValues)
         self.table = _kernel.CodeTable(domain.dictionary.base)
         self._elsewhere = Elsewhere(expression, table, domains)
@@ -96,28 +97,11 @@ class Memo:
             self.table.fill(codes, *self._elsewhere.codes([codes]))
             self.table.withdraw()
 
-
-class Memos:
-    """All memos of a database. They keep no code alive: whoever frees codes calls `forget` first, under the lock."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        """How often codes have been forgotten; constants of text are encoded anew after each time."""
-        self._memos: dict[tuple[Expression, Type], Memo] = {}
-
-    def memo(self, expression: Expression, position: int, domains: Domains, table: Table) -> Memo:
-        """The memo of a function of a column; the same one for all tables with such a column."""
-        type_ = declared_type(table, table.columns[position])
-        found = self._memos.get((expression, type_))
-        if found is None:
-            found = self._memos[expression, type_] = Memo(expression, table, domains, domains.domain(type_))
-        return found
-
     def forget(self) -> None:
-        """Forgets every value."""
-        self.generation += 1
-        for memo in self._memos.values():
-            memo.table.forget()
+        self.table.forget()
 
-    def memory_bytes(self) -> int:
-        return sum(memo.table.memory_bytes() for memo in self._memos.values())
+
+def code_memo(expression: Expression, position: int, table: Table, domains: Domains) -> CodeMemo:
+    """The memo of a function of a column of text: one for all tables that have such a column."""
+    key = "by code", expression, declared_type(table, table.columns[position])
+    return domains.memos.memo(key, lambda: CodeMemo(expression, table, position, domains))

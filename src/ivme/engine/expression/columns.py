@@ -14,38 +14,42 @@ from typing import Any, Protocol
 import numpy as np
 
 from ivme import _kernel
-from ivme.engine.arrow_types import declared_type
-from ivme.engine.dictionary import Codes
-from ivme.engine.domains import Domains
-from ivme.engine.expression.by_code import Elsewhere, Memos, States
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.domains import Domains
+from ivme.engine.expression.by_code import Elsewhere, States, code_memo
 from ivme.engine.expression.compile import Compiler
+from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.graph import REAL, WIDE, WORD, FlatProgram, Node
 from ivme.engine.expression.numbers import Value
-from ivme.engine.expression.rows import Failure, Row, RowColumns, as_it_is
-from ivme.engine.feed import FeedColumn
+from ivme.engine.expression.rows import CodedRows, Failure, Row, RowColumns, as_it_is
 from ivme.query.model import Table
 
 _SUFFIXES = {WORD: "word", WIDE: "wide", REAL: "real"}
 
 
-class CodedRows(Protocol):
-    """Rows whose columns are there as codes."""
+class ComputedColumns(Protocol):
+    """Columns of a feed that are expressions over a relation's rows."""
 
-    weights: Codes
+    def of(self, rows: CodedRows, failure: Failure = ...) -> list[Codes]:
+        """The columns for some rows; DataError where an expression has no value, as `failure` words it."""
 
-    def code(self, position: int) -> Codes: ...
+
+def computed_columns(table: Table, columns: Sequence[FeedColumn], domains: Domains) -> ComputedColumns:
+    """What computes columns: the kernel where it knows the codes, else `evaluate`."""
+    return (KernelColumns if domains.in_kernel else RowColumns)(table, columns, domains)
 
 
 class KernelColumns:
     """Compiled columns over the rows of one table; make it once, whenever what is wanted changes."""
 
-    def __init__(self, table: Table, columns: Sequence[FeedColumn], domains: Domains, memos: Memos) -> None:
+    def __init__(self, table: Table, columns: Sequence[FeedColumn], domains: Domains) -> None:
         compiler = Compiler(table, domains)
         outputs = [_output(compiler, column, number) for number, column in enumerate(columns)]
         flat = compiler.graph.flat(outputs)
         self._count = len(columns)
-        self._memos = memos
-        self._tables = [memos.memo(*compiler.by_code[number], domains, table) for number in flat.tables]
+        self._memos = domains.memos
+        self._tables = [code_memo(*compiler.by_code[number], table, domains) for number in flat.tables]
         self._foreign = [Elsewhere(compiler.foreign[number], table, domains) for number in flat.foreign]
         read = {register for _, _, a, b, _, _ in flat.instructions for register in (a, b)}
         read.update(position for elsewhere in self._foreign for position in elsewhere.positions)
@@ -73,7 +77,6 @@ class KernelColumns:
         return program
 
     def of(self, rows: CodedRows, failure: Failure = as_it_is) -> list[Codes]:
-        """The columns; DataError where an expression has no value, as `failure` words it."""
         columns = [rows.code(i) if read else rows.weights for i, read in enumerate(self._read)]
         outputs, doubtful = self._run(columns, len(rows.weights))
         if len(doubtful):

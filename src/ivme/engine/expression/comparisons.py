@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from ivme.engine.dictionary import NULL_CODE
+from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Node
 from ivme.engine.expression.numbers import Value
 from ivme.query import sql_values

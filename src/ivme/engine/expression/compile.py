@@ -12,14 +12,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from ivme.engine.arrow_types import declared_type
-from ivme.engine.domain import DictionaryValues
-from ivme.engine.domains import Domains
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.domain import DictionaryValues
+from ivme.engine.codes.domains import Domains
+from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.branches import Branches
 from ivme.engine.expression.comparisons import Comparisons
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Graph, Node
 from ivme.engine.expression.numbers import INT_DIGITS, MOST_DIGITS, NARROW_DIGITS, Numbers, Value
-from ivme.engine.value_check import INT_LIMIT
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
 from ivme.query.functions import FUNCTIONS

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ivme.engine.dictionary import NULL_CODE
+from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.query.types import Type
 
 Instruction = tuple[str, int, int, int, int, int]

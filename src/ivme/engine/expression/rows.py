@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ivme.engine.dictionary import NULL_CODE, Codes
-from ivme.engine.domains import Domains
-from ivme.engine.feed import FeedColumn
-from ivme.engine.load import getter
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.codes.domains import Domains
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.expression.row_expression import getter
 from ivme.errors import ExpressionError
 from ivme.query.inference import in_type, type_of
 from ivme.query.model import Table
@@ -29,6 +29,18 @@ Failure = Callable[[FeedColumn, Row, ExpressionError], ExpressionError]
 def as_it_is(_column: FeedColumn, _row: Row, error: ExpressionError) -> ExpressionError:
     """The error of an expression, which names neither row nor view."""
     return error
+
+
+class CodedRows(Protocol):
+    """Rows whose columns are there as codes."""
+
+    weights: Codes
+
+    def code(self, position: int) -> Codes:
+        """The codes of a column."""
+
+    def listed(self) -> list[list[Any]]:
+        """The rows as Python values."""
 
 
 class RowColumns:
@@ -48,10 +60,10 @@ class RowColumns:
                 raise failure(column, row, error) from error
         return found
 
-    def of(self, rows: Sequence[Row], failure: Failure = as_it_is) -> list[Codes]:
-        """All columns for some rows."""
+    def of(self, rows: CodedRows, failure: Failure = as_it_is) -> list[Codes]:
+        listed = list(map(tuple, rows.listed()))
         numbers = range(len(self._columns))
-        return [np.array(self.column(number, rows, failure), dtype=np.int64) for number in numbers]
+        return [np.array(self.column(number, listed, failure), dtype=np.int64) for number in numbers]
 
 
 def _code(column: FeedColumn, table: Table, domains: Domains) -> Callable[[Row], int]:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.codes.domains import Domains
-from ivme.engine.ingest.feed import Feed, FeedColumn
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import Row, is_global
