@@ -105,7 +105,7 @@ class Expressions:
     def run(
         self, columns: Sequence[Codes], rows: int, foreign: Sequence[tuple[Codes, npt.NDArray[np.uint8]]]
     ) -> tuple[Codes, Codes, list[Codes] | None]:
-        """The outputs, a row of the array each; the rows that are doubtful; None, or the missing rows by foreign column.
+        """The outputs, a row of the array each; the rows that are doubtful; None, or missing rows by foreign column.
 
         If the last is not None, tables may have requests, too, and the rest counts for nothing.
         """
