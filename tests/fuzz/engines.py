@@ -13,7 +13,7 @@ from ivme.database import Database
 from ivme.engine.backend import NativeBackend
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
-from ivme.engine.ingest import row_batch as changed
+from ivme.engine.expression import by_code
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import batch, following, open_read, rebalance, relations, runtime
 from ivme.engine.runtime.runtime import Runtime
@@ -83,12 +83,13 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
     return arrow_rows(columns, op.rows) if op.form == "arrow" else list(op.rows)
 
 
-_LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"), (changed, "_FEW"))
+_LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"))
 _SMALL: tuple[tuple[Any, str, int], ...] = (
     (rebalance, "SMALLEST_PIECE", 3),
     (open_read, "FEW", 2),
     (open_read, "BLOCK", 5),
     (relations, "MANY", 7),
+    (by_code, "_MANY", 2),
 )
 
 
