@@ -116,10 +116,10 @@ class KernelColumns:
 
     def _settle(self, outputs: Any, doubtful: Codes, columns: list[Codes], failure: Failure) -> None:
         """Computes doubtful rows by `evaluate`."""
-        codes = (
-            zip(*(column[doubtful].tolist() for column in columns), strict=True) if columns else [()] * len(doubtful)
-        )
-        rows: list[Row] = [tuple(d.decode_value(c) for d, c in zip(self._domains, row, strict=True)) for row in codes]
+        given = [
+            domain.values(column[doubtful].tolist()) for domain, column in zip(self._domains, columns, strict=True)
+        ]
+        rows: list[Row] = list(zip(*given, strict=True)) if given else [()] * len(doubtful)
         for number in range(self._count):
             outputs[number, doubtful] = self._rows.column(number, rows, failure)
 

@@ -26,12 +26,11 @@ def test_columns_are_evaluated_as_rows_are(data: Any, kind: str, rows: list[dict
     columns = pa.Table.from_pylist(rows, schema=arrow_schema(TABLE))
     type_ = type_of(expression, TABLE)
     wanted = expected(expression, columns.to_pylist(), type_)
-    evaluate_some = data.draw(st.sampled_from([evaluate_columns, evaluate_table]))
     if wanted is None:
         with pytest.raises(DataError):
-            evaluate_some(expression, columns)
+            evaluate_columns(expression, columns)
         return
-    found = evaluate_some(expression, columns)
+    found = evaluate_columns(expression, columns)
     assert found.type == (pa.null() if type_ is None else arrow_type(type_))
     assert as_shown(found.to_pylist()) == as_shown(wanted)
 
