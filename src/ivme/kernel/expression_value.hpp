@@ -46,9 +46,7 @@ struct AddInt {
     bool operator()(int64_t a, int64_t b, int64_t* to) const { return !add_overflows(a, b, to) && !is_null(*to); }
 };
 struct SubtractInt {
-    bool operator()(int64_t a, int64_t b, int64_t* to) const {
-        return !__builtin_sub_overflow(a, b, to) && !is_null(*to);
-    }
+    bool operator()(int64_t a, int64_t b, int64_t* to) const { return !subtract_overflows(a, b, to) && !is_null(*to); }
 };
 struct MultiplyInt {
     bool operator()(int64_t a, int64_t b, int64_t* to) const { return !multiply_overflows(a, b, to) && !is_null(*to); }
