@@ -131,7 +131,7 @@ class Branches:
         if type_.kind == "float":
             return Value(self._compiler.numbers.to_real(value, rows), type_)
         if type_.kind == "timestamp":
-            return Value(self._compiler.micros(value) or value.node, type_)
+            return Value(self._compiler.arithmetic.micros(value) or value.node, type_)
         return value
 
 
