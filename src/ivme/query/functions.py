@@ -135,8 +135,12 @@ def _comparison(symbol: str, holds: Callable[[int], bool]) -> Function:
     return Function(2, 2, apply, f"a {symbol} b", "bool", fails="texts", symbol=symbol)
 
 
-def _lazy(minimum: int, maximum: int, apply: Callable[..., Any], sql: str, gives: str, symbol: str = "") -> Function:
-    return Function(minimum, maximum, apply, sql, gives, nulls="lazy", fails="never", symbol=symbol)
+def _connective(minimum: int, maximum: int, apply: Callable[..., Any], sql: str, symbol: str = "") -> Function:
+    return Function(minimum, maximum, apply, sql, "bool", ("bool",), nulls="lazy", fails="never", symbol=symbol)
+
+
+def _choice(minimum: int, apply: Callable[..., Any], sql: str) -> Function:
+    return Function(minimum, ANY_NUMBER, apply, sql, "branches", nulls="lazy", fails="never")
 
 
 def _arithmetic(count: tuple[int, int], apply: Callable[..., Any], sql: str, symbol: str = "") -> Function:
@@ -157,9 +161,9 @@ def _part_of_date(part: str) -> Function:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "and": _lazy(2, ANY_NUMBER, _and, "a AND b", "bool", "AND"),
-    "or": _lazy(2, ANY_NUMBER, _or, "a OR b", "bool", "OR"),
-    "not": _lazy(1, 1, _not, "NOT a", "bool"),
+    "and": _connective(2, ANY_NUMBER, _and, "a AND b", "AND"),
+    "or": _connective(2, ANY_NUMBER, _or, "a OR b", "OR"),
+    "not": _connective(1, 1, _not, "NOT a"),
     "eq": _comparison("=", lambda order: order == 0),
     "ne": _comparison("<>", lambda order: order != 0),
     "lt": _comparison("<", lambda order: order < 0),
@@ -180,8 +184,8 @@ FUNCTIONS: dict[str, Function] = {
     "round": _arithmetic((1, 2), values.rounded, "ROUND(a), ROUND(a, digits)"),
     "floor": _arithmetic((1, 1), values.floor, "FLOOR(a)"),
     "ceil": _arithmetic((1, 1), values.ceil, "CEIL(a)"),
-    "case": _lazy(2, ANY_NUMBER, _case, "CASE WHEN a THEN b ELSE c END, IF(a, b, c)", "branches"),
-    "coalesce": _lazy(1, ANY_NUMBER, _coalesce, "COALESCE(a, b, ...)", "branches"),
+    "case": _choice(2, _case, "CASE WHEN a THEN b ELSE c END, IF(a, b, c)"),
+    "coalesce": _choice(1, _coalesce, "COALESCE(a, b, ...)"),
     "nullif": Function(2, 2, _nullif, "NULLIF(a, b)", "first", nulls="seen", fails="texts"),
     "lower": _of_text((1, 1), lambda value: values.text(value).lower(), "LOWER(a)", "string", "never"),
     "upper": _of_text((1, 1), lambda value: values.text(value).upper(), "UPPER(a)", "string", "never"),
@@ -210,3 +214,33 @@ FUNCTIONS: dict[str, Function] = {
 ARITHMETIC = tuple(name for name, function in FUNCTIONS.items() if function.gives == "arithmetic")
 COMPARISONS = tuple(name for name, function in FUNCTIONS.items() if function.fails == "texts")
 """Functions that compare their arguments, and fail only where a text that is not a date is compared with one."""
+
+_NULLS = {"strict": "NULL", "seen": "seen", "lazy": "seen, argument by argument"}
+_GIVES = {"arithmetic": "a number", "branches": "the common type", "first": "the type of a", "decimal": "decimal(p, s)"}
+
+
+def listed() -> str:
+    """The table as documentation shows it, in Markdown.
+
+    >>> print(listed().splitlines()[2])
+    | `a AND b` | bool | bool | seen, argument by argument | in the kernel |
+    """
+    lines = ["| written | of | gives | if an argument is NULL | computed |", "|---|---|---|---|---|"]
+    for function in FUNCTIONS.values():
+        written = ", ".join(f"`{form}`" for form in _forms(function.sql))
+        takes, gives = ", ".join(function.takes) or "any", _GIVES.get(function.gives, function.gives)
+        runs = "in the kernel" if function.runs == "kernel" else "once for each distinct value"
+        lines.append(f"| {written} | {takes} | {gives} | {_NULLS[function.nulls]} | {runs} |")
+    return "\n".join(lines) + "\n"
+
+
+def _forms(sql: str) -> list[str]:
+    """The spellings of a function, which commas outside of parentheses part."""
+    parts, depth = [""], 0
+    for character in sql.replace("|", "\\|"):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
