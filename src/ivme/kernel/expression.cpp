@@ -36,6 +36,26 @@ void ExpressionProgram::check_register(unsigned number, char kind, char wanted) 
     if (kind != '-' && !there) throw std::invalid_argument("an instruction names a register of another kind");
 }
 
+// What an instruction's own number is below.
+size_t ExpressionProgram::limit(Operation operation) const {
+    switch (operation) {
+        case Operation::look_up:
+            return tables.size();
+        case Operation::in_words:
+            return members.size();
+        case Operation::foreign:
+            return foreign_;
+        case Operation::wide_of_code:
+        case Operation::lt_text:
+        case Operation::le_text:
+        case Operation::gt_text:
+        case Operation::ge_text:
+            return dictionaries.size();
+        default:
+            return MOST_DIGITS + 1;
+    }
+}
+
 void ExpressionProgram::add(const Spec& spec) {
     const auto& [name, to, a, b, mask, k] = spec;
     auto found = std::find_if(std::begin(DESCRIPTIONS), std::end(DESCRIPTIONS),
@@ -48,13 +68,7 @@ void ExpressionProgram::add(const Spec& spec) {
         throw std::invalid_argument("an instruction writes into a column");
     }
     auto operation = static_cast<Operation>(found - std::begin(DESCRIPTIONS));
-    bool counted = (operation != Operation::look_up || k < tables.size()) &&
-                   (operation != Operation::in_words || k < members.size()) &&
-                   (operation != Operation::wide_of_code || k < dictionaries.size()) &&
-                   (operation != Operation::foreign || k < foreign_);
-    bool digits = operation == Operation::look_up || operation == Operation::in_words ||
-                  operation == Operation::foreign || operation == Operation::wide_of_code || k <= MOST_DIGITS;
-    if (!counted || !digits) throw std::invalid_argument("the number of instruction " + name + " is out of range");
+    if (k >= limit(operation)) throw std::invalid_argument("the number of instruction " + name + " is out of range");
     instructions_.push_back({operation, to, a, b, mask, k});
 }
 
@@ -208,6 +222,14 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
             return f.map<double, Word>(i, greater);
         case Operation::ge_real:
             return f.map<double, Word>(i, at_least);
+        case Operation::lt_text:
+            return f.compare_text(i, dictionaries[i.k], [](int order) { return order < 0; });
+        case Operation::le_text:
+            return f.compare_text(i, dictionaries[i.k], [](int order) { return order <= 0; });
+        case Operation::gt_text:
+            return f.compare_text(i, dictionaries[i.k], [](int order) { return order > 0; });
+        case Operation::ge_text:
+            return f.compare_text(i, dictionaries[i.k], [](int order) { return order >= 0; });
         case Operation::is_null_word:
             return f.see<Word>(i, word(), null);
         case Operation::is_null_wide:

@@ -24,17 +24,18 @@ namespace ivme {
     X(add_int, "www")                                                                                                  \
     X(subtract_int, "www")                                                                                             \
     X(multiply_int, "www")                                                                                             \
-    X(modulo_int, "www") X(add_narrow, "www") X(subtract_narrow, "www") X(multiply_narrow, "www") X(                   \
-        multiply_words, "dww") X(add_wide, "ddd") X(subtract_wide, "ddd") X(multiply_wide, "ddd")                      \
-        X(modulo_wide, "ddd") X(divide_wide, "ddd") X(add_real, "rrr") X(subtract_real, "rrr") X(multiply_real, "rrr") \
-            X(divide_real, "rrr") X(modulo_real, "rrr") X(negate_word, "ww-") X(negate_wide, "dd-")                    \
-                X(negate_real, "rr-") X(abs_word, "ww-") X(abs_wide, "dd-") X(abs_real, "rr-") X(eq_word, "www")       \
-                    X(ne_word, "www") X(lt_word, "www") X(le_word, "www") X(gt_word, "www") X(ge_word, "www")          \
-                        X(eq_wide, "wdd") X(ne_wide, "wdd") X(lt_wide, "wdd") X(le_wide, "wdd") X(gt_wide, "wdd")      \
-                            X(ge_wide, "wdd") X(eq_real, "wrr") X(ne_real, "wrr") X(lt_real, "wrr") X(le_real, "wrr")  \
-                                X(gt_real, "wrr") X(ge_real, "wrr") X(is_null_word, "ww-") X(is_null_wide, "wd-") X(   \
-                                    is_null_real, "wr-") X(in_words, "ww-") X(and_truth, "www") X(or_truth, "www")     \
-                                    X(not_truth, "ww-") X(mask_true, "ww-") X(mask_not_true, "ww-")                    \
+    X(modulo_int, "www")                                                                                               \
+    X(add_narrow, "www") X(subtract_narrow, "www") X(multiply_narrow, "www") X(multiply_words, "dww") X(               \
+        add_wide, "ddd") X(subtract_wide, "ddd") X(multiply_wide, "ddd") X(modulo_wide, "ddd") X(divide_wide, "ddd")   \
+        X(add_real, "rrr") X(subtract_real, "rrr") X(multiply_real, "rrr") X(divide_real, "rrr") X(modulo_real, "rrr") \
+            X(negate_word, "ww-") X(negate_wide, "dd-") X(negate_real, "rr-") X(abs_word, "ww-") X(abs_wide, "dd-")    \
+                X(abs_real, "rr-") X(eq_word, "www") X(ne_word, "www") X(lt_word, "www") X(le_word, "www")             \
+                    X(gt_word, "www") X(ge_word, "www") X(eq_wide, "wdd") X(ne_wide, "wdd") X(lt_wide, "wdd")          \
+                        X(le_wide, "wdd") X(gt_wide, "wdd") X(ge_wide, "wdd") X(eq_real, "wrr") X(ne_real, "wrr")      \
+                            X(lt_real, "wrr") X(le_real, "wrr") X(gt_real, "wrr") X(ge_real, "wrr") X(lt_text, "www")  \
+                                X(le_text, "www") X(gt_text, "www") X(ge_text, "www") X(is_null_word, "ww-") X(        \
+                                    is_null_wide, "wd-") X(is_null_real, "wr-") X(in_words, "ww-") X(and_truth, "www") \
+                                    X(or_truth, "www") X(not_truth, "ww-") X(mask_true, "ww-") X(mask_not_true, "ww-") \
                                         X(mask_not_false, "ww-") X(select_word, "www") X(select_wide, "ddd") X(        \
                                             select_real, "rrr") X(widen, "dw-") X(narrow, "wd-") X(fits_wide, "-d-")   \
                                             X(fits_word, "-w-") X(drop_half_up, "dd-") X(drop_floor, "dd-") X(         \
@@ -114,6 +115,7 @@ public:
     std::vector<const Dictionary*> dictionaries;
 
 private:
+    size_t limit(Operation operation) const;
     void check_register(unsigned number, char kind, char wanted) const;
     void run_chunk(ExpressionRun& run, ExpressionFrame& frame, size_t start, size_t n);
     void execute(const Instruction& instruction, ExpressionFrame& frame, ExpressionRun& run);

@@ -123,6 +123,19 @@ struct ExpressionFrame {
         });
     }
 
+    // The order of texts is that of their bytes. A code that the dictionary does not hold is doubtful.
+    template <class F>
+    void compare_text(const Instruction& i, const Dictionary* dictionary, F holds) {
+        const int64_t *a = at<int64_t>(i.a), *b = at<int64_t>(i.b), *mask = at<int64_t>(i.mask);
+        int64_t* to = at<int64_t>(i.to);
+        for (size_t row = 0; row < n; ++row) {
+            bool null = is_null(a[row]) || is_null(b[row]);
+            bool known = !null && dictionary->holds(a[row]) && dictionary->holds(b[row]);
+            to[row] = known ? holds(dictionary->text(a[row]).compare(dictionary->text(b[row]))) : NULL_CODE;
+            doubtful[row] |= static_cast<uint8_t>(!null && !known && mask[row]);
+        }
+    }
+
     bool look_up(const Instruction& i, CodeTable& table) {
         const int64_t *a = at<int64_t>(i.a), *mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);

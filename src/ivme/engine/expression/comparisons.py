@@ -73,13 +73,16 @@ class Comparisons:
         if left.type is None or right.type is None:
             plain = not any(isinstance(argument, Call) for argument in written)
             return self._graph.word(NULL_CODE) if plain else None
-        sides = self._sides(function, written, left, right, mask)
+        if left.kind == right.kind and left.kind in ("string", "binary") and function in _ORDERS:
+            number = self._compiler.dictionary(left.type)
+            return self._graph.node(f"{function}_text", WORD, left.node, right.node, mask=mask, k=number)
+        sides = self._sides(written, left, right, mask)
         if sides is None:
             return None
         return self._graph.node(f"{function}_{_SUFFIXES[sides[0].kind]}", WORD, *sides)
 
     def _sides(
-        self, function: str, written: tuple[Expression, ...], left: Value, right: Value, mask: Node | None
+        self, written: tuple[Expression, ...], left: Value, right: Value, mask: Node | None
     ) -> tuple[Node, Node] | None:
         numbers, kinds = self._compiler.numbers, {left.kind, right.kind}
         if left.is_number and right.is_number:
@@ -87,8 +90,6 @@ class Comparisons:
                 return numbers.to_real(left, mask), numbers.to_real(right, mask)
             one, other = numbers.aligned(left, right, mask)
             return one.node, other.node
-        if kinds in ({"string"}, {"binary"}):
-            return None if function in _ORDERS else (left.node, right.node)
         if len(kinds) == 1:
             return left.node, right.node
         if kinds in ({"string", "date"}, {"string", "timestamp"}):

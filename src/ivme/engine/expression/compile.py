@@ -107,10 +107,11 @@ class Compiler:
         assert type_.precision is not None
         assert type_.scale is not None
         if type_.precision > NARROW_DIGITS:
-            node = self.graph.node("wide_of_code", WIDE, node, mask=mask, k=self._dictionary(type_))
+            node = self.graph.node("wide_of_code", WIDE, node, mask=mask, k=self.dictionary(type_))
         return Value(node, type_, type_.scale, type_.precision)
 
-    def _dictionary(self, type_: Type) -> int:
+    def dictionary(self, type_: Type) -> int:
+        """The number of the dictionary of a type."""
         domain = self._domains.domain(type_)
         assert isinstance(domain, DictionaryValues)
         native = domain.dictionary.native  # type: ignore[attr-defined]

@@ -34,7 +34,8 @@ def as_it_is(_column: FeedColumn, _row: Row, error: ExpressionError) -> Expressi
 class CodedRows(Protocol):
     """Rows whose columns are there as codes."""
 
-    weights: Codes
+    @property
+    def weights(self) -> Codes: ...
 
     def code(self, position: int) -> Codes:
         """The codes of a column."""
