@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import column_type
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.codes.domains import Domain
-from ivme.engine.codes.native_dictionary import native_domains
-from ivme.engine.expression.columns import KernelColumns
+from ivme.engine.codes.domains import Domain, Domains
+from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.errors import DataError
 from ivme.query.expression import ColumnRef, Expression, columns_of
@@ -50,12 +49,20 @@ def evaluate_table(expression: Expression, data: pa.Table) -> pa.Array:
         return data.column(_field(expression.name, data)).combine_chunks()
     names = dict.fromkeys(_field(name, data) for name in columns_of(expression))
     table = Table("data", tuple(Column(name, column_type(data.schema.field(name).type)) for name in names))
-    type_, domains = type_of(expression, table), native_domains()
+    type_, domains = type_of(expression, table), _new_domains()
     columns = [domains.domain(column.type or Type("int")) for column in table.columns]
     rows = _ArrowRows(np.ones(data.num_rows, np.int64), [data.column(name) for name in names], columns)
     form = "code" if type_ is not None else "known"
-    (codes,) = KernelColumns(table, [FeedColumn(expression, form)], domains).of(rows)
+    (codes,) = computed_columns(table, [FeedColumn(expression, form)], domains).of(rows)
     return pa.nulls(data.num_rows) if type_ is None else domains.domain(type_).decode(codes)
+
+
+def _new_domains() -> Domains:
+    try:
+        from ivme.engine.codes.native_dictionary import native_domains
+    except ImportError:
+        return Domains()
+    return native_domains()
 
 
 def _field(name: str, data: pa.Table) -> str:

@@ -9,7 +9,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +26,6 @@ from ivme.engine.expression.rows import CodedRows, Failure, Row, RowColumns, as_
 from ivme.query.model import Table
 
 _SUFFIXES = {WORD: "word", WIDE: "wide", REAL: "real"}
-
-
-class ComputedColumns(Protocol):
-    """Columns of a feed that are expressions over a relation's rows."""
-
-    def of(self, rows: CodedRows, failure: Failure = ...) -> list[Codes]:
-        """The columns for some rows; DataError where an expression has no value, as `failure` words it."""
-
-
-def computed_columns(table: Table, columns: Sequence[FeedColumn], domains: Domains) -> ComputedColumns:
-    """What computes columns: the kernel where it knows the codes, else `evaluate`."""
-    return (KernelColumns if domains.in_kernel else RowColumns)(table, columns, domains)
 
 
 class KernelColumns:

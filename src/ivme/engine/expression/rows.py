@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.expression.feed_column import FeedColumn
@@ -49,6 +50,7 @@ class RowColumns:
 
     def __init__(self, table: Table, columns: Sequence[FeedColumn], domains: Domains) -> None:
         self._columns = [(column, _code(column, table, domains)) for column in columns]
+        self._domains = [domains.domain(declared_type(table, column)) for column in table.columns]
 
     def column(self, number: int, rows: Sequence[Row], failure: Failure = as_it_is) -> list[int]:
         """One of the columns for some rows, in their order; DataError if an expression has no value."""
@@ -65,6 +67,10 @@ class RowColumns:
         listed = list(map(tuple, rows.listed()))
         numbers = range(len(self._columns))
         return [np.array(self.column(number, listed, failure), dtype=np.int64) for number in numbers]
+
+    def row(self, codes: tuple[int, ...]) -> tuple[int, ...]:
+        values = tuple(domain.decode_value(code) for domain, code in zip(self._domains, codes, strict=True))
+        return (*codes, *(code(values) for _, code in self._columns))
 
 
 def _code(column: FeedColumn, table: Table, domains: Domains) -> Callable[[Row], int]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_schema, declared_type
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import BatchEncoder, Domain, Domains
-from ivme.engine.expression.columns import computed_columns
+from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.ingest.feed import Feed

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ivme.engine.backend import EmittedDelta, NativeBackend
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.value_check import INT_LIMIT
-from ivme.engine.expression.columns import KernelColumns
+from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, plain_position
@@ -193,7 +193,7 @@ def _encoder(
         return integers, lambda row: row
     key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
-    compute = KernelColumns(table, computed, domains).row if computed else None
+    compute = computed_columns(table, computed, domains).row if computed else None
 
     def checked(row: Any) -> Row | None:
         if type(row) is not tuple or len(row) != arity:

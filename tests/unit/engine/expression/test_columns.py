@@ -12,7 +12,8 @@ from ivme import _kernel
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression.by_code import Elsewhere
-from ivme.engine.expression.columns import KernelColumns, computed_columns
+from ivme.engine.expression.columns import KernelColumns
+from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
 from ivme.engine.ingest.row_batch import Changed, Layout
@@ -166,7 +167,10 @@ def test_plain_domains_are_computed_row_by_row() -> None:
     domains = Domains()
     columns = computed_columns(T, [FeedColumn(Call("add", (K, Literal(1))), "code")], domains)
     assert isinstance(columns, RowColumns)
-    assert [3, NULL] == columns.of(changed([row(i=2), row()], domains))[0].tolist()
+    rows = changed([row(i=2), row()], domains)
+    assert [3, NULL] == columns.of(rows)[0].tolist()
+    codes = tuple(column[0].item() for column in rows.codes())
+    assert (*codes, 3) == columns.row(codes)
 
 
 @pytest.mark.parametrize(
