@@ -16,8 +16,9 @@ from ivme.plan.choose import choose
 from ivme.plan.closure import explain_closure
 from ivme.plan.explain import Explanation, explain_choice
 from ivme.plan.options import Options, read_options
-from ivme.plan.plan import Plan
+from ivme.plan.plan import Check, Plan
 from ivme.query.closures import closures_as_relations, is_closure
+from ivme.query.failures import FailingJoin, as_count, failing_joins, without_failures
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
@@ -43,13 +44,17 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
     return compile_plan(parse(text, read_tables(tables)), **given)[0]
 
 
-def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
-    """The explanation of a parsed query, and the plan that it explains, if there is one."""
+def compile_plan(query: Query, *, checked: bool = True, **given: object) -> tuple[Explanation, Plan | None]:
+    """The explanation of a parsed query, and the plan that it explains, if there is one.
+
+    A plan that is not `checked` computes expressions for all rows that pass the predicate of their own atom: where
+    multiplicities cancel, as under ring semantics, no check can count on seeing a row.
+    """
     options = read_options(given)
     query = promised(query, **given)
     try:
         with limited(options.planning_seconds) as budget:
-            return _planned(query, options, budget)
+            return _planned(query, options, budget, checked=checked)
     except BudgetSpentError:
         raise PlanError(
             f"no plan for the {len(query.atoms)} atoms of the query was found within "
@@ -70,7 +75,7 @@ def promised(query: Query, **given: object) -> Query:
     return closures_as_relations(with_promises(as_asked(query, options.semantics), options), options.graph)
 
 
-def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanation, Plan | None]:
+def _planned(query: Query, options: Options, budget: Budget, *, checked: bool) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
     if is_closure(query):
         return explain_closure(query, options), None
@@ -80,8 +85,30 @@ def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanatio
     plain = classify(plain_structure)
     classification = classify_ordered(query, plain)
 
-    choice = replace(choose(query, classification, options), cut=budget.cut)
+    checked = checked and options.semantics != "ring"
+    choice = choose(without_failures(query) if checked else query, classification, options)
+    plan = choice.plan
+    if plan is not None and checked:
+        plan = replace(plan, checks=_checks(query, plan, options))
+    choice = replace(choice, plan=plan, cut=budget.cut)
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
+
+
+def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
+    """The plans of what must have no row, since rows for which an expression fails are left out of the view."""
+    return tuple(_check(each, plan, options) for each in failing_joins(query))
+
+
+def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
+    """A plan like the view's, with which it shares the maps of all other atoms; the chooser's for a count where those
+    are split, or the view has parameters, whatever was asked for the view."""
+    wanted, strategy = failing.query, plan.strategy
+    if plan.blueprint.splits or plan.blueprint.leaves.inputs:
+        wanted, strategy = as_count(failing.query), "recompute" if plan.program.lazy else ""
+    chosen = Options(strategy or None, planning_seconds=options.planning_seconds)
+    found = choose(wanted, classify(cqap_of(wanted)), chosen).plan
+    assert found is not None
+    return Check(wanted, failing.atoms, found.strategy, found.update, found.blueprint, found.tuning)
 
 
 def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:

@@ -111,9 +111,9 @@ def _read(query: Query, options: Mapping[str, object], stored: str) -> StoredPla
 
 def plan_ring_view(parsed: Query, options: Mapping[str, object]) -> tuple[Explanation, Plan]:
     """A plan without heavy and light parts, which a ring view cannot have."""
-    explanation, plan = compile_plan(parsed, **options)
+    explanation, plan = compile_plan(parsed, checked=False, **options)
     if plan is not None and plan.program.partitions and "strategy" not in options:
-        explanation, plan = compile_plan(parsed, **{**options, "strategy": "view-tree"})
+        explanation, plan = compile_plan(parsed, checked=False, **{**options, "strategy": "view-tree"})
     if plan is None or plan.program.partitions:
         raise PlanError(f"view {parsed.name} cannot be maintained: {explanation.reason}")
     return explanation, plan

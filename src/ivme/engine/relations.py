@@ -15,6 +15,7 @@ from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.changed import Changed, Inputs, Layout
 from ivme.engine.distinct import added_up
 from ivme.engine.domains import Domains
+from ivme.engine.error_check import visible_failure
 from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.following import (
     representatives,
@@ -160,6 +161,12 @@ class Relations:
             for view in (view for group in self._groups.values() for view in group.stored_sums.get(name, ())):
                 check_row(self.views[view], codes)
 
+    def check_failures(self, state: ViewState) -> None:
+        """Raises ExpressionError if the view would show a row for which an expression fails; what is open is rolled back."""
+        for check in state.checks:
+            if check.has_row():
+                raise visible_failure(self, state, check)
+
     def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
         """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
         columns = [np.array([code], dtype=np.int64) for code in codes]
@@ -244,11 +251,16 @@ class Relations:
                 self._rebuild(state)
 
     def _rebuild(self, state: ViewState) -> None:
-        """One that is interrupted leaves the view stale."""
-        steps = list(state.group.assembly.build(state.name))
-        for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+        """One that is interrupted, or refused, leaves the view stale."""
+        steps: list[ir.Step] = []
+        filled: frozenset[str] = frozenset()
+        for name in (state.name, *(check.name for check in state.checks)):
+            steps += state.group.assembly.build(name, filled)
+            filled = frozenset(step.map for step in steps if isinstance(step, ir.Add))
+        for name in filled:
             self.backend.clear_map(name)
         self._run_once(steps, state.group.slots)
+        self.check_failures(state)
         state.stale = False
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ivme.engine.backend import EmittedDelta, NativeBackend
 from ivme.engine.changed import Layout, plain_position
 from ivme.engine.domains import Domains
+from ivme.engine.error_check import InstalledCheck
 from ivme.engine.feed import Feed, FeedColumn
 from ivme.engine.group import Group
 from ivme.engine.journal import Journal
@@ -58,6 +59,10 @@ FEW = 16
 """Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
 
 
+class _FailureError(Exception):
+    """A row for which an expression fails would be visible."""
+
+
 class Few(NamedTuple):
     """A change of one row among a few: the row, which has been checked, and how it goes the short way."""
 
@@ -89,13 +94,15 @@ def single_row(
     domains: Domains,
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
+    checks: Sequence[InstalledCheck],
     log: RowLog | None,
     *,
     followed: bool,
 ) -> ShortWay:
     """The short way for rows of a table.
 
-    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
+    row in the end; if one has, the long way says so.
     """
     check, encode = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
@@ -106,7 +113,7 @@ def single_row(
     runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
     whole = list(range(width))
     run_all = backend.row_runs([(n, None if pick == whole else pick) for n, pick in zip(numbers, picks, strict=True)])
-    refused = (backend.broken_check, backend.overflow)
+    refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
     emits = [backend.emits(name) for name, _ in feeds]
 
@@ -133,10 +140,13 @@ def single_row(
             run_all(codes, weight)
             for group in rebalanced:
                 group.settle(1)
+            for check in checks:
+                if check.has_row():
+                    raise _FailureError
             if log is not None:
                 log.append(codes, weight)
 
-    made = change if rebalanced or log is not None else run_all
+    made = change if rebalanced or checks or log is not None else run_all
 
     def put(row: Any, weight: int) -> bool:
         kept = check(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ivme.engine.domains import Domain
+from ivme.engine.error_check import InstalledCheck
 from ivme.engine.feed import Feed
 from ivme.engine.group import Group
 from ivme.engine.reading import Finisher, Row
@@ -41,6 +42,8 @@ class ViewState:
 
     A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
 
+    `checks` say whether it would show a row for which an expression fails, which is left out of it.
+
     `stale` says of a view that is recomputed that its tables changed since it was last built.
     """
 
@@ -53,6 +56,7 @@ class ViewState:
     finisher: Finisher
     relations: tuple[str, ...]
     ring: bool = False
+    checks: tuple[InstalledCheck, ...] = ()
     followers: int = 0
     stale: bool = True
     rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
