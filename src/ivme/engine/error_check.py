@@ -49,11 +49,7 @@ def new_checks(view: str, plan: Plan) -> dict[str, Check]:
 
 
 def view_of(name: str) -> str:
-    """The view that a view or a check of this name belongs to.
-
-    >>> view_of("\0check 0\0sales"), view_of("sales")
-    ('sales', 'sales')
-    """
+    """The view that a view or a check of this name belongs to."""
     return name.rpartition("\0")[2]
 
 

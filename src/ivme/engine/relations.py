@@ -162,7 +162,10 @@ class Relations:
                 check_row(self.views[view], codes)
 
     def check_failures(self, state: ViewState) -> None:
-        """Raises ExpressionError if the view would show a row for which an expression fails; what is open is rolled back."""
+        """Raises ExpressionError if the view would show a row for which an expression fails.
+
+        What was open before the call has to be rolled back then.
+        """
         for check in state.checks:
             if check.has_row():
                 raise visible_failure(self, state, check)

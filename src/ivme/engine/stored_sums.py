@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def limit_sums(backend: Backend, group: Group, typed: Mapping[str, TypedQuery]) -> list[Misfit]:
     """Tells the backend what the sums of a group's maps must fit, and the group which views show them.
 
-    Entries that were there before and do not fit are returned. What is not among the `typed` views, a check, shows none.
+    Entries that were there before and do not fit are returned. A check, which is not among `typed`, shows none.
     """
     limits: dict[str, list[str]] = {}
     stored: dict[str, list[str]] = {}

@@ -97,8 +97,8 @@ def _checks(query: Query, choice: Choice) -> Iterator[str]:
         listed = ", ".join(dict.fromkeys(query.atoms[number].relation for number in check.failing))
         when = "a read" if choice.plan is not None and choice.plan.program.lazy else "a batch"
         yield (
-            f"an expression over {listed} may fail: rows for which it does are left out, and {when} that would show one "
-            f"is refused; the check is maintained beside the view (`{check.strategy}`, update {check.update})"
+            f"an expression over {listed} may fail: rows for which it does are left out, and {when} that would show "
+            f"one is refused; the check is maintained beside the view (`{check.strategy}`, update {check.update})"
         )
 
 

@@ -24,7 +24,7 @@ from ivme.structure.fracture import Fracture
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The plan of a query that must have no row: the joins of rows of the `failing` atoms for which an expression fails.
+    """The plan of a query that must have no row: the joins of rows for which an expression of `failing` atoms fails.
 
     It is maintained beside the view, and a batch after which it has a row is refused.
     """

@@ -1,4 +1,4 @@
-"""Whether there may be rows for which an expression has no value: told from its functions and the types of its parts."""
+"""Whether there may be rows for which an expression has no value, told from its functions and the types of columns."""
 
 from __future__ import annotations
 

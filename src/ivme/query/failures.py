@@ -2,8 +2,8 @@
 
 An expression is computed at its atom, before the atom is joined, and the guard that keeps a failing row out of the
 result may lie in another atom: `SELECT a.x / a.y FROM a JOIN b ON a.k = b.k WHERE b.ok`. So rows for which something
-fails are left out of the query (`without_failures`), and the joins that they would take part in are queries of their own
-(`failing_joins`): the query is in error exactly if one of these has a row.
+fails are left out of the query (`without_failures`), and the joins that they would take part in are queries of their
+own (`failing_joins`): the query is in error exactly if one of these has a row.
 
 What fails is taken as if it held: a row whose predicate fails passes it, and a row whose join key fails joins with
 everything. One whose other columns fail is joined as it is.
@@ -102,7 +102,7 @@ def failing_expressions(atom: Atom, table: Table) -> Iterator[Expression]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """An atom, its table, the places of columns that may fail and join (`keys`), and the numbers of others (`loose`)."""
+    """An atom and its table; `keys` are the places of columns that may fail and join, `loose` are others."""
 
     atom: Atom
     table: Table
