@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from ivme.budget import Budget, BudgetSpentError, limited
 from ivme.errors import PlanError, QueryError
-from ivme.plan.choose import choose
-from ivme.plan.closure import explain_closure
-from ivme.plan.explain import Explanation, explain_choice
-from ivme.plan.options import Options, read_options
-from ivme.plan.plan import Check, Plan
+from ivme.plan.explain.closure import explain_closure
+from ivme.plan.explain.explanation import Explanation, explain_choice
+from ivme.plan.strategy.choose import choose
+from ivme.plan.strategy.options import Options, read_options
+from ivme.plan.strategy.plan import Check, Plan
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.failures import FailingJoin, as_count, failing_joins, without_failures
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
@@ -44,14 +44,21 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
     return compile_plan(parse(text, read_tables(tables)), **given)[0]
 
 
-def compile_plan(query: Query, *, checked: bool = True, **given: object) -> tuple[Explanation, Plan | None]:
-    """The explanation of a parsed query, and the plan that it explains, if there is one.
-
-    A plan that is not `checked` computes expressions for all rows that pass the predicate of their own atom: where
-    multiplicities cancel, as under ring semantics, no check can count on seeing a row.
-    """
+def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
+    """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = promised(query, **given)
+    return _compiled(promised(query, **given), options, checked=options.semantics != "ring")
+
+
+def compile_unchecked(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
+    """A plan that computes expressions for all rows that pass the predicate of their own atom.
+
+    Where multiplicities may cancel, as those of ring semantics do, no check can count on seeing a row.
+    """
+    return _compiled(promised(query, **given), read_options(given), checked=False)
+
+
+def _compiled(query: Query, options: Options, *, checked: bool) -> tuple[Explanation, Plan | None]:
     try:
         with limited(options.planning_seconds) as budget:
             return _planned(query, options, budget, checked=checked)
@@ -85,7 +92,6 @@ def _planned(query: Query, options: Options, budget: Budget, *, checked: bool) -
     plain = classify(plain_structure)
     classification = classify_ordered(query, plain)
 
-    checked = checked and options.semantics != "ring"
     choice = choose(without_failures(query) if checked else query, classification, options)
     plan = choice.plan
     if plan is not None and checked:

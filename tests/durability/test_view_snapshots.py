@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ivme.cli.directory import verify_directory
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
-from ivme.engine.image import image_of
+from ivme.engine.runtime.image import image_of
 from ivme.errors import DamagedError
-from ivme.store.commands import verify_directory
 from tests.durability.directories import bag, crash, flip
 
 TABLES: dict[str, dict[str, str]] = {
@@ -152,7 +152,7 @@ def test_a_view_that_is_loaded_is_what_it_was_and_goes_on(
     for file in (tmp_path / "built").glob("views-*"):
         file.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
         db = loaded(tmp_path / "db", caplog)
     with db, Database(tmp_path / "built") as built:
         assert expected == entries(db)
@@ -176,7 +176,7 @@ def test_views_that_were_loaded_take_the_changes_of_the_log(
     rows = rows_of(db)
     crash(db)
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
         db = loaded(tmp_path, caplog)
     with db:
         assert rows == rows_of(db)
@@ -191,7 +191,7 @@ def test_a_log_that_is_longer_than_the_tables_is_not_replayed(tmp_path: Path, mo
         change(db, random.Random(seed), 10)
     rows = rows_of(db)
     crash(db)
-    monkeypatch.setattr("ivme.engine.image.Image.fill", never)
+    monkeypatch.setattr("ivme.engine.runtime.image.Image.fill", never)
     with Database(tmp_path) as db:
         assert rows == rows_of(db)
         check(db)
@@ -318,7 +318,7 @@ def test_maps_of_another_program_are_built(
 ) -> None:
     with_snapshot(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.group._checksum", lambda definition: f"other {definition!r}")
+        patch.setattr("ivme.engine.runtime.shared_views._checksum", lambda definition: f"other {definition!r}")
         opened_with_notice(tmp_path, caplog, "maps of views were not in the snapshot")
 
 
@@ -366,9 +366,9 @@ def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Pa
 def test_without_the_compiled_kernel_views_are_built(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ivme.engine.domains import Domains
-    from ivme.engine.pure_backend import PureBackend
-    from ivme.engine.runtime import Runtime
+    from ivme.engine.codes.domains import Domains
+    from ivme.engine.reference.backend import PureBackend
+    from ivme.engine.runtime.runtime import Runtime
 
     with_snapshot(tmp_path)
     monkeypatch.setattr("ivme.database.new_runtime", lambda: Runtime(PureBackend(), Domains()))

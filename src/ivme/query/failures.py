@@ -149,7 +149,8 @@ def _join(query: Query, parts: list[_Parts], failing: Set[int], lost: Set[Place]
     sums = [a for a in query.aggregates if a.function not in ORDER_AGGREGATES]
     sums = sums or [Aggregate("count")] if query.aggregates else sums
     free = query.input + query.output
-    head = [HeadColumn(f"{i}", source) for i, source in enumerate((*free, *sums))]
+    sources: tuple[str | Aggregate, ...] = (*free, *sums)
+    head = [HeadColumn(f"{i}", source) for i, source in enumerate(sources)]
     return replace(query, output=free, input=(), parameters=(), atoms=tuple(atoms), head=tuple(head))
 
 
