@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ivme.query.expression import Call, ColumnRef, Expression, Literal
+import datetime
+
+from ivme.errors import ExpressionError
+from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
 from ivme.query.inference import type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
@@ -37,6 +40,8 @@ def can_fail(expression: Expression, table: Table) -> bool:
         return False
     if any(can_fail(argument, table) for argument in expression.arguments):
         return True
+    if next(columns_of(expression), None) is None:
+        return not _is_safe(expression)
     return not _is_total(expression, [type_of(argument, table) for argument in expression.arguments], table)
 
 
@@ -56,8 +61,8 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
             return kinds[0] == "string" and all(kind == "int" for kind in kinds[1:])
         case "concat":
             return all(kind not in (None, "binary") for kind in kinds)
-        case "like":
-            return all(isinstance(argument, Literal) for argument in call.arguments[1:])
+        case "like" if not any(True for argument in call.arguments[1:] for _ in columns_of(argument)):
+            return kinds[0] in (None, "string") and _is_safe(Call("like", (Literal(""), *call.arguments[1:])))
         case "round" | "floor" | "ceil" | "abs" | "negate":
             return _is_total_of_one(call, kinds[0], type_of(call, table))
         case "add" | "subtract" | "multiply":
@@ -70,12 +75,26 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
 
 
 def _are_comparable(call: Call, kinds: list[str | None]) -> bool:
-    """A text that is compared with a date must be one: constants are checked when the view is made."""
-    if sum(not isinstance(argument, Literal) for argument in call.arguments) <= 1:
-        return True
-    known = {kind for kind, argument in zip(kinds, call.arguments, strict=True) if not isinstance(argument, Literal)}
-    alike = len(known) == 1 or known <= {*_INSTANTS} or known <= {"int", "float", "decimal"}
-    return alike and None not in known
+    """Values of one kind are, and numbers and points in time among each other; a text is only if it is a date.
+
+    A column whose type is not declared is taken to be what a constant is compared with.
+    """
+    known = {kind for kind, argument in zip(kinds, call.arguments, strict=True) if argument != Literal(None)}
+    if None in known:
+        return sum(not isinstance(argument, Literal) for argument in call.arguments) <= 1
+    if "string" in known and known & {*_INSTANTS}:
+        sample = Literal(datetime.datetime(1, 1, 1) if "timestamp" in known else datetime.date(1, 1, 1))
+        return _is_safe(Call(call.function, tuple(a if isinstance(a, Literal) else sample for a in call.arguments)))
+    return len(known) <= 1 or known <= {*_INSTANTS} or known <= {"int", "float", "decimal"}
+
+
+def _is_safe(constant: Call) -> bool:
+    """Whether an expression that reads no column has a value."""
+    try:
+        evaluate(constant, {})
+    except ExpressionError:
+        return False
+    return True
 
 
 def _is_wide_enough(given: Type | None, wanted: Type | None) -> bool:

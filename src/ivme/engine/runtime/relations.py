@@ -93,8 +93,9 @@ class Relations:
     def _owner(self, relation: str, column: FeedColumn) -> str:
         """A view that computes a column from a relation's rows, or nothing if it is not there yet."""
         for name, state in self.views.items():
-            for atom in state.typed.query.atoms:
-                if atom.relation == relation and column.expression in (*atom.columns, atom.where):
+            for atom in state.atoms:
+                guarded = column.expression in atom.columns and column.guard == atom.where
+                if atom.relation == relation and (guarded or column.expression == atom.where):
                     return name
         return ""
 

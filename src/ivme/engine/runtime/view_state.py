@@ -11,7 +11,7 @@ from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.shared_views import Group
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.strategy.plan import Plan
-from ivme.query.model import Table
+from ivme.query.model import Atom, Table
 from ivme.query.typed import TypedQuery
 
 Key = tuple[int, ...]
@@ -60,6 +60,13 @@ class ViewState:
     followers: int = 0
     stale: bool = True
     rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms as they are read: without the rows for which an expression fails, if others may be their guards."""
+        if self.plan is None:
+            return self.typed.query.atoms
+        return tuple(source.atom for _, source in self.plan.blueprint.leaves.sources)
 
     @property
     def hides_keys(self) -> bool:
