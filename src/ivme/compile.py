@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ivme.budget import Budget, BudgetSpentError, limited
+from ivme.budget import Budget, BudgetSpentError, limited, within
 from ivme.errors import PlanError, QueryError
 from ivme.plan.explain.closure import explain_closure
 from ivme.plan.explain.explanation import Explanation, explain_choice
@@ -101,8 +101,16 @@ def _planned(query: Query, options: Options, budget: Budget, *, checked: bool) -
 
 
 def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
-    """The plans of what must have no row, since rows for which an expression fails are left out of the view."""
-    return tuple(_check(each, plan, options) for each in failing_joins(query))
+    """The plans of what must have no row, since rows for which an expression fails are left out of the view.
+
+    They have a budget of their own, as much as the view's: a view that took all of it would else be refused.
+    """
+    joins, found = failing_joins(query), []
+    with limited(options.planning_seconds):
+        for number, each in enumerate(joins):
+            with within(1 / (len(joins) - number)):
+                found.append(_check(each, plan, options))
+    return tuple(found)
 
 
 def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:

@@ -25,6 +25,10 @@ Place = tuple[int, int]
 """An atom's number, and the number of one of its columns."""
 
 
+MOST_KEYS = 3
+"""Up to how many join keys that may fail are told apart, in as many sets as there are: seven."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailingJoin:
     """The joins of rows for which an expression of one of these atoms fails. The query has no row if all is well."""
@@ -54,12 +58,16 @@ def failing_joins(query: Query) -> tuple[FailingJoin, ...]:
     """What must have no row for the query to be without error.
 
     For each atom the joins of its rows that fail with all rows of the other atoms, failing or not; and, since a failing
-    key joins with everything, the joins for each set of keys that fail together.
+    key joins with everything, the joins for each set of keys that fail together. With more than a few such keys there
+    is one join for each atom, without any of them: it may refuse a row that a key that does not fail would keep out.
     """
     if len(query.atoms) == 1:
         return ()
     parts = [_parts(query, number) for number in range(len(query.atoms))]
     keys = [place for part in parts for place in part.keys]
+    if len(keys) > MOST_KEYS:
+        failing = [n for n, part in enumerate(parts) if part.can_fail or part.keys]
+        return tuple(FailingJoin(_join(query, parts, {n}, set(keys), is_any=True), (n,)) for n in failing)
     sets = chain.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1))
     found = [FailingJoin(_join(query, parts, {n}, set()), (n,)) for n, part in enumerate(parts) if part.can_fail]
     for lost in sets:
@@ -134,12 +142,14 @@ def _sound(atom: Atom, table: Table) -> Atom:
     return replace(atom, where=conjunction(tests))
 
 
-def _join(query: Query, parts: list[_Parts], failing: Set[int], lost: Set[Place]) -> Query:
+def _join(query: Query, parts: list[_Parts], failing: Set[int], lost: Set[Place], *, is_any: bool = False) -> Query:
     """The joins of rows for which the predicate or a loose column of the `failing` atoms and all `lost` keys fail.
+
+    With `is_any`, it may as well be a key of the `failing` atoms, and the other atoms' keys may fail or not.
 
     Its payloads have the sums of the query's own, so that both share the maps of atoms that cannot fail.
     """
-    atoms = [_rows(query, part, failing=n in failing, lost=lost) for n, part in enumerate(parts)]
+    atoms = [_rows(query, part, failing=n in failing, lost=lost, is_any=is_any) for n, part in enumerate(parts)]
     there = {variable for atom in atoms for variable in atom.variables}
     for number, column in sorted(lost):
         old = query.atoms[number]
@@ -154,15 +164,15 @@ def _join(query: Query, parts: list[_Parts], failing: Set[int], lost: Set[Place]
     return replace(query, output=free, input=(), parameters=(), atoms=tuple(atoms), head=tuple(head))
 
 
-def _rows(query: Query, part: _Parts, *, failing: bool, lost: Set[Place]) -> Atom:
+def _rows(query: Query, part: _Parts, *, failing: bool, lost: Set[Place], is_any: bool) -> Atom:
     atom, table = part.atom, part.table
     here = {column for place, column in lost if (place, column) in part.keys}
     tests = [_as_if_true(test, table) for test in _tests(atom)]
-    for _, i in part.keys:
+    for _, i in () if is_any else part.keys:
         fails = _fails([_in_type(atom.columns[i], table)])
         tests.append(fails if i in here else _not(fails))
     if failing:
-        loose = [_in_type(atom.columns[i], table) for i in part.loose]
+        loose = [_in_type(atom.columns[i], table) for i in (*part.loose, *(here if is_any else ()))]
         tests.append(_fails([*(test for test in _tests(atom) if can_fail(test, table)), *loose]))
     kept = [i for i in range(len(atom.terms)) if i not in here]
     tests += [_given(atom.columns[i]) for i in kept if atom.terms[i] in query.input]

@@ -74,3 +74,10 @@ def test_rows_that_fail_are_routed_with_null() -> None:
     assert "fails((x + y) > 0) OR ((x + y) > 0)" == str(first.where)
     assert "CASE WHEN NOT fails(x / y) THEN x / y END" in map(str, first.columns)
     assert query.atoms[1] == second
+
+
+@pytest.mark.parametrize(("number", "checks"), [(1, 1), (2, 3), (3, 7), (4, 1)])
+def test_many_keys_that_may_fail_have_one_check_for_each_atom(number: int, checks: int) -> None:
+    keys = ["a.x / a.y", "a.y / a.x", "a.x / a.k", "a.k / a.x"][:number]
+    query = parsed("SELECT a.k FROM a JOIN b ON a.k = b.k" + "".join(f" AND {key} = b.x / 2" for key in keys))
+    assert checks == len(failing_joins(query))
