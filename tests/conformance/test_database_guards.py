@@ -332,3 +332,21 @@ def test_set_semantics_leave_out_what_fails(db: Database) -> None:
     with pytest.raises(ExpressionError, match=r"the row \(2, 6, 0\)"):
         db.insert("c", [(2,)])
     view.verify()
+
+
+def test_a_predicate_on_the_right_guards_one_that_fails_on_the_left(db: Database) -> None:
+    """However the conjunction is written, and whether a constant or another column of the table is the guard."""
+    db.create_table("a", {"k": "int", "x": "int", "y": "int", "l": "int"})
+    db.create_table("b", {"k": "int", "ok": "bool"})
+    where = "(a.x / a.y > 1 AND a.x < 9) AND b.ok AND a.l = 1"
+    view = db.create_view("v", f"SELECT a.x FROM a JOIN b ON a.k = b.k WHERE {where}")
+    db.insert("b", [(1, True)])
+    db.insert("a", [(1, 9, 0, 1), (1, 8, 0, 2), (1, 8, 2, 1)])
+    assert [(8,)] == rows_of(view)
+    view.verify()
+    with pytest.raises(ExpressionError, match=r"the row \(1, 8, 0, 1\)"):
+        db.insert("a", [(1, 8, 0, 1)])
+    twice = db.create_view("twice", "SELECT a.x / a.y AS q FROM a JOIN b ON a.k = b.k WHERE a.x = a.l")
+    assert [] == rows_of(twice)
+    with pytest.raises(ExpressionError, match=r"view twice: x / y fails for the row \(1, 9, 0, 9\)"):
+        db.insert("a", [(1, 9, 0, 9)])

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.errors import DataError, ExpressionError, IvmeError
-from ivme.query.expression import Call, ColumnRef, Expression, evaluate
+from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
 from ivme.query.inference import type_of
 from ivme.query.model import Aggregate, Atom, Query, plain_head, table
 from tests.databases import BACKENDS, make_database
@@ -116,9 +116,8 @@ def joined_with_guards(expression: Expression, where: Expression) -> Query:
 
 def is_seen_failing(expression: Expression, where: Expression, row: dict[str, Any]) -> bool:
     """Whether something fails for a row that no predicate drops: one that fails itself drops nothing."""
-    tests = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
     failed = False
-    for test in tests:
+    for test in conjuncts(where):
         try:
             if evaluate(test, row) is not True:
                 return False

@@ -150,6 +150,15 @@ def conjunction(predicates: Iterable[Expression]) -> Expression | None:
     return Call("and", every) if len(every) > 1 else every[0] if every else None
 
 
+def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
+    """The predicates that AND joins, from left to right."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        for argument in predicate.arguments:
+            yield from conjuncts(argument)
+    elif predicate is not None:
+        yield predicate
+
+
 def _truth(expression: Expression, row: Row) -> bool | None:
     value = evaluate(expression, row)
     if value is not None and not isinstance(value, bool):

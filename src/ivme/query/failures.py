@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from ivme.query.can_fail import can_fail
-from ivme.query.expression import Call, Expression, Literal, conjunction
+from ivme.query.expression import Call, Expression, Literal, conjunction, conjuncts
 from ivme.query.inference import type_of
 from ivme.query.model import ORDER_AGGREGATES, Aggregate, Atom, HeadColumn, Query, Table
 
@@ -100,7 +100,7 @@ def with_failing_rows(query: Query) -> tuple[Atom, ...]:
 
 def failing_expressions(atom: Atom, table: Table) -> Iterator[Expression]:
     """The parts of an atom that may have no value, in the order in which they are computed."""
-    for test in _tests(atom):
+    for test in conjuncts(atom.where):
         if can_fail(test, table):
             yield test
     for column in atom.columns:
@@ -120,7 +120,7 @@ class _Parts:
     @property
     def can_fail(self) -> bool:
         """Whether something may fail that decides nothing about whom a row joins with."""
-        return bool(self.loose) or any(can_fail(test, self.table) for test in _tests(self.atom))
+        return bool(self.loose) or any(can_fail(test, self.table) for test in conjuncts(self.atom.where))
 
 
 def _parts(query: Query, number: int) -> _Parts:
@@ -135,7 +135,7 @@ def _parts(query: Query, number: int) -> _Parts:
 def _sound(atom: Atom, table: Table) -> Atom:
     """The rows of an atom that pass its predicate, and for which nothing fails."""
     tests: list[Expression] = []
-    for test in _tests(atom):
+    for test in conjuncts(atom.where):
         tests += [_not(_fails([test])), test] if can_fail(test, table) else [test]
     columns = [_in_type(column, table) for column in atom.columns if can_fail(column, table)]
     tests += [_not(_fails(columns))] if columns else []
@@ -167,13 +167,13 @@ def _join(query: Query, parts: list[_Parts], failing: Set[int], lost: Set[Place]
 def _rows(query: Query, part: _Parts, *, failing: bool, lost: Set[Place], is_any: bool) -> Atom:
     atom, table = part.atom, part.table
     here = {column for place, column in lost if (place, column) in part.keys}
-    tests = [_as_if_true(test, table) for test in _tests(atom)]
+    tests = [_as_if_true(test, table) for test in conjuncts(atom.where)]
     for _, i in () if is_any else part.keys:
         fails = _fails([_in_type(atom.columns[i], table)])
         tests.append(fails if i in here else _not(fails))
     if failing:
         loose = [_in_type(atom.columns[i], table) for i in (*part.loose, *(here if is_any else ()))]
-        tests.append(_fails([*(test for test in _tests(atom) if can_fail(test, table)), *loose]))
+        tests.append(_fails([*(test for test in conjuncts(atom.where) if can_fail(test, table)), *loose]))
     kept = [i for i in range(len(atom.terms)) if i not in here]
     tests += [_given(atom.columns[i]) for i in kept if atom.terms[i] in query.input]
     columns = tuple(_null(atom.columns[i]) if i in part.loose else atom.columns[i] for i in kept)
@@ -185,15 +185,8 @@ def _lenient(part: _Parts) -> Atom:
         Call("case", (_not(_fails([_in_type(column, part.table)])), column)) if i in part.loose else column
         for i, column in enumerate(part.atom.columns)
     ]
-    where = conjunction(_as_if_true(test, part.table) for test in _tests(part.atom))
+    where = conjunction(_as_if_true(test, part.table) for test in conjuncts(part.atom.where))
     return replace(part.atom, columns=tuple(columns), where=where)
-
-
-def _tests(atom: Atom) -> tuple[Expression, ...]:
-    """The predicates that an atom's rows pass one by one."""
-    if isinstance(atom.where, Call) and atom.where.function == "and":
-        return atom.where.arguments
-    return () if atom.where is None else (atom.where,)
 
 
 def _as_if_true(test: Expression, table: Table) -> Expression:

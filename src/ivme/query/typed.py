@@ -57,7 +57,7 @@ def _slot_type(type_: Type) -> str:
 def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:
     table = query.table(atom.relation)
     tests = [] if atom.where is None else [atom.where]
-    if any(can_fail(each, table) for each in (*atom.columns, *tests)):
+    if any(isinstance(column, Call) for column in atom.columns) or any(can_fail(test, table) for test in tests):
         tests = [*_repeated(atom), *tests]
     terms, columns = [], []
     for term, column in zip(atom.terms, atom.columns, strict=True):

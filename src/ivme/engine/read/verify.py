@@ -21,7 +21,7 @@ from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import ExpressionError, VerificationError
-from ivme.query.expression import Call, ColumnRef, Expression, evaluate
+from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
 from ivme.query.inference import head_types, type_of
 from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
 from ivme.query.sql_values import compare, to_timestamp
@@ -138,7 +138,7 @@ def _tuples(runtime: Runtime, atom: Atom, joined: set[str], number: int = 0) -> 
     plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
     computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
     types = [type_of(column, table) for _, column in computed]
-    tests = atom.where.arguments if isinstance(atom.where, Call) and atom.where.function == "and" else (atom.where,)
+    tests = list(conjuncts(atom.where))
     for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
         values: dict[str, Any] = {_errors(number): []}
         if (
@@ -152,10 +152,10 @@ def _tuples(runtime: Runtime, atom: Atom, joined: set[str], number: int = 0) -> 
             yield values, weight
 
 
-def _passes(test: Expression | None, row: Mapping[str, Any], errors: list[ExpressionError]) -> bool:
+def _passes(test: Expression, row: Mapping[str, Any], errors: list[ExpressionError]) -> bool:
     """Whether a row passes a predicate; it does if that fails, as long as no other one drops the row."""
     try:
-        return test is None or evaluate(test, row) is True
+        return evaluate(test, row) is True
     except ExpressionError as error:
         errors.append(error)
         return True
