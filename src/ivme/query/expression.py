@@ -116,16 +116,6 @@ def is_predicate(expression: Expression) -> bool | None:
     return FUNCTIONS[expression.function].predicate
 
 
-def may_fail(expression: Expression) -> bool:
-    """Whether there may be rows for which an expression has no value; True where that takes more than a glance."""
-    if not isinstance(expression, Call):
-        return False
-    fails = FUNCTIONS[expression.function].fails
-    if fails == "texts" and sum(not isinstance(argument, Literal) for argument in expression.arguments) > 1:
-        return True
-    return fails == "may" or any(map(may_fail, expression.arguments))
-
-
 def columns_of(expression: Expression) -> Iterator[str]:
     """The columns that an expression reads, with repetitions."""
     if isinstance(expression, ColumnRef):
@@ -139,6 +129,15 @@ def conjunction(predicates: Iterable[Expression]) -> Expression | None:
     """The predicates joined by AND: None for no predicate, and one predicate as it is."""
     every = tuple(predicates)
     return Call("and", every) if len(every) > 1 else every[0] if every else None
+
+
+def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
+    """The predicates that AND joins, from left to right."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        for argument in predicate.arguments:
+            yield from conjuncts(argument)
+    elif predicate is not None:
+        yield predicate
 
 
 _CASTS = {"cast_int": "BIGINT", "cast_float": "DOUBLE", "cast_bool": "BOOLEAN"}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ivme.errors import ExpressionError
 from ivme.query import sql_values as values
 from ivme.query.sql_like import like
 from ivme.query.types import Type
@@ -38,7 +39,8 @@ class Function:
     number. `gives` is the kind of its value, or the rule in `inference` that finds it. `runs` is "kernel" for functions
     that the kernel has, at least for numbers, dates and truth values; "by code" for those of text, which are evaluated
     by `apply` once for each distinct value. `fails` says whether there may be rows without a value: "never", "texts"
-    (only where a text that is not a date is compared with one), or "may". `sql` is how it is written.
+    (only where a text that is not a date is compared with one), or "may". `sql` is how it is written; "" if SQL has no
+    such function.
     """
 
     minimum: int
@@ -110,6 +112,15 @@ def _case(*arguments: Lazy) -> Any:
 def _coalesce(*arguments: Lazy) -> Any:
     found = (argument() for argument in arguments)
     return next((value for value in found if value is not None), None)
+
+
+def _fails(*arguments: Lazy) -> bool:
+    for argument in arguments:
+        try:
+            argument()
+        except ExpressionError:
+            return True
+    return False
 
 
 def _in(value: Any, *options: Any) -> bool | None:
@@ -187,6 +198,7 @@ FUNCTIONS: dict[str, Function] = {
     "case": _choice(2, _case, "CASE WHEN a THEN b ELSE c END, IF(a, b, c)"),
     "coalesce": _choice(1, _coalesce, "COALESCE(a, b, ...)"),
     "nullif": Function(2, 2, _nullif, "NULLIF(a, b)", "first", nulls="seen", fails="texts"),
+    "fails": Function(1, ANY_NUMBER, _fails, "", "bool", nulls="lazy", fails="never"),
     "lower": _of_text((1, 1), lambda value: values.text(value).lower(), "LOWER(a)", "string", "never"),
     "upper": _of_text((1, 1), lambda value: values.text(value).upper(), "UPPER(a)", "string", "never"),
     "length": Function(*(1, 1, values.length, "LENGTH(a)", "int", ("string", "binary")), runs="by code", fails="never"),
@@ -209,7 +221,8 @@ FUNCTIONS: dict[str, Function] = {
     "cast_timestamp": _cast(values.to_timestamp, "TIMESTAMP", "timestamp", _DATED),
 }
 """Every scalar function there is. `case` takes condition, value, condition, value, ..., and maybe a last else;
-`cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list."""
+`cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list. `fails`, which SQL
+does not have, is whether one of its arguments has no value (`failures`)."""
 
 ARITHMETIC = tuple(name for name, function in FUNCTIONS.items() if function.gives == "arithmetic")
 COMPARISONS = tuple(name for name, function in FUNCTIONS.items() if function.fails == "texts")
@@ -226,7 +239,7 @@ def listed() -> str:
     | `a AND b` | bool | bool | seen, argument by argument | in the kernel |
     """
     lines = ["| written | of | gives | if an argument is NULL | computed |", "|---|---|---|---|---|"]
-    for function in FUNCTIONS.values():
+    for function in (function for function in FUNCTIONS.values() if function.sql):
         written = ", ".join(f"`{form}`" for form in _forms(function.sql))
         takes, gives = ", ".join(function.takes) or "any", _GIVES.get(function.gives, function.gives)
         runs = "in the kernel" if function.runs == "kernel" else "once for each distinct value"

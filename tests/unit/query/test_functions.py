@@ -56,5 +56,5 @@ def test_an_argument_that_the_table_does_not_take_is_refused(name: str, function
         parse_sql(f"SELECT {written} AS x FROM T", [T])
 
 
-def test_every_function_is_listed() -> None:
-    assert len(FUNCTIONS) == len(listed().splitlines()) - 2
+def test_every_function_that_sql_has_is_listed() -> None:
+    assert sum(bool(function.sql) for function in FUNCTIONS.values()) == len(listed().splitlines()) - 2

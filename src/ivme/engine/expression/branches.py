@@ -42,6 +42,8 @@ class Branches:
             return Value(self._graph.node("not_truth", WORD, truth.node), _BOOL) if _is_truth(truth) else None
         if call.function == "nullif":
             return self._nullif(call, mask)
+        if call.function == "fails":
+            return self._fails(call, mask)
         return self._case(call, mask) if call.function == "case" else self._coalesce(call, mask)
 
     def _is_null(self, value: Value) -> Node:
@@ -59,6 +61,14 @@ class Branches:
         operation = f"{call.function}_truth"
         nodes = [truth.node for truth in truths]
         return Value(reduce(lambda a, b: self._graph.node(operation, WORD, a, b), nodes), _BOOL)
+
+    def _fails(self, call: Call, mask: Node | None) -> Value:
+        """FALSE: a row in which an argument fails is doubtful, and `evaluate` says whether it does."""
+        node = self._graph.word(0)
+        for argument in call.arguments:
+            null = self._is_null(self._compiler.value(argument, mask))
+            node = self._graph.node("and_truth", WORD, node, null)
+        return Value(node, _BOOL)
 
     def _nullif(self, call: Call, mask: Node | None) -> Value | None:
         left, right = (self._compiler.value(argument, mask) for argument in call.arguments)

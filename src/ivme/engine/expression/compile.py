@@ -28,7 +28,7 @@ from ivme.query.model import Table
 from ivme.query.types import Type
 
 _TEXT = ("string", "binary")
-_LAZY = ("and", "or", "not", "case", "coalesce")
+_LAZY = ("and", "or", "not", "case", "coalesce", "fails")
 
 
 class Compiler:
@@ -173,7 +173,7 @@ class Compiler:
         """The value by the kernel's own operations; None if it lacks them for these types."""
         if FUNCTIONS[call.function].runs != "kernel":
             return None
-        if call.function in ("and", "or", "not", "case", "coalesce", "is_null", "nullif"):
+        if call.function in ("and", "or", "not", "case", "coalesce", "is_null", "nullif", "fails"):
             return self._branches.value(call, mask)
         if call.function in ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in"):
             return self.comparisons.value(call, mask)

@@ -19,6 +19,7 @@ from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.distinct import added_up
+from ivme.engine.runtime.error_check import visible_failure
 from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.following import (
     representatives,
@@ -93,8 +94,9 @@ class Relations:
     def _owner(self, relation: str, column: FeedColumn) -> str:
         """A view that computes a column from a relation's rows, or nothing if it is not there yet."""
         for name, state in self.views.items():
-            for atom in state.typed.query.atoms:
-                if atom.relation == relation and column.expression in (*atom.columns, atom.where):
+            for atom in state.atoms:
+                guarded = column.expression in atom.columns and column.guard == atom.where
+                if atom.relation == relation and (guarded or column.expression == atom.where):
                     return name
         return ""
 
@@ -160,6 +162,15 @@ class Relations:
         for name, codes in dict.fromkeys(self.backend.misfits()):
             for view in (view for group in self._groups.values() for view in group.stored_sums.get(name, ())):
                 check_row(self.views[view], codes)
+
+    def check_failures(self, state: ViewState) -> None:
+        """Raises ExpressionError if the view would show a row for which an expression fails.
+
+        What was open before the call has to be rolled back then.
+        """
+        for check in state.checks:
+            if check.has_row():
+                raise visible_failure(self, state, check)
 
     def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
         """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
@@ -245,11 +256,16 @@ class Relations:
                 self._rebuild(state)
 
     def _rebuild(self, state: ViewState) -> None:
-        """One that is interrupted leaves the view stale."""
-        steps = list(state.group.assembly.build(state.name))
-        for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+        """One that is interrupted, or refused, leaves the view stale."""
+        steps: list[ir.Step] = []
+        filled: frozenset[str] = frozenset()
+        for name in (state.name, *(check.name for check in state.checks)):
+            steps += state.group.assembly.build(name, filled)
+            filled = frozenset(step.map for step in steps if isinstance(step, ir.Add))
+        for name in filled:
             self.backend.clear_map(name)
         self._run_once(steps, state.group.slots)
+        self.check_failures(state)
         state.stale = False
 
 

@@ -113,6 +113,9 @@ class Runtime(Installation):
             self.backend.begin()
             changes, updates, touched = self._propagate(relations, run, few)
             self.check_sums()
+            for state in self.views.values():
+                if state.checks and not state.lazy and touched.intersection(state.relations):
+                    self.check_failures(state)
             transaction.finish = self._finish(changes, updates, touched, progress)
             record()
 
@@ -239,7 +242,8 @@ class Runtime(Installation):
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
         followed = any(view.followers for view in readers)
-        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, log
+        checks = [check for view in readers for check in view.checks]
+        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, checks, log
         return single_row(*given, followed=followed)
 
     def _propagate(
