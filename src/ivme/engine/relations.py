@@ -27,6 +27,7 @@ from ivme.engine.maintained import Maintained
 from ivme.engine.open_read import FEW, MANY, OpenRead
 from ivme.engine.positions import Positions
 from ivme.engine.reading import Row, is_global
+from ivme.engine.reclaim import Holder
 from ivme.engine.ring_view import Participant
 from ivme.engine.single_row import ShortWay
 from ivme.engine.stored_sums import check_row
@@ -52,6 +53,7 @@ class Relations:
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
+        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
@@ -111,6 +113,10 @@ class Relations:
         self._layouts.clear()
         self._inputs.clear()
         self._ways.clear()
+
+    def forget_constants(self) -> None:
+        """To be called before codes are taken back: those of constants are found anew."""
+        self._inputs.clear()
 
     def all_rows(self, relation: str) -> Changed:
         """All rows of a table or view, with their multiplicities."""
