@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import islice, product
 from typing import Any
 
-from ivme.plan.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
+from ivme.plan.ir.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
 from ivme.query.model import Atom, Constant, Query
 
 DENOMINATORS = (1, 2, 3)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ivme import _kernel
-from ivme.engine.native import NativeKernel
-from ivme.engine.pure import Interpreter
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.engine.reference.native import NativeKernel
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 Columns = list[np.ndarray[Any, np.dtype[np.int64]]]

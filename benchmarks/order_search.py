@@ -12,7 +12,7 @@ import sys
 from itertools import combinations
 from time import perf_counter
 
-from ivme.plan.order_search import best_order
+from ivme.plan.order.search import best_order
 from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 

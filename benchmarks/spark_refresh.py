@@ -32,8 +32,8 @@ from benchmarks.spark_workloads import (
 )
 from ivme.database import Database
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver
-from ivme.spark.micro_batch import MicroBatches
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.micro_batch import MicroBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

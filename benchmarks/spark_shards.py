@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ivme
-from ivme.spark.session import open_session
+from ivme.spark.session.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

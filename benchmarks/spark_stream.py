@@ -25,8 +25,8 @@ from benchmarks.measure import parse, show
 from benchmarks.spark_refresh import counted
 from benchmarks.spark_workloads import Workload, sales, session, stream_pipeline, write_changes
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver
-from ivme.spark.micro_batch import MicroBatches
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.micro_batch import MicroBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.graphs import Rows, power_law, uniform
-from ivme.spark.session import open_session
+from ivme.spark.session.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,10 +6,10 @@ from typing import Any
 
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
-from ivme.engine.domains import Domains
-from ivme.engine.native_dictionary import native_domains
-from ivme.engine.pure_backend import PureBackend
-from ivme.engine.runtime import Runtime
+from ivme.engine.codes.domains import Domains
+from ivme.engine.codes.native_dictionary import native_domains
+from ivme.engine.reference.backend import PureBackend
+from ivme.engine.runtime.runtime import Runtime
 
 BACKENDS = ("native", "pure")
 

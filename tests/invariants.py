@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ivme.algebra.ring import count
-from ivme.engine.indexed_map import IndexedMap
-from ivme.engine.kernel import Kernel, StoredMap
-from ivme.engine.native import NativeKernel
-from ivme.plan.program import Map, Source
+from ivme.engine.reference.indexed_map import IndexedMap
+from ivme.engine.reference.kernel import Kernel, StoredMap
+from ivme.engine.reference.native import NativeKernel
+from ivme.plan.ir.program import Map, Source
 from ivme.query.model import Query
 from tests import oracle
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import IvmeError, SparkError
-from ivme.spark.client import ask, stop_running
-from ivme.spark.cluster import Question
-from ivme.spark.journal import Journal
-from ivme.spark.outcome import bases, record_outcome
-from ivme.spark.parts import PartFile
-from ivme.spark.protocol import Message, error_head, raise_error
-from ivme.spark.requests import answer
-from ivme.spark.shard import Shard
-from ivme.spark.sharded import ShardedDatabase
-from ivme.spark.stepping import take_steps
+from ivme.shards.client import ask, stop_running
+from ivme.shards.cluster import Question
+from ivme.shards.database import ShardedDatabase
+from ivme.shards.journal import Journal
+from ivme.shards.outcome import bases, record_outcome
+from ivme.shards.parts import PartFile
+from ivme.shards.protocol import Message, error_head, raise_error
+from ivme.shards.requests import answer
+from ivme.shards.shard import Shard
+from ivme.shards.stepping import take_steps
 
 Asked = Callable[[Question], Message]
 

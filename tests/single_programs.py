@@ -6,6 +6,6 @@ Programs with partitions need rebalancing between changes, and read unions of br
 
 from __future__ import annotations
 
-from ivme.plan.strategies import STRATEGIES
+from ivme.plan.strategy.strategies import STRATEGIES
 
 SINGLE = tuple(name for name in STRATEGIES if name != "skew")

@@ -16,9 +16,9 @@ from typing import Any
 
 from ivme.compile import parse
 from ivme.database import Database
-from ivme.engine.dictionary import NULL_CODE
-from ivme.engine.single_row import FEW
-from ivme.plan.assemble import Assembly
+from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.runtime.single_row import FEW
+from ivme.plan.assemble.assemble import Assembly
 from ivme.query.model import Query
 from ivme.view import Changes, View
 from tests import oracle

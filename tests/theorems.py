@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ivme.plan.exponent import Bound, Exponent, bound, constant, linear, maximum, minimum
-from ivme.plan.widths import Widths
+from ivme.plan.ir.exponent import Bound, Exponent, bound, constant, linear, maximum, minimum
+from ivme.plan.order.widths import Widths
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import Classification
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.compile import compile_query as _compile_query
 from ivme.errors import IvmeError
-from ivme.plan.explain import Explanation
+from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query as _Query
 from ivme.tables import Tables as _Tables
 
 if TYPE_CHECKING:
     from ivme.database import Database
-    from ivme.spark.database import SparkDatabase
+    from ivme.spark.shards.database import SparkDatabase
     from ivme.view import View
 
 __all__ = ["Database", "Explanation", "IvmeError", "SparkDatabase", "View", "__version__", "explain"]
 __version__ = "0.1.0"
 
-_LAZY = {"Database": "ivme.database", "SparkDatabase": "ivme.spark.database", "View": "ivme.view"}
+_LAZY = {"Database": "ivme.database", "SparkDatabase": "ivme.spark.shards.database", "View": "ivme.view"}
 """Names that need Arrow: they are imported when they are first used, so that `ivme explain` starts quickly."""
 
 

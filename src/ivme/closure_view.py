@@ -8,8 +8,8 @@ from ivme.closure.group import ClosureGroup
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from ivme.engine.runtime import Runtime
-    from ivme.engine.view_state import ViewState
+    from ivme.engine.runtime.runtime import Runtime
+    from ivme.engine.runtime.view_state import ViewState
 
 
 class ClosureView(View):

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from ivme.budget import Budget, BudgetSpentError, limited
 from ivme.errors import PlanError, QueryError
-from ivme.plan.choose import choose
-from ivme.plan.closure import explain_closure
-from ivme.plan.explain import Explanation, explain_choice
-from ivme.plan.options import Options, read_options
-from ivme.plan.plan import Plan
+from ivme.plan.explain.closure import explain_closure
+from ivme.plan.explain.explanation import Explanation, explain_choice
+from ivme.plan.strategy.choose import choose
+from ivme.plan.strategy.options import Options, read_options
+from ivme.plan.strategy.plan import Plan
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.names import check_text

@@ -23,13 +23,13 @@ from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
 from ivme.closure.install import drop_closures
 from ivme.compile import parse
-from ivme.engine.arrow_types import declared_type
-from ivme.engine.batch import Batch
-from ivme.engine.catalog_change import saved
-from ivme.engine.positions import read_progress
-from ivme.engine.reclaim import reclaim
-from ivme.engine.ring_view import RingView, lifting
-from ivme.engine.transaction import Act
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.catalog_change import saved
+from ivme.engine.runtime.positions import read_progress
+from ivme.engine.runtime.reclaim import reclaim
+from ivme.engine.runtime.ring_view import RingView, lifting
+from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, prepare_view

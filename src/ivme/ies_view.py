@@ -8,7 +8,7 @@ from typing import Any
 
 from ivme.closure.executor import Executor
 from ivme.closure.ies import IES, Row
-from ivme.engine.transaction import Act, delivery, taken
+from ivme.engine.runtime.transaction import Act, delivery, taken
 
 
 class IesView:

@@ -7,9 +7,9 @@ import warnings
 from ivme.budget import limited
 from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
-from ivme.engine.domains import Domains
-from ivme.engine.group import Assembled
-from ivme.engine.runtime import Runtime
+from ivme.engine.codes.domains import Domains
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.shared_views import Assembled
 from ivme.planning import PlannedView
 from ivme.view import View
 
@@ -36,10 +36,10 @@ def new_runtime() -> Runtime:
     """A runtime on the compiled kernel; without that in plain Python, with a warning."""
     try:
         from ivme.engine.backend import NativeBackend
-        from ivme.engine.native_dictionary import native_domains
+        from ivme.engine.codes.native_dictionary import native_domains
     except ImportError as error:
         warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
-        from ivme.engine.pure_backend import PureBackend
+        from ivme.engine.reference.backend import PureBackend
 
         return Runtime(PureBackend(), Domains())
     return Runtime(NativeBackend(), native_domains())

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ivme.compile import as_asked, compile_plan, parse, promised
-from ivme.engine.typed import TypedQuery, typed
 from ivme.errors import PlanError, StorageError
-from ivme.plan.explain import Explanation
-from ivme.plan.marks import only_grows
-from ivme.plan.options import read_options
-from ivme.plan.plan import Plan
+from ivme.plan.explain.explanation import Explanation
 from ivme.plan.plan_text import StoredPlan, plan_text, read_plan
+from ivme.plan.strategy.marks import only_grows
+from ivme.plan.strategy.options import read_options
+from ivme.plan.strategy.plan import Plan
 from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Query, Table, check_head
+from ivme.query.typed import TypedQuery, typed
 
 _logger = logging.getLogger("ivme.planning")
 

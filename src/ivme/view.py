@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.arrow_types import arrow_type
-from ivme.engine.distinct import added_up, one_each
-from ivme.engine.open_read import OpenRead, Rows, repeated, rows_of
-from ivme.engine.reading import is_global
-from ivme.engine.reasons import Reasons, shown
-from ivme.engine.runtime import Runtime
-from ivme.engine.transaction import taken
-from ivme.engine.view_state import RowChange, ViewState
+from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.read.reasons import Reasons, shown
+from ivme.engine.runtime.decoding import is_global
+from ivme.engine.runtime.distinct import added_up, one_each
+from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.transaction import taken
+from ivme.engine.runtime.view_state import RowChange, ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas
 
-    from ivme.plan.explain import Explanation
+    from ivme.plan.explain.explanation import Explanation
 
 Row = tuple[Any, ...]
 
@@ -143,7 +143,7 @@ class View:
 
         The table has the parameters in front of the view's columns, and the rows in the order of the requests.
         """
-        from ivme.engine.requests import request_many
+        from ivme.engine.read.requests import request_many
 
         self._check_alive()
         self._check_parameters(columns)
@@ -279,7 +279,7 @@ class View:
         return self._reasons(row, parameters, present=False)
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        from ivme.engine.why import Partners
+        from ivme.engine.read.why import Partners
 
         self._check_alive()
         plan, query = self._state.plan, self._state.typed.query
@@ -348,7 +348,7 @@ class View:
 
     def verify(self) -> None:
         """Recomputes the view from its tables by another engine; VerificationError names the first difference."""
-        from ivme.engine.verify import verify
+        from ivme.engine.read.verify import verify
 
         self._check_alive()
         verify(self._runtime, self._state, lambda state: View(self._runtime, state))

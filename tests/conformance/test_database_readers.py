@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
-from ivme.engine import open_read
+from ivme.engine.runtime import open_read
 from ivme.errors import StaleCursor
 from tests.databases import make_database
 

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.exponents import QUERIES, measure
 from benchmarks.hard_instances import hard_cases, instance
-from ivme.engine.pure import Interpreter
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.counting import COUNTING
 

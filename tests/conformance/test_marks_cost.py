@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.native import NativeKernel
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.native import NativeKernel
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.kernel import Kernel
-from ivme.engine.native import NativeKernel
-from ivme.engine.pure import Interpreter
-from ivme.plan.blueprint import Node, View
-from ivme.plan.mark_blueprint import Marks, shared
-from ivme.plan.mark_tree import MarkNode
-from ivme.plan.marks import plan_marks
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.engine.reference.kernel import Kernel
+from ivme.engine.reference.native import NativeKernel
+from ivme.plan.assemble.blueprint import Node, View
+from ivme.plan.assemble.mark_blueprint import Marks, shared
+from ivme.plan.order.mark_tree import MarkNode
+from ivme.plan.strategy.marks import plan_marks
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 SUPPLIED = replace(

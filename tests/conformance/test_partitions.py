@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.engine.backend import NativeBackend
-from ivme.engine.pure_backend import PureBackend
-from ivme.plan import program as ir
+from ivme.engine.reference.backend import PureBackend
+from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule
 from tests.databases import BACKENDS
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ivme.engine.backend import NativeBackend
-from ivme.engine.feed import Feed, float_code
-from ivme.engine.pure_backend import PureBackend
-from ivme.plan import program as ir
+from ivme.engine.ingest.feed import Feed, float_code
+from ivme.engine.reference.backend import PureBackend
+from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule
 from tests.databases import BACKENDS
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ivme.engine.kernel import Kernel
-from ivme.engine.native import NativeKernel
-from ivme.engine.pure import Interpreter
-from ivme.engine.rows import rows
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.engine.reference.kernel import Kernel
+from ivme.engine.reference.native import NativeKernel
+from ivme.engine.reference.rows import rows
 from ivme.errors import PlanError
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from tests import oracle

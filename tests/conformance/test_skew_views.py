@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.database import Database
-from ivme.engine.rebalance import SMALLEST_PIECE
+from ivme.engine.runtime.rebalance import SMALLEST_PIECE
 from ivme.errors import DataError
 from ivme.view import View
 from tests.counting import COUNTING

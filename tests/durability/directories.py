@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.database import Database
-from ivme.engine.relations import weighted
+from ivme.engine.runtime.relations import weighted
 
 SCHEMA = {
     "i": "int",

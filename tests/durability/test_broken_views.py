@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from ivme.cli import app
 from ivme.database import Database
-from ivme.engine.installation import Installation
-from ivme.engine.runtime import Runtime
+from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import BrokenViewError, DataError, PlanError, SchemaError, UnknownNameError
 from tests.durability.directories import bag, crash
 from tests.serve.running import serving

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ivme.cli import app
+from ivme.cli.directory import verify_directory
 from ivme.database import Database
 from ivme.errors import BrokenViewError, DamagedError, StorageError
-from ivme.store.commands import verify_directory
 from ivme.store.end_file import END, read_end
 from ivme.store.snapshot import read_manifest
 from tests.durability.directories import bag, crash, flip, log_of

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ivme.cli.directory import verify_directory
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
-from ivme.engine.image import image_of
+from ivme.engine.runtime.image import image_of
 from ivme.errors import DamagedError
-from ivme.store.commands import verify_directory
 from tests.durability.directories import bag, crash, flip
 
 TABLES: dict[str, dict[str, str]] = {
@@ -152,7 +152,7 @@ def test_a_view_that_is_loaded_is_what_it_was_and_goes_on(
     for file in (tmp_path / "built").glob("views-*"):
         file.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
         db = loaded(tmp_path / "db", caplog)
     with db, Database(tmp_path / "built") as built:
         assert expected == entries(db)
@@ -176,7 +176,7 @@ def test_views_that_were_loaded_take_the_changes_of_the_log(
     rows = rows_of(db)
     crash(db)
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
         db = loaded(tmp_path, caplog)
     with db:
         assert rows == rows_of(db)
@@ -191,7 +191,7 @@ def test_a_log_that_is_longer_than_the_tables_is_not_replayed(tmp_path: Path, mo
         change(db, random.Random(seed), 10)
     rows = rows_of(db)
     crash(db)
-    monkeypatch.setattr("ivme.engine.image.Image.fill", never)
+    monkeypatch.setattr("ivme.engine.runtime.image.Image.fill", never)
     with Database(tmp_path) as db:
         assert rows == rows_of(db)
         check(db)
@@ -318,7 +318,7 @@ def test_maps_of_another_program_are_built(
 ) -> None:
     with_snapshot(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.group._checksum", lambda definition: f"other {definition!r}")
+        patch.setattr("ivme.engine.runtime.shared_views._checksum", lambda definition: f"other {definition!r}")
         opened_with_notice(tmp_path, caplog, "maps of views were not in the snapshot")
 
 
@@ -366,9 +366,9 @@ def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Pa
 def test_without_the_compiled_kernel_views_are_built(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ivme.engine.domains import Domains
-    from ivme.engine.pure_backend import PureBackend
-    from ivme.engine.runtime import Runtime
+    from ivme.engine.codes.domains import Domains
+    from ivme.engine.reference.backend import PureBackend
+    from ivme.engine.runtime.runtime import Runtime
 
     with_snapshot(tmp_path)
     monkeypatch.setattr("ivme.database.new_runtime", lambda: Runtime(PureBackend(), Domains()))
@@ -435,3 +435,33 @@ def test_an_image_has_no_values_of_rows_that_are_gone(tmp_path: Path) -> None:
         assert set(db.view("v")) == {(f"text {n}", 1) for n in range(2900, 3000)} | {
             (f"new {n}", 1) for n in range(200)
         }
+
+
+def test_a_snapshot_that_nobody_asked_for_leaves_out_maps_that_are_much_larger_than_the_tables(tmp_path: Path) -> None:
+    with Database(tmp_path) as db:
+        for table in ("R", "S"):
+            db.create_table(table, {"a": "int"})
+            db.insert(table, [(n,) for n in range(100)])
+        db.create_view("v", "SELECT R.a, S.a AS b FROM R, S", strategy="classical")
+        with db._runtime.lock:
+            assert image_of(db._runtime, 64) is None
+            assert image_of(db._runtime, 300) is not None
+        db.checkpoint()
+    assert list(tmp_path.glob("views-*"))
+
+
+def test_without_room_for_the_views_the_snapshot_has_the_tables(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tests.durability.test_disk_full import files_of_at_most
+
+    db = made(tmp_path, ["tree_of_path", "texts"], random.Random(3), rows=300)
+    with files_of_at_most(10_000), caplog.at_level(logging.WARNING, "ivme.store"):
+        db.checkpoint()
+    assert "are not in its snapshot" in caplog.text
+    rows = rows_of(db)
+    db.close()
+    assert not list(tmp_path.glob("views-*"))
+    assert list(tmp_path.glob("table-*"))
+    with Database(tmp_path) as db:
+        assert rows == rows_of(db)

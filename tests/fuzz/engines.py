@@ -10,13 +10,14 @@ from unittest.mock import patch
 
 from ivme import database
 from ivme.database import Database
-from ivme.engine import batch, changed, following, open_read, rebalance, relations, runtime
 from ivme.engine.backend import NativeBackend
-from ivme.engine.domains import Domains
-from ivme.engine.native_dictionary import native_domains
-from ivme.engine.pure_backend import PureBackend
-from ivme.engine.runtime import Runtime
-from ivme.engine.single_row import FEW
+from ivme.engine.codes.domains import Domains
+from ivme.engine.codes.native_dictionary import native_domains
+from ivme.engine.ingest import row_batch as changed
+from ivme.engine.reference.backend import PureBackend
+from ivme.engine.runtime import batch, following, open_read, rebalance, relations, runtime
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.single_row import FEW
 from tests.fuzz.oracle import arrow_rows
 from tests.fuzz.steps import Op
 from tests.fuzz.values import Column

@@ -14,13 +14,15 @@ from unittest.mock import patch
 import numpy as np
 
 from ivme.closure.pure import PureClosure
-from ivme.engine import batch, pure_backend, reading, runtime
-from ivme.engine.batch import Batch
-from ivme.engine.dictionary import Dictionary
-from ivme.engine.indexed_map import IndexedMap, _Extremes
-from ivme.engine.pure import PureKernel
-from ivme.engine.reading import Finisher
-from ivme.engine.rebalance import Rebalancer
+from ivme.engine.codes.dictionary import Dictionary
+from ivme.engine.reference import backend as pure_backend
+from ivme.engine.reference.indexed_map import IndexedMap, _Extremes
+from ivme.engine.reference.interpreter import PureKernel
+from ivme.engine.runtime import batch, runtime
+from ivme.engine.runtime import decoding as reading
+from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.query import expression
 from ivme.store.contents import Contents, StoredTable
 from ivme.view import View

@@ -51,9 +51,9 @@ def _opening(case: Case) -> Iterator[str]:
         yield "rebalance.SMALLEST_PIECE, open_read.FEW, open_read.BLOCK, relations.MANY = 3, 2, 5, 7"
     if engine.startswith("pure"):
         yield "from ivme import database"
-        yield "from ivme.engine.domains import Domains"
-        yield "from ivme.engine.pure_backend import PureBackend"
-        yield "from ivme.engine.runtime import Runtime"
+        yield "from ivme.engine.codes.domains import Domains"
+        yield "from ivme.engine.reference.backend import PureBackend"
+        yield "from ivme.engine.runtime.runtime import Runtime"
         yield "database.new_runtime = lambda: Runtime(PureBackend(), Domains())"
     if engine.endswith("on disk"):
         yield "path = tempfile.mkdtemp()"

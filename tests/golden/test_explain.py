@@ -19,10 +19,10 @@ import yaml
 
 import ivme
 from ivme.compile import parse
-from ivme.plan.options import Options
-from ivme.plan.skew import skew
-from ivme.plan.skew_bounds import GRID
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.skew.bounds import GRID
+from ivme.plan.strategy.skew.plans import skew
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.structure.classify import classify
 from ivme.structure.hypergraph import cqap_of

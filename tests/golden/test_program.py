@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ivme.engine.pure import Interpreter
-from ivme.engine.rows import rows
-from ivme.plan.program import Program
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.engine.reference.rows import rows
+from ivme.plan.ir.program import Program
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from tests import oracle

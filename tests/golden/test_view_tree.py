@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ivme.plan.plan import Plan
-from ivme.plan.strategies import plan_with
-from ivme.plan.view_tree import ViewNode
+from ivme.plan.order.view_tree import ViewNode
+from ivme.plan.strategy.plan import Plan
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 FOLDER = Path(__file__).parent / "view_tree"

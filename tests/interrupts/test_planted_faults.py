@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from ivme.closure.group import ClosureGroup
-from ivme.engine import catalog_change, relations, runtime
 from ivme.engine.backend import NativeBackend
-from ivme.engine.positions import Positions
-from ivme.engine.ring_view import RingView
-from ivme.engine.runtime import Runtime
-from ivme.engine.transaction import PlainLock, Transaction
-from ivme.engine.view_state import ViewState
+from ivme.engine.runtime import catalog_change, relations, runtime
+from ivme.engine.runtime.positions import Positions
+from ivme.engine.runtime.ring_view import RingView
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.transaction import PlainLock, Transaction
+from ivme.engine.runtime.view_state import ViewState
 from ivme.store.group_commit import GroupCommit
 from ivme.store.log import Log
 from tests.interrupts.means import Lines

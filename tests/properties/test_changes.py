@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ivme.algebra.ring import count
-from ivme.engine.load import load
-from ivme.engine.pure import PureKernel
+from ivme.engine.reference.interpreter import PureKernel
+from ivme.engine.reference.load import load
 from ivme.errors import PlanError
-from ivme.plan.assemble import Assembly
-from ivme.plan.catalog import catalog_of
-from ivme.plan.strategies import plan_with
+from ivme.plan.assemble.assemble import Assembly
+from ivme.plan.assemble.catalog import catalog_of
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from tests import oracle
 from tests.random_queries import Update, contents, queries, updates

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ivme.compile import as_asked, parse
 from ivme.database import Database
-from ivme.engine import batch, following, runtime, single_row
+from ivme.engine.runtime import batch, following, runtime, single_row
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
-from ivme.plan.strategies import STRATEGIES
+from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.model import Query
 from ivme.view import Changes
 from tests import oracle

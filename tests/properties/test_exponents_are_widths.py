@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ivme.plan.exponent import bound
-from ivme.plan.strategies import plan_with
+from ivme.plan.ir.exponent import bound
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from tests.random_queries import queries
 

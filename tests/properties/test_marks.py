@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ivme.plan.marks import unmarkable
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.marks import unmarkable
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query, plain_head
 from ivme.query.rule import parse_rule
 from tests.conformance.test_programs import WORKED, run

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import ivme
-from ivme.plan.options import CHOICES
-from ivme.plan.strategies import STRATEGIES
+from ivme.plan.strategy.options import CHOICES
+from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.rule import parse_rule
 from tests.random_queries import rule_texts
 

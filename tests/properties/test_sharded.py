@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
-from ivme.spark import stepping
-from ivme.spark.sharded import ShardedDatabase
+from ivme.shards import stepping
+from ivme.shards.database import ShardedDatabase
 from tests import oracle
 from tests.random_queries import contents, rule_texts, updates
 from tests.sharded_databases import LocalCluster, local_database

@@ -18,7 +18,7 @@ from ivme.database import Database
 from ivme.errors import DataError, IvmeError, PlanError
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
-from ivme.spark.access import questions_for, read_requests
+from ivme.shards.access import questions_for, read_requests
 from tests.random_queries import rule_texts, updates
 from tests.sharded_databases import local_database
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ivme.errors import PlanError
-from ivme.plan.options import Options
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.random_queries import queries, updates
 from tests.skew_checks import run_stream

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ivme.plan.order_search import best_order
-from ivme.plan.variable_order import acc_top, canonical, is_access_top, is_canonical, is_valid, order_of
-from ivme.plan.widths import widths, with_indicators
+from ivme.plan.order.search import best_order
+from ivme.plan.order.variable_order import acc_top, canonical, is_access_top, is_canonical, is_valid, order_of
+from ivme.plan.order.widths import widths, with_indicators
 from ivme.structure.classify import classify, is_free_connex, is_hierarchical
 from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph, gyo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivme.spark.hypercube import choose_shares
+from ivme.shards.hypercube import choose_shares
 
 
 def test_a_variable_without_values_has_a_share() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ivme.engine.indexed_map import IndexedMap, Tally
-from ivme.plan.program import Index, Map
+from ivme.engine.reference.indexed_map import IndexedMap, Tally
+from ivme.plan.ir.program import Index, Map
 
 
 def test_a_value_that_comes_and_goes_takes_no_space_for_good() -> None:

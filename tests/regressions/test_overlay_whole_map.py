@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ivme.engine.pure import Interpreter
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.counting import COUNTING
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.pure import Interpreter, PureKernel
+from ivme.engine.reference.interpreter import Interpreter, PureKernel
 from ivme.errors import DataError
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ivme.engine.pure import Interpreter
-from ivme.engine.rows import rows
+from ivme.engine.reference.interpreter import Interpreter
+from ivme.engine.reference.rows import rows
 from ivme.errors import DataError
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from ivme.database import Database
-from ivme.plan.program import Program
-from ivme.plan.view_tree import ViewNode
+from ivme.plan.ir.program import Program
+from ivme.plan.order.view_tree import ViewNode
 from ivme.serve.sizes import view_stats
 from ivme.view import View
 from tests.serve.running import serving
@@ -64,7 +64,7 @@ def filled() -> Iterator[tuple[Database, Rows]]:
 
 def tree_sizes(view: View, rows: Rows) -> list[tuple[str, int, int | None]]:
     """For each node of the trees that is stored: its text, what the join has, and what the view says."""
-    from ivme.plan.stored import stored_map
+    from ivme.plan.assemble.stored import stored_map
 
     found, said = view.explain(), view_stats(view)["maps"]
     assert found.program is not None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ivme.errors import SparkError
-from ivme.spark.java import find_java, make_class_archive
-from ivme.spark.session import open_session
+from ivme.spark.session.java import find_java, make_class_archive
+from ivme.spark.session.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

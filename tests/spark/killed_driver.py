@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import ivme
-from ivme.spark.session import open_session
+from ivme.spark.session.session import open_session
 
 VIEW = "SELECT R.a, SUM(S.c) AS t, COUNT(*) AS n FROM R JOIN S ON R.b = S.b GROUP BY R.a"
 SPREAD = "SELECT COUNT(*) AS n, SUM(S.c) AS t FROM R JOIN S ON R.b = S.b"

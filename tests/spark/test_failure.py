@@ -10,7 +10,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from ivme.errors import DataError
-from ivme.spark.failure import is_data_failure, is_gone, reason_of
+from ivme.spark.session.failure import is_data_failure, is_gone, reason_of
 
 
 class Gone:

@@ -16,9 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver
-from ivme.spark.session import ARCHIVES
-from ivme.spark.verify import verify_pipeline
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.verify import verify_pipeline
+from ivme.spark.session.session import ARCHIVES
 from tests.spark.flights import Flights
 
 FILES = 8

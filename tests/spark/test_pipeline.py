@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from ivme.errors import DataError, PipelineError, SchemaError, SparkError
 from ivme.pipeline import read_pipeline
 from ivme.pipeline.journal import Journal
-from ivme.spark.driver import Applied, Driver, Event, Refused
-from ivme.spark.outlets import Outlets
-from ivme.spark.runner import run
-from ivme.spark.sink import DeltaWriter, ParquetChanges
-from ivme.spark.verify import verify_pipeline
+from ivme.spark.pipeline.driver import Applied, Driver, Event, Refused
+from ivme.spark.pipeline.runner import run
+from ivme.spark.pipeline.sink import DeltaWriter, ParquetChanges
+from ivme.spark.pipeline.sinks import Outlets
+from ivme.spark.pipeline.verify import verify_pipeline
 from tests.spark.flights import Flights
 
 

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 import ivme
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver
-from ivme.spark.recompute import closure_frame
-from ivme.spark.runner import run
-from ivme.spark.verify import verify_pipeline
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.recompute import closure_frame
+from ivme.spark.pipeline.runner import run
+from ivme.spark.pipeline.verify import verify_pipeline
 from tests.graphs import closure_of
 from tests.spark.flights import CITIES, Flights
 

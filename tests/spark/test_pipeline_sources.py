@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from ivme.errors import SchemaError, SparkError
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver, Event, Refused
-from ivme.spark.micro_batch import MicroBatches
-from ivme.spark.outlets import Outlets
-from ivme.spark.runner import run
-from ivme.spark.verify import verify_pipeline
+from ivme.spark.pipeline.driver import Driver, Event, Refused
+from ivme.spark.pipeline.micro_batch import MicroBatches
+from ivme.spark.pipeline.runner import run
+from ivme.spark.pipeline.sinks import Outlets
+from ivme.spark.pipeline.verify import verify_pipeline
 from tests.spark.flights import Flights, net
 
 COUNTS = """\

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from ivme.cli import app
 from ivme.pipeline import read_pipeline
-from ivme.spark.driver import Driver
+from ivme.spark.pipeline.driver import Driver
 from tests.serve.running import following
 from tests.spark.flights import Flights
 

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ivme.errors import SparkError
-from ivme.spark.java import find_java
-from ivme.spark.session import open_session
+from ivme.spark.session.java import find_java
+from ivme.spark.session.session import open_session
 
 
 def test_rows_go_through_a_session_as_arrow_and_back(spark: SparkSession) -> None:

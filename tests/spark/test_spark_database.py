@@ -16,8 +16,8 @@ import pytest
 
 import ivme
 from ivme.errors import DataError, PlanError, SparkError
-from ivme.spark.client import ask_running
-from ivme.spark.keys import shard_keys, spark_hash
+from ivme.shards.client import ask_running
+from ivme.spark.shards.keys import shard_keys, spark_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

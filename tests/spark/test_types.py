@@ -8,7 +8,7 @@ import pytest
 
 from ivme.compile import parse
 from ivme.query.model import table
-from ivme.spark.recompute import view_frame
+from ivme.spark.pipeline.recompute import view_frame
 from tests.regressions.test_equalities_between_types import ANSWERS, REQUESTS, ROWS, TABLES
 
 if TYPE_CHECKING:

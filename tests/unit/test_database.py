@@ -21,7 +21,7 @@ def test_tables_and_views_are_listed_in_the_order_of_their_making() -> None:
 
 
 def test_without_the_compiled_kernel_views_run_in_plain_python_with_one_warning(monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "ivme.engine.native_dictionary", None)
+    monkeypatch.setitem(sys.modules, "ivme.engine.codes.native_dictionary", None)
     with pytest.warns(UserWarning, match="compiled kernel is missing") as warned:
         db = Database()
     assert len(warned) == 1

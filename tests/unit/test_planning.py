@@ -13,7 +13,7 @@ import ivme
 from ivme import planning
 from ivme.budget import Cancellation, cancellable
 from ivme.database import Database
-from ivme.engine import group
+from ivme.engine.runtime import shared_views as group
 from ivme.errors import CancelledError, PlanError, SchemaError, UnknownNameError
 from ivme.rings import Covariance
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from ivme.engine.arrow_expression import evaluate_columns
 from ivme.engine.backend import Block, Codes
-from ivme.engine.dictionary import NULL_CODE
-from ivme.engine.relations import Relations
-from ivme.engine.view_state import ViewState
+from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.runtime.relations import Relations
+from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
 
 Node = tuple[int, int]

@@ -10,7 +10,7 @@ import secrets
 from contextlib import suppress
 from typing import Protocol
 
-from ivme.engine.dictionary import Codes
+from ivme.engine.codes.dictionary import Codes
 
 GRAPHS = ("digraph", "acyclic", "undirected")
 """The kinds of graphs, the most general first."""

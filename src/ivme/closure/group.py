@@ -14,18 +14,18 @@ import numpy as np
 from ivme.closure.check import check_rows
 from ivme.closure.engine import ClosureEngine, PairCursor, cycle_of
 from ivme.engine.backend import Backend, Block, Cursor, Listed
-from ivme.engine.changed import Changed, Layout
-from ivme.engine.dictionary import NULL_CODE, Codes
-from ivme.engine.domains import Domains
-from ivme.engine.feed import Feed
-from ivme.engine.group import point_reader
-from ivme.engine.maintained import Maintained
-from ivme.engine.relations import Relations
-from ivme.engine.typed import TypedQuery
-from ivme.engine.view_state import RowChange, ViewState
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.codes.domains import Domains
+from ivme.engine.ingest.feed import Feed
+from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.relations import Relations
+from ivme.engine.runtime.shared_views import point_reader
+from ivme.engine.runtime.view_state import RowChange, ViewState
 from ivme.errors import DataError, IvmeError
-from ivme.plan.program import Enumeration
+from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Table
+from ivme.query.typed import TypedQuery
 
 
 class ClosureGroup(Maintained):

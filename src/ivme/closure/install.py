@@ -8,12 +8,12 @@ from ivme.closure.engine import native_engine, pure_engine
 from ivme.closure.group import ClosureGroup
 from ivme.compile import compile_plan
 from ivme.engine.backend import NativeBackend
-from ivme.engine.runtime import Runtime
-from ivme.engine.typed import TypedQuery, typed
-from ivme.engine.view_state import ViewState
-from ivme.plan.explain import Explanation
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.view_state import ViewState
+from ivme.plan.explain.explanation import Explanation
 from ivme.query.closures import closure_query
 from ivme.query.model import Query, Table
+from ivme.query.typed import TypedQuery, typed
 
 
 def add_closure(runtime: Runtime, ready: TypedQuery, explanation: Explanation, table: Table, graph: str) -> ViewState:

@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from ivme.engine.dictionary import NULL_CODE, Codes
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
 
 Node = int | None
 """A code; None is NULL as the end of an edge, which is not NULL as its start, since NULL joins with nothing."""

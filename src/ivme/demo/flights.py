@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from ivme.cli_pipeline import told
+from ivme.cli.pipeline import told
 from ivme.compile import parse
 from ivme.demo.network import Network, make_network
 from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
 from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
-from ivme.plan.explain_text import summary_lines
-from ivme.spark.driver import Applied, Driver
-from ivme.spark.progress import Progress
-from ivme.spark.recompute import Frames, query_frame
-from ivme.spark.runner import run
-from ivme.spark.session import open_session
-from ivme.spark.verify import table_frame, verify_pipeline
+from ivme.plan.explain.as_text import summary_lines
+from ivme.spark.pipeline.driver import Applied, Driver
+from ivme.spark.pipeline.progress import Progress
+from ivme.spark.pipeline.recompute import Frames, query_frame
+from ivme.spark.pipeline.runner import run
+from ivme.spark.pipeline.verify import table_frame, verify_pipeline
+from ivme.spark.session.session import open_session
 from ivme.view import View
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ivme.algebra.exact import ExactSum
-from ivme.engine.dictionary import Dictionary
-from ivme.engine.feed import Feed
+from ivme.engine.codes.dictionary import Dictionary
+from ivme.engine.ingest.feed import Feed
 from ivme.errors import PlanError
-from ivme.plan import program as ir
+from ivme.plan.ir import program as ir
 
 Codes = npt.NDArray[np.int64]
 

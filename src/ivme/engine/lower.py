@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ivme._kernel import Kernel
-from ivme.engine.codes import ValueCodes
-from ivme.engine.feed import Feed
-from ivme.plan import program as ir
+from ivme.engine.codes.python_values import ValueCodes
+from ivme.engine.ingest.feed import Feed
+from ivme.plan.ir import program as ir
 
 if TYPE_CHECKING:
     from ivme._kernel import ReadSpec, Step

@@ -1,6 +1,6 @@
 // Joins: worst-case optimal for several reads, a chunk of candidates at a time.
 //
-// Operations are counted as engine/pure.py does the work: a size for each read until one is zero, one for each
+// Operations are counted as engine/reference/interpreter.py does the work: a size for each read until one is zero, one for each
 // candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is not
 // asked again.
 #include "machine.hpp"

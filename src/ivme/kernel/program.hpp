@@ -1,4 +1,4 @@
-// The steps of a trigger with registers as numbers and columns as positions (plan/program.py says what they mean).
+// The steps of a trigger with registers as numbers and columns as positions (plan/ir/program.py says what they mean).
 #pragma once
 
 #include <cstdint>

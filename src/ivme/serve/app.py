@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 import ivme
 from ivme.database import Database
 from ivme.errors import IvmeError
-from ivme.plan.options import read_options
+from ivme.plan.strategy.options import read_options
 from ivme.query import names
 from ivme.query.types import Type
 from ivme.serve.access import Access

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ivme.database import Database
-from ivme.engine.arrow_types import declared_type
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.serve.asking import ARROW, JSON, NDJSON, parameters_of
 from ivme.serve.values import nullable, schema_of
 from ivme.serve.writing import REQUESTS

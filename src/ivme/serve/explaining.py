@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 from ivme.compile import as_asked, compile_plan, parse
 from ivme.database import Database
-from ivme.engine.typed import typed
 from ivme.errors import IvmeError
-from ivme.plan.explain import Explanation
-from ivme.plan.exponent import Bound
-from ivme.plan.options import read_options
-from ivme.plan.tuning import CHOICES
+from ivme.plan.explain.explanation import Explanation
+from ivme.plan.ir.exponent import Bound
+from ivme.plan.strategy.options import read_options
+from ivme.plan.strategy.tuning import CHOICES
 from ivme.query.closures import closures_as_relations
+from ivme.query.typed import typed
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import dumps, read_json
 from ivme.serve.writing import REQUESTS

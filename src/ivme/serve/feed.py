@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ivme.engine.view_state import RowChange
+from ivme.engine.runtime.view_state import RowChange
 from ivme.view import View
 
 Row = tuple[Any, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ivme.plan.program import Program
+from ivme.plan.ir.program import Program
 from ivme.view import View
 
 

@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import Any
 
 from ivme.database import Database
-from ivme.engine.arrow_types import declared_type
-from ivme.engine.batch import Batch
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.runtime.batch import Batch
 from ivme.errors import IvmeError, ServeError
 from ivme.query.model import Table
 from ivme.query.types import Type

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.arrow_types import arrow_schema, arrow_type, declared_type
-from ivme.engine.changed import Changed
-from ivme.engine.dictionary import Codes
-from ivme.engine.positions import Progress
+from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.plain import convert, read_option, read_table, readers, writers

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from ivme.engine.image import Image
-from ivme.engine.positions import Progress
+from ivme.engine.runtime.image import Image
+from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError, StorageError
 from ivme.store.broken_views import make_views
 from ivme.store.contents import Contents

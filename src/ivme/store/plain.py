@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ivme.engine.arrow_types import declared_type
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import StorageError
 from ivme.query.model import Table, table
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.changed import Changed
-from ivme.engine.dictionary import Codes
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.ingest.row_batch import Changed
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredTable, StoredView, read_arrow, weighted_schema

@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ivme.engine.changed import Changed
-from ivme.engine.image import Image, image_of
-from ivme.engine.journal import Mark
-from ivme.engine.positions import Progress
-from ivme.engine.reclaim import reclaim
-from ivme.engine.runtime import Runtime
+from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.runtime.image import Image, image_of
+from ivme.engine.runtime.journal import Mark
+from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.reclaim import reclaim
+from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import StorageError
 from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredView, batch_record

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ivme import __version__
 from ivme.engine.backend import Backend, NativeBackend
-from ivme.engine.image import Image
+from ivme.engine.runtime.image import Image
 from ivme.errors import DamagedError, StorageError
 from ivme.query.types import parse_type
 from ivme.store.files import digest, free_name, read, whole_file

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivme import _kernel
-from ivme.engine.arrow_types import arrow_schema
-from ivme.engine.changed import Layout, codes_of
-from ivme.engine.dictionary import NULL_CODE
-from ivme.engine.native_dictionary import native_domains
+from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.codes.native_dictionary import native_domains
+from ivme.engine.ingest.row_batch import Layout, codes_of
 from ivme.errors import DataError
 from ivme.query.model import Table, table
 from tests.databases import make_database

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ivme import _kernel
 from ivme.algebra.exact import ExactSum
-from ivme.engine.feed import float_code
+from ivme.engine.ingest.feed import float_code
 from tests.unit.kernel.programs import OneMap, column
 
 LARGEST = 1.7976931348623157e308

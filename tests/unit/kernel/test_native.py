@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivme.engine.codes import FIRST_INTEGER, ValueCodes
-from ivme.engine.feed import float_code
-from ivme.engine.native import NativeKernel
+from ivme.engine.codes.python_values import FIRST_INTEGER, ValueCodes
+from ivme.engine.ingest.feed import float_code
+from ivme.engine.reference.native import NativeKernel
 from ivme.errors import IvmeError
-from ivme.plan.strategies import plan_with
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
 VALUES: list[Any] = [None, 0, -1, 2**62, "", "x", "é", b"x", 1.5, Decimal("1.25"), datetime.date(2020, 1, 1), 2**70]

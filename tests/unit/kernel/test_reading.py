@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ivme import _kernel
-from ivme.engine.native import NativeKernel
-from ivme.plan.strategies import plan_with
+from ivme.engine.reference.native import NativeKernel
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.unit.kernel.programs import OneMap, Path, column
 

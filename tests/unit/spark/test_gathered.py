@@ -10,7 +10,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, VerificationError
-from ivme.spark.sharded import ShardedDatabase
+from ivme.shards.database import ShardedDatabase
 from tests.graphs import closure_of, stream
 from tests.sharded_databases import LocalCluster, local_database
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ivme.engine.changed import Changed, Layout
-from ivme.engine.domains import Domains
-from ivme.engine.positions import Progress
-from ivme.engine.relations import weighted
+from ivme.engine.codes.domains import Domains
+from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.relations import weighted
 from ivme.errors import DamagedError
 from ivme.query.model import table
 from ivme.store.contents import Contents, batch_record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ivme.plan.order_search import best_order
+from ivme.plan.order.search import best_order
 from ivme.structure.classify import (
     classify,
     dominates,

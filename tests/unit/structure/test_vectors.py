@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
-from ivme.plan.order_search import best_order
+from ivme.plan.order.search import best_order
 from ivme.structure.classify import classify
 from ivme.structure.fracture import fracture
 from tests.brute_force import cqap

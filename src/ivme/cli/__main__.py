@@ -1,0 +1,5 @@
+"""`python -m ivme.cli`."""
+
+from ivme.cli.app import app
+
+app()

@@ -1,0 +1,341 @@
+"""The command line: it reads arguments, calls the public functions, and prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import ivme
+from ivme.cli.directory import (
+    explain_directory,
+    is_directory,
+    recover_directory,
+    serve_directory,
+    serve_settings,
+    show_directory,
+)
+from ivme.cli.errors import errors_shown
+from ivme.cli.pipeline import (
+    MASTER,
+    REMOTE,
+    add_pipeline_commands,
+    explain_pipeline,
+    is_pipeline,
+    serve_pipeline,
+)
+from ivme.errors import IvmeError, PlanError, shown
+from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
+from ivme.plan.explain.draw import text_tree
+from ivme.plan.strategy.numbers import read_unit
+from ivme.tables import load_tables
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure a view on your data or on made data.")
+app.add_typer(bench, name="bench")
+
+_LIKE_A_PATH = re.compile(r"[^\s()]*[/\\][^\s()]*|[^\s()]+\.(sql|txt|ya?ml|json)", re.IGNORECASE)
+"""A word with a separator, or with the ending of a file: no query is one word."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"ivme {ivme.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keeps the answers of queries fresh while the data changes, and says what nobody can beat.
+
+    \b
+    Start with
+      ivme demo
+      ivme explain "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
+    """
+
+
+@app.command()
+def explain(
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY|FILE|DIR",
+            help="SQL, a rule, a file with either, - for stdin, a pipeline file, or the directory of a database.",
+        ),
+    ],
+    tables: Annotated[
+        Path | None,
+        typer.Option(help="Tables: .sql with CREATE TABLE, or .yml/.json with name -> columns, primary_key, ..."),
+    ] = None,
+    strategy: Annotated[str | None, typer.Option(help="Force a strategy, such as classical.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="A number from 0 to 1 (also 1/3), auto, or R=0.5,S=1 for each relation.")
+    ] = None,
+    append_only: Annotated[str, typer.Option(metavar="R,S", help="Tables without deletes.")] = "",
+    static: Annotated[str, typer.Option(metavar="R,S", help="Tables that never change.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the view trees as Mermaid text.")] = False,
+    as_program: Annotated[bool, typer.Option("--program", help="Print the program that maintains the view.")] = False,
+    svg: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a picture of the view trees too.")] = None,
+) -> None:
+    """Explain a view: its class, how it is maintained, what that costs, and what no algorithm can beat.
+
+    \b
+    A rule lists what is asked for, a bar, and what is given:
+      ivme explain "Q(C | A, B) = R(A, B), S(B, C), T(C, A)"
+      ivme explain "Q(A, SUM(B)) = R(A, B), S(A)"
+    In SQL, parameters are what is given:
+      ivme explain "SELECT o.item FROM orders o WHERE o.customer = :customer"
+      ivme explain view.sql --tables schema.sql --svg view.svg
+    Compare strategies, or look at the program:
+      ivme explain "Q(.) = R(A, B), S(B, C), T(C, A)" --strategy recursive
+      ivme explain "Q(A, C) = R(A, B), S(B, C)" --program
+    All views of a pipeline:
+      ivme explain pipeline.yml
+    """
+    with errors_shown():
+        if is_pipeline(query):
+            explain_pipeline(Path(query), as_json=as_json)
+            return
+        if is_directory(query):
+            print(explain_directory(Path(query), as_json=as_json))
+            return
+        found = ivme.explain(
+            _text(query),
+            None if tables is None else load_tables(tables),
+            strategy=strategy,
+            epsilon=None if epsilon is None else _epsilon(epsilon),
+            append_only=_listed(append_only),
+            static=_listed(static),
+        )
+        if svg is not None:
+            _write(svg, found.svg())
+        print(_chosen(found, as_json=as_json, as_mermaid=as_mermaid, as_program=as_program))
+
+
+@app.command()
+def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
+    """Show what a database holds: its tables, views, and how far its sources have been applied."""
+    from rich.console import Console
+
+    with errors_shown():
+        for part in show_directory(directory):
+            Console().print(part)
+
+
+@app.command()
+def recover(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a damaged database.")],
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Open what is left, and set the rest aside.")
+    ] = False,
+) -> None:
+    """Say what is lost of a damaged database, without changing it; with --accept-loss, open what is left."""
+    with errors_shown():
+        for line in recover_directory(directory, accept_loss=accept_loss):
+            print(line)
+
+
+@app.command()
+def demo(
+    what: Annotated[str, typer.Argument(metavar="[gallery|flights]", help="What to show.")] = "gallery",
+    folder: Annotated[Path, typer.Option(help="Where the flights leave their files.")] = Path("demo"),
+) -> None:
+    """Explain a gallery of views, in short; or run a pipeline of flights on local Spark."""
+    with errors_shown():
+        if what == "flights":
+            from rich.console import Console
+
+            from ivme.demo.flights import show_flights
+
+            show_flights(folder, Console())
+        elif what == "gallery":
+            _show_gallery()
+        else:
+            raise IvmeError(f"there is no demo {what}; there are gallery and flights")
+
+
+@app.command()
+def serve(
+    target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
+    host: Annotated[str, typer.Option(help="The address; any but this machine's own needs IVME_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port.")] = 8321,
+    per_address: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
+    ] = 500,
+    durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
+) -> None:
+    """Serve a database over HTTP, with a page to look at: access requests, changes, batches. Ends with Ctrl-C.
+
+    A pipeline runs while its views are served; its tables are changed by it alone.
+
+    \b
+    The token that clients have to send is read from the environment variable IVME_TOKEN:
+      IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
+    """
+    with errors_shown():
+        if is_pipeline(str(target)):
+            serve_pipeline(target, serve_settings(host, port, per_address), durability, master, remote)
+            return
+        if master is not None or remote is not None:
+            raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
+        serve_directory(target, serve_settings(host, port, per_address), durability)
+
+
+def _show_gallery() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ivme.gallery import GALLERY
+
+    summary = Table(title="what the gallery shows", title_justify="left")
+    for column in ("view", "class", "update", "delay", "lower bound"):
+        summary.add_column(column, no_wrap=column != "view")
+    for exhibit in GALLERY:
+        found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
+        _show(exhibit.title, exhibit.query, found)
+        least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
+        title = exhibit.title.split(" (")[0]
+        cells = (found.query_class, found.update, found.delay)
+        summary.add_row(title, *(str(cell) for cell in cells), least)
+    Console().print(summary)
+    print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
+
+
+@bench.command()
+def tradeoff(
+    query: Annotated[str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, or a file with either.")],
+    epsilons: Annotated[str, typer.Option(metavar="E,E", help="The ε to measure.")] = "0,1/4,1/2,3/4,1",
+    n: Annotated[int, typer.Option(min=1, help="How many rows to make, over all tables.")] = 20_000,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Take rows from R.csv, S.parquet, ... here.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw tradeoff.png and tradeoff.svg there.")] = None,
+) -> None:
+    """Measure what updates and reads of a view cost for several ε, the border between light and heavy values.
+
+    \b
+      ivme bench tradeoff "Q(B, C) = R(A, B), S(A, C)"
+      ivme bench tradeoff view.sql --data tables --epsilons 0.3,0.5,0.7 --out pictures
+    """
+    from ivme.bench import picture
+    from ivme.bench.data import made_for, read_folder
+    from ivme.bench.tradeoff import tradeoff as measure
+
+    with errors_shown():
+        if out is not None:
+            picture.figure_module()
+        text = _text(query)
+        tables = made_for(text, n) if data is None else read_folder(data)
+        points = measure(text, tables, [_number(each, "--epsilons") for each in _listed(epsilons)])
+        picture.show(points, sum(rows.num_rows for rows in tables.values()))
+        for path in [] if out is None else picture.draw(points, " ".join(text.split()), out):
+            print(f"wrote {path}")
+
+
+@bench.command()
+def peers(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: does it all run?")] = False,
+    only: Annotated[str, typer.Option(metavar="W,W", help="Only these workloads.")] = "",
+    against: Annotated[str, typer.Option("--peers", metavar="P,P", help="Only these peers.")] = "",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("bench-peers"),
+) -> None:
+    """Measure ivme against DuckDB, SQLite, PostgreSQL, Pathway and Spark; needs a checkout of ivme.
+
+    \b
+    Workloads: join-count, tpch, triangles, hubs, access, reachability, spark-refresh, spark-stream.
+      ivme bench peers --quick --peers duckdb,sqlite --only join-count,hubs
+    """
+    from ivme.bench.peers import measure_peers
+
+    with errors_shown():
+        measure_peers(quick=quick, only=_listed(only), peers=_listed(against), out=out)
+
+
+def _show(title: str, text: str, found: ivme.Explanation) -> None:
+    """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
+    print(f"{title}\n{'─' * len(title)}")
+    for lines in (text.split("\n"), summary_lines(found), lower_bound_lines(found), text_tree(found.drawing()[0])):
+        print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
+
+
+def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_program: bool) -> str:
+    """The one form of the explanation that was asked for."""
+    if as_json + as_mermaid + as_program > 1:
+        raise PlanError("--json, --mermaid and --program exclude each other; --json has the program too")
+    if as_program and found.program is None:
+        raise PlanError(f"there is no program to print: {found.reason}")
+    forms: tuple[tuple[bool, Callable[[], str]], ...] = (
+        (as_json, lambda: json.dumps(found.to_dict(), ensure_ascii=False, indent=2)),
+        (as_mermaid, found.mermaid),
+        (as_program, lambda: str(found.program)),
+    )
+    return next((form() for wanted, form in forms if wanted), str(found))
+
+
+def _text(query: str) -> str:
+    """The text of the query: the argument itself, what the file of that name holds, or stdin."""
+    if query == "-":
+        return sys.stdin.read().removeprefix("\N{BYTE ORDER MARK}")
+    try:
+        path = Path(query)
+        if path.is_file():
+            return path.read_text("utf-8-sig")
+        if _LIKE_A_PATH.fullmatch(query):
+            raise IvmeError(f"no such file: {query}; give a query, or a file with one")
+        return query
+    except (OSError, ValueError) as error:
+        if len(query) > 255 or "\n" in query or "(" in query:
+            return query
+        raise IvmeError(f"{query} cannot be read: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise IvmeError(f"{path} cannot be written: {error}") from error
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _epsilon(text: str) -> object:
+    if text == "auto":
+        return text
+    if "=" not in text:
+        return _number(text)
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {relation.strip(): _number(value) for relation, _, value in pairs}
+
+
+def _number(text: str, option: str = "--epsilon") -> Fraction:
+    number = read_unit(text)
+    if number is None:
+        forms = ", auto, or R=0.5,S=1" if option == "--epsilon" else ""
+        raise PlanError(f"{option} takes a number from 0 to 1, such as 0.5 or 1/3{forms}; it is {shown(text)}")
+    return number
+
+
+add_pipeline_commands(app)

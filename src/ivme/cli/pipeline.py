@@ -1,0 +1,199 @@
+"""The commands that take a pipeline file: run, serve, verify and explain."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ivme.cli.directory import is_directory, verify_directory
+from ivme.cli.errors import errors_shown
+from ivme.errors import ServeError
+
+if TYPE_CHECKING:
+    from ivme.pipeline import Pipeline
+    from ivme.serve.settings import Settings
+    from ivme.spark.pipeline.driver import Driver, Report
+    from ivme.spark.pipeline.verify import Compared
+
+_FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
+MASTER = typer.Option(help="Spark's master, such as local[4] or spark://host:7077; local[*] if not given.")
+REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://host.")
+
+
+def add_pipeline_commands(app: typer.Typer) -> None:
+    """Adds the commands to the command line."""
+    app.command()(run)
+    app.command()(verify)
+
+
+def run(
+    pipeline: Annotated[Path, _FILE],
+    once: Annotated[bool, typer.Option("--once", help="Catch up with all sources, then stop.")] = False,
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
+) -> None:
+    """Run a pipeline: load its tables, keep its views fresh, and write its sinks, each change exactly once.
+
+    Stop it with Ctrl-C or SIGTERM; run it again and it goes on where it was.
+    """
+    from rich.console import Console
+
+    with errors_shown():
+        from ivme.pipeline import read_pipeline
+
+        found = read_pipeline(pipeline)
+        from ivme.spark.pipeline.progress import Progress
+        from ivme.spark.pipeline.runner import run as run_driver
+        from ivme.spark.pipeline.runner import stopped_by_signals
+
+        console = Console()
+        progress = Progress(console)
+        with _opened(found, master, remote, progress) as driver, stopped_by_signals() as stop:
+            console.print(f"{found.name} is at batch {driver.reached}; its state is in {found.state}", markup=False)
+            with progress.shown():
+                run_driver(driver, once=once, stop=stop)
+            console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def serve_pipeline(path: Path, settings: Settings, durability: str, master: str | None, remote: str | None) -> None:
+    """Runs a pipeline, and serves its database meanwhile; both end between two batches."""
+    from rich.console import Console
+
+    from ivme.pipeline import read_pipeline
+    from ivme.serve.server import serving
+
+    if durability != "sync":
+        raise ServeError("a pipeline's state is always written at once; leave --durability out")
+    found = read_pipeline(path)
+    from ivme.spark.pipeline.progress import Progress
+    from ivme.spark.pipeline.runner import run as run_driver
+    from ivme.spark.pipeline.runner import stopped_by_signals
+
+    console = Console()
+    progress = Progress(console)
+    with (
+        _opened(found, master, remote, progress) as driver,
+        stopped_by_signals() as stop,
+        serving(driver.database, replace(settings, owner=_owner(path, found))) as address,
+    ):
+        console.print(f"serving {found.name} on {address}; it is at batch {driver.reached}", markup=False)
+        with progress.shown():
+            run_driver(driver, once=False, stop=stop)
+        console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def _owner(path: Path, pipeline: Pipeline) -> str:
+    """What is said to others: a change of theirs would be in no batch, so that sinks and `verify` would go wrong."""
+    return (
+        f"this server belongs to the pipeline {pipeline.name}, which alone changes its tables and views: write to what "
+        f"it reads, or change {path.name} and start it again"
+    )
+
+
+def verify(
+    target: Annotated[Path, typer.Argument(metavar="PIPELINE|DIR", help="A pipeline file, or a database's directory.")],
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
+) -> None:
+    """Compute every view anew, and compare with what is kept.
+
+    For a pipeline plain Spark SQL does it, from the sources. For the directory of a database every checksum is tested,
+    and another engine of ivme's own computes the views from the tables.
+    """
+    with errors_shown():
+        if is_directory(str(target)):
+            for line in verify_directory(target):
+                print(line)
+            return
+        from ivme.pipeline import read_pipeline
+
+        found = read_pipeline(target)
+        from ivme.spark.pipeline.verify import verify_pipeline
+
+        wrong = False
+        with _opened(found, master, remote, lambda _: None) as driver:
+            for compared in verify_pipeline(driver):
+                wrong |= bool(compared.differences)
+                print(told(compared))
+        if wrong:
+            raise typer.Exit(1)
+
+
+def told(compared: Compared) -> str:
+    """The outcome for one view, and the rows that only one side has."""
+    verdict = "DIFFERS" if compared.differences else "equal"
+    first = f"{compared.name}: {verdict}, {compared.rows:,} rows, computed by Spark in {compared.seconds:.1f} s"
+    return "\n".join([first, *(f"  {difference}" for difference in compared.differences)])
+
+
+@contextmanager
+def _opened(pipeline: Pipeline, master: str | None, remote: str | None, report: Report) -> Iterator[Driver]:
+    """The pipeline on a session of its own; what Spark says goes to a log in the pipeline's state."""
+    from ivme.spark.pipeline.driver import Driver
+    from ivme.spark.session.session import open_session
+
+    log = pipeline.state / "spark.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=log)
+    session = open_session(
+        f"ivme {pipeline.name}",
+        master=master,
+        remote=remote,
+        conf=dict(pipeline.spark),
+        log=log,
+    )
+    driver = Driver(session, pipeline, report)
+    try:
+        yield driver
+    finally:
+        driver.close()
+
+
+def is_pipeline(text: str) -> bool:
+    """Whether an argument names a pipeline file."""
+    return text.lower().endswith((".yml", ".yaml")) and "\n" not in text
+
+
+def explain_pipeline(path: Path, *, as_json: bool) -> None:
+    """Prints what a pipeline does, and how each of its views is maintained."""
+    from ivme.database import Database
+    from ivme.pipeline import read_pipeline
+    from ivme.pipeline.read import declare_all
+    from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
+
+    pipeline = read_pipeline(path)
+    with Database() as database:
+        declare_all(pipeline, database)
+        found = {view.name: database.view(view.name).explain() for view in pipeline.views}
+    if as_json:
+        content = {"flow": list(flow(pipeline)), "views": {name: e.to_dict() for name, e in found.items()}}
+        print(json.dumps(content, ensure_ascii=False, indent=2))
+        return
+    print(*flow(pipeline), sep="\n")
+    for view in pipeline.views:
+        print(f"\n{view.name}\n{'─' * len(view.name)}")
+        explanation = found[view.name]
+        for lines in (view.query.strip().split("\n"), summary_lines(explanation), lower_bound_lines(explanation)):
+            print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
+
+
+def flow(pipeline: Pipeline) -> Iterator[str]:
+    """The pipeline as lines: where rows come from, and where they go."""
+    for source in pipeline.tables:
+        parts: list[Any] = [f"table {source.table.name}"]
+        if source.load is not None:
+            parts.append(f"loaded from {source.load.format} {source.load.path or ''}".rstrip())
+        if source.changes is not None:
+            rows = source.changes.rows
+            parts.append(f"changed by {source.changes.kind} {rows.path or rows.format}")
+        yield ", ".join(parts)
+    for view in pipeline.views:
+        sinks = [f"{sink.what} to {sink.format} {sink.path or ''}".rstrip() for sink in pipeline.sinks_of(view.name)]
+        yield f"view {view.name}{' → ' if sinks else ''}{'; '.join(sinks)}"

@@ -1,0 +1,146 @@
+"""Rows as Python values, one at a time or in lists: the ways of giving a row, and the check of each of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.value_check import Check, checked, value_check
+from ivme.errors import DataError, shown
+from ivme.query.model import Table
+
+Row = tuple[Any, ...]
+
+
+class RowCheck:
+    """The check of single rows of one table, without Arrow; make it once and call it for each row.
+
+    >>> from ivme.query.model import table
+    >>> RowCheck(table("R", {"a": "int", "b": "decimal(5, 1)"}))((1, 2))
+    (1, Decimal('2.0'))
+    """
+
+    __slots__ = ("_arity", "_checks", "_table")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._arity = len(table.columns)
+        self._checks: tuple[Check, ...] = tuple(value_check(declared_type(table, c)) for c in table.columns)
+
+    def __call__(self, row: Any, number: int = 0) -> Row:
+        """The row as it is kept: a tuple in the order of the table's columns, each value in its one form.
+
+        Errors say that it is row `number`.
+        """
+        if type(row) is not tuple or len(row) != self._arity:
+            row = positional([row], self._table, number)[0]
+        try:
+            return tuple(
+                [None if value is None else check(value) for value, check in zip(row, self._checks, strict=True)]
+            )
+        except (TypeError, ValueError):
+            for column, value in zip(self._table.columns, row, strict=True):
+                checked(value, declared_type(self._table, column), place(self._table, column.name, number))
+            raise
+
+
+@lru_cache(maxsize=256)
+def row_check(table: Table) -> RowCheck:
+    """The check of a table's rows."""
+    return RowCheck(table)
+
+
+def check_row(row: Any, table: Table) -> Row:
+    """One row, a tuple, list or mapping, as it is kept; `DataError` if it is no row of the table.
+
+    Callers in a loop hold on to `row_check(table)`, which saves finding it again for each row.
+    """
+    return row_check(table)(row)
+
+
+def place(table: Table, column: str, row: int) -> str:
+    """Where a value is, as messages say it; rows are counted from 0, as in Python."""
+    return f"table {table.name}, column {column}, rows[{row}]"
+
+
+def positional(rows: Sequence[Any], table: Table, first: int = 0) -> Sequence[Sequence[Any]]:
+    """The rows as sequences in the order of the table's columns; mappings give their values by name.
+
+    Errors count the rows from `first`.
+    """
+    if set(map(type, rows)) <= {tuple, list} and set(map(len, rows)) <= {len(table.columns)}:
+        return rows
+    readers: dict[tuple[Any, ...], Callable[[Any], Row]] = {}
+    return [_sequence(row, number, table, readers) for number, row in enumerate(rows, first)]
+
+
+def _sequence(
+    row: Any, number: int, table: Table, readers: dict[tuple[Any, ...], Callable[[Any], Row]]
+) -> Sequence[Any]:
+    if isinstance(row, Mapping):
+        names = tuple(row)
+        reader = readers.get(names)
+        if reader is None:
+            order = matched(names, table, f"table {table.name}, rows[{number}]")
+            reader = readers[names] = _reader([names[position] for position in order])
+        return reader(row)
+    if not isinstance(row, tuple | list):
+        raise DataError(
+            f"table {table.name}: rows[{number}] is {shown(row)}, which is no row; "
+            f"give each row as a tuple or a dict, as in [{_example(table)}]"
+        )
+    if len(row) != len(table.columns):
+        raise _wrong_arity(row, number, table)
+    return row
+
+
+def _reader(names: list[Any]) -> Callable[[Any], Row]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda row: tuple(row[name] for name in names)
+
+
+def _wrong_arity(row: Sequence[Any], number: int, table: Table) -> DataError:
+    return DataError(
+        f"table {table.name}: rows[{number}] has {len(row)} values, {shown(row)}; "
+        f"the table has {len(table.columns)} columns: {', '.join(table.column_names)}"
+    )
+
+
+def matched(names: Iterable[Any], table: Table, where: str) -> list[int]:
+    """For each of the table's columns the position of its name among `names`, whatever the case of letters.
+
+    Raises `DataError`, starting with `where`, if a column is missing, unknown, or there twice.
+    """
+    given: dict[str, int] = {}
+    for position, name in enumerate(names):
+        column = table.column(name) if isinstance(name, str) else None
+        if column is None:
+            raise DataError(f"{where}: there is no column {name!r}; the columns are {', '.join(table.column_names)}")
+        if column.name in given:
+            raise DataError(f"{where}: the column {column.name} is there twice")
+        given[column.name] = position
+    missing = [name for name in table.column_names if name not in given]
+    if missing:
+        raise DataError(f"{where}: the column {missing[0]} is missing; give None for NULL")
+    return [given[name] for name in table.column_names]
+
+
+def refuse_single(rows: Any, table: Table) -> None:
+    """Raises `DataError` if what was given is one row, or text, and not a collection of rows."""
+    if isinstance(rows, Mapping) or (
+        isinstance(rows, tuple) and rows and not any(isinstance(row, tuple | list | Mapping) for row in rows)
+    ):
+        raise DataError(f"table {table.name}: {shown(rows)} is one row; wrap it in a list: [{shown(rows)}]")
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(
+            f"table {table.name}: {shown(rows)} holds no rows; give a list of tuples or dicts, a pandas or polars "
+            f"DataFrame, an Arrow table or a NumPy array"
+        )
+
+
+def _example(table: Table) -> str:
+    return f"({', '.join(table.column_names)}{',' if len(table.columns) == 1 else ''})"

@@ -1,0 +1,283 @@
+"""An independent check of a view: its query is computed from the tables by plain hash joins, and rows are compared.
+
+Nothing here comes from the plan, the kernel, or the types that they work with: it takes the query as it was written
+and the tables' rows in their declared types, joins atom by atom with Python's dictionaries, and reads the view as its
+users do. It takes time and memory linear in the tables and in all intermediate results.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any, Protocol
+
+from ivme.engine.runtime.decoding import Row, is_global
+from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.view_state import ViewState
+from ivme.errors import VerificationError
+from ivme.query.expression import ColumnRef, evaluate
+from ivme.query.inference import head_types, type_of
+from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
+from ivme.query.sql_values import compare, to_timestamp
+from ivme.query.types import Type
+
+_WIDE = Context(prec=80)
+"""Digits enough for what does not fit 38 of them: reading the view is what fails then."""
+
+Assignments = list[tuple[dict[str, Any], int]]
+
+
+class Reader(Protocol):
+    """A view as its users read it."""
+
+    def __call__(self, **parameters: Any) -> Iterator[Row]: ...
+
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]: ...
+
+
+def verify(runtime: Runtime, state: ViewState, reader: Callable[[ViewState], Reader]) -> None:
+    """Raises VerificationError at the first row that is there too often or not often enough, or in another type.
+
+    The views that it is built on come first: their rows are what it is recomputed from.
+    """
+    with runtime.lock:
+        for relation in state.relations:
+            if relation in runtime.views:
+                verify(runtime, runtime.views[relation], reader)
+        if isinstance(state.group, Maintained):
+            state.group.verify(runtime, state)
+            return
+        query = state.typed.written
+        expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
+        for key, row in recompute(runtime, query).items():
+            expected.setdefault(key[: len(query.input)], []).append(row)
+        _check_requests(query, expected, state, reader(state), _absent(runtime, query, expected))
+
+
+def _check_requests(
+    query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: Reader, absent: list[Row]
+) -> None:
+    """Compares the answers to all requests that have rows, and to some that have none."""
+    nothing = [(tuple(_aggregate(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
+    wanted = {**dict.fromkeys(absent, nothing), **expected}
+    for number, inputs in enumerate(sorted(wanted, key=repr)):
+        request = dict(zip(query.parameters, inputs, strict=True))
+        rows = Counter(_counted(wanted[inputs]))
+        _compare(state, inputs, rows, Counter(_counted(view.items(**request))))
+        if number < _SAMPLED and rows.total() <= _LISTED:
+            _compare(state, inputs, +rows, Counter(map(comparable, view(**request))))
+
+
+_SAMPLED = 64
+"""How many requests are also made row by row, and how many that have no rows are tried."""
+
+_LISTED = 1_000_000
+"""Answers of more rows are not read row by row: a single row may be there 2^62 times."""
+
+
+def _is_one_row(query: Query) -> bool:
+    return is_global(query.head, query.output)
+
+
+def _absent(runtime: Runtime, query: Query, expected: Mapping[Row, object]) -> list[Row]:
+    """Requests without rows, for values that the tables have."""
+    found: dict[str, set[Any]] = {}
+    for atom in query.atoms:
+        for values, _ in _tuples(runtime, atom, _joined(query)):
+            for variable in query.input:
+                if values.get(variable) is not None:
+                    found.setdefault(variable, set()).add(values[variable])
+    if not query.input or len(found) < len(query.input):
+        return []
+    chosen = random.Random(0)
+    lists = [sorted(found[variable], key=repr) for variable in query.input]
+    tried = (tuple(map(chosen.choice, lists)) for _ in range(_SAMPLED))
+    return [inputs for inputs in dict.fromkeys(tried) if inputs not in expected]
+
+
+def _joined(query: Query) -> set[str]:
+    """The variables that are never NULL: those that join, and inputs."""
+    return {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
+
+
+def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
+    """For each assignment of the inputs and outputs, the row and its multiplicity."""
+    partial: Assignments = [({}, 1)]
+    joined = _joined(query)
+    kinds: dict[str, str] = {}
+    for atom in query.atoms:
+        mine = _kinds(atom, runtime.relation(atom.relation))
+        partial = _join(partial, list(_tuples(runtime, atom, joined)), kinds, mine)
+        kinds = {**mine, **kinds}
+    groups: dict[Row, Assignments] = {}
+    for assignment, weight in partial:
+        key = tuple(assignment[variable] for variable in query.input + query.output)
+        groups.setdefault(key, []).append((assignment, weight))
+    if not groups and not query.input and not query.output and query.aggregates:
+        groups[()] = []
+    return {key: _row(query, key, group) for key, group in groups.items()}
+
+
+def _tuples(runtime: Runtime, atom: Atom, joined: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
+    data, weights = runtime.contents(atom.relation)
+    table = runtime.relation(atom.relation)
+    plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
+    computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
+    types = [type_of(column, table) for _, column in computed]
+    for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
+        values: dict[str, Any] = {}
+        if (
+            all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
+            and (atom.where is None or evaluate(atom.where, row) is True)
+            and all(
+                _fits(values, term, _in_type(evaluate(column, row), type_), joined)
+                for (term, column), type_ in zip(computed, types, strict=True)
+            )
+        ):
+            yield values, weight
+
+
+def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: set[str]) -> bool:
+    """Whether a column's value agrees with its constant, or with the variable, which takes it if it has none yet."""
+    if isinstance(term, Constant):
+        return value is not None and term.value is not None and compare(value, term.value) == 0
+    if value is None:
+        return term not in joined and assignment.setdefault(term, None) is None
+    return compare(assignment.setdefault(term, value), value) == 0
+
+
+def _in_type(value: Any, type_: Type | None) -> Any:
+    """A computed value as the column has it that it is computed for."""
+    if value is None or type_ is None:
+        return value
+    if type_.kind == "decimal":
+        return _rounded(Decimal(value), type_.scale or 0)
+    if type_.kind == "float":
+        return float(value)
+    return to_timestamp(value) if type_.kind == "timestamp" else value
+
+
+def _kinds(atom: Atom, table: Table) -> dict[str, str]:
+    """The kinds of values of an atom's variables, each that of its first column."""
+    found: dict[str, str] = {}
+    for term, column in zip(atom.terms, atom.columns, strict=True):
+        type_ = type_of(column, table)
+        if isinstance(term, str) and type_ is not None:
+            found.setdefault(term, type_.kind)
+    return found
+
+
+def _join(left: Assignments, right: Assignments, kinds: Mapping[str, str], others: Mapping[str, str]) -> Assignments:
+    """The joined assignments, with the values of the left side where both have one."""
+    if not left or not right:
+        return []
+    shared = [(v, _comparable(kinds.get(v), others.get(v))) for v in sorted(set(left[0][0]) & set(right[0][0]))]
+    index: dict[Row, Assignments] = {}
+    for assignment, weight in right:
+        index.setdefault(tuple(key(assignment[v]) for v, key in shared), []).append((assignment, weight))
+    return [
+        ({**other, **one}, weight * times)
+        for one, weight in left
+        for other, times in index.get(tuple(key(one[v]) for v, key in shared), ())
+    ]
+
+
+def _comparable(kind: str | None, other: str | None) -> Callable[[Any], Any]:
+    """What values of two kinds are compared by; Python compares integers with decimals as they are."""
+    if kind != other and "float" in (kind, other):
+        return float
+    return to_timestamp if {kind, other} == {"date", "timestamp"} else lambda value: value
+
+
+def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
+    values = dict(zip(query.input + query.output, key, strict=True))
+    row = tuple(
+        values[c.source] if isinstance(c.source, str) else _aggregate(c.source, group, query) for c in query.head
+    )
+    count = sum(weight for _, weight in group)
+    return row, 1 if query.distinct or query.aggregates else count
+
+
+def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
+    if aggregate.variable is None:
+        return sum(weight for _, weight in group)
+    found = [(a[aggregate.variable], w) for a, w in group if a[aggregate.variable] is not None]
+    if aggregate.function == "count":
+        return sum(weight for _, weight in found)
+    if aggregate.function == "count_distinct":
+        return len({value for value, _ in found})
+    if not found:
+        return None
+    if aggregate.function in ("min", "max"):
+        return (min if aggregate.function == "min" else max)(value for value, _ in found)
+    total = _total(found)
+    size = 1 if aggregate.function == "sum" else sum(weight for _, weight in found)
+    if not isinstance(found[0][0], Decimal):
+        return total if aggregate.function == "sum" else total / size
+    scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
+    units = abs(Fraction(total) / size) * 10**scale
+    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, _WIDE)
+
+
+def _total(found: list[tuple[Any, int]]) -> Any:
+    """The exact sum; of floats rounded once, as `math.fsum` does it."""
+    if isinstance(found[0][0], Decimal):
+        return sum(Fraction(value) * weight for value, weight in found)
+    if not isinstance(found[0][0], float):
+        return sum(value * weight for value, weight in found)
+    ups, downs = (sum(weight for value, weight in found if value == end) for end in (math.inf, -math.inf))
+    if ups or downs:
+        return sum(math.inf if times > 0 else -math.inf for times in (ups, -downs) if times)
+    found = [(value, weight) for value, weight in found if math.isfinite(value)]
+    if all(weight == 1 for _, weight in found):
+        with suppress(OverflowError):  # as a part of the sum may, where the whole does not
+            return math.fsum(value for value, _ in found)
+    total = sum(Fraction(value) * weight for value, weight in found)
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def _rounded(value: Decimal, scale: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+
+
+def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
+    counted: Counter[Row] = Counter()
+    for row, multiplicity in rows:
+        counted[comparable(row)] += multiplicity
+    return counted
+
+
+def _compare(state: ViewState, inputs: Row, expected: Counter[Row], actual: Counter[Row]) -> None:
+    given = f" for {inputs!r}" if inputs else ""
+    _compare_types(f"view {state.name}{given}", expected, actual)
+    for row in [*expected, *actual]:
+        if expected[row] != actual[row]:
+            raise VerificationError(
+                f"view {state.name}{given} has the row {row!r} {actual[row]} times; computed from its tables it is "
+                f"there {expected[row]} times"
+            )
+
+
+def comparable(row: Row) -> Row:
+    """A row that equals others of the same values: NaN, which a sum of infinities may be, does not equal itself."""
+    return tuple("NaN" if isinstance(value, float) and math.isnan(value) else value for value in row)
+
+
+def _compare_types(view: str, expected: Iterable[Row], actual: Iterable[Row]) -> None:
+    """Rows that are equal to Python may still be of other types: 1 is 1.0 there."""
+    found = {row: row for row in actual}
+    for row in expected:
+        types = [
+            [None if value is None else type(value).__name__ for value in each] for each in (row, found.get(row, row))
+        ]
+        if types[0] != types[1]:
+            raise VerificationError(f"{view} has the row {found[row]!r}; computed from its tables it is {row!r}")

@@ -1,0 +1,394 @@
+"""The backend in plain Python: it serves where the compiled kernel cannot be imported, and checks it where it can."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ivme.algebra.exact import ExactSum
+from ivme.algebra.ring import Payload, add, count, lift
+from ivme.engine.backend import Block, Codes, EmittedDelta, Listed, listed
+from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
+from ivme.engine.ingest.feed import Feed
+from ivme.engine.reference.enumerate import enumerate_items
+from ivme.engine.reference.indexed_map import CheckError
+from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
+from ivme.engine.reference.partition import Noted
+from ivme.plan.ir import program as ir
+
+Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
+
+_Types = tuple[str, ...]
+"""The types of a payload's sums, none for a plain count."""
+
+_EmittedTypes = dict[str, list[_Types]]
+
+
+class PureStale(Exception):  # noqa: N818
+    """A cursor that outlived the state it was opened on."""
+
+
+class PureOverflow(Exception):  # noqa: N818
+    """A count that does not fit the compiled kernel's 64 bits: what one backend refuses, the other does, too."""
+
+
+class PureBackend:
+    """Maps of codes in Python dictionaries."""
+
+    stale_cursor: type[Exception] = PureStale
+    overflow: type[Exception] = PureOverflow
+    broken_check: type[Exception] = CheckError
+
+    def __init__(self) -> None:
+        self.kernel = PureKernel(NULL_CODE)
+        self.versions: Counter[str] = Counter()
+        self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[ir.Source, Any], _EmittedTypes]] = {}
+        self._readers: dict[str, ir.Enumeration] = {}
+        self._slots: dict[str, _Types] = {}
+        self._limits: dict[str, Sequence[str]] = {}
+        self._swept: dict[str, int] = {}
+
+    def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        self._limits[name] = limits
+        entries = self.kernel.maps[name].peek_all().items()
+        return [key for key, payload in entries if not _fits(payload, limits)]
+
+    def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
+        changed = {(stored.declared.name, key): stored for stored, key, _ in self.kernel.journal or ()}
+        limited = [(name, key, stored.peek(key)) for (name, key), stored in changed.items() if name in self._limits]
+        return [(name, key) for name, key, payload in limited if not _fits(payload, self._limits[name])]
+
+    def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
+        self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
+        self.kernel.install(maps, {variable: domain.sort_key for variable, domain in orders.items()})
+
+    def saved(self) -> Callable[[], None]:
+        kernel, triggers, readers, slots = self.kernel, dict(self._triggers), dict(self._readers), dict(self._slots)
+        maps, partitions = dict(kernel.maps), dict(kernel.partitions)
+
+        def put_back() -> None:
+            kernel.maps, kernel.partitions = maps, partitions
+            self._triggers, self._readers, self._slots = triggers, readers, slots
+
+        return put_back
+
+    def collect(self) -> None:
+        """Python does."""
+
+    def drop_map(self, name: str) -> None:
+        self.versions[name] += 1
+        self.kernel.maps.pop(name, None)
+        self._slots.pop(name, None)
+        self._limits.pop(name, None)
+
+    def clear_map(self, name: str) -> None:
+        self.versions[name] += 1
+        self.kernel.maps[name].clear()
+
+    def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
+        feeds: dict[str, Feed] = {}
+        loads = {}
+        for step in steps:
+            if isinstance(step, ir.Load):
+                feed = feeds.setdefault(step.source.atom.relation, Feed(step.source.row))
+                loads[step.source] = feed.load(0, 0, step.source, slots, None)
+        self._triggers[name] = (tuple(steps), loads, _emitted_slots(steps, tuple(slots), self._slots))
+        return feeds
+
+    def drop_trigger(self, name: str) -> None:
+        self._triggers.pop(name, None)
+
+    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
+        self._readers[name] = enumeration
+
+    def drop_reader(self, name: str) -> None:
+        self._readers.pop(name, None)
+
+    def set_partition(self, partition: ir.Partition) -> None:
+        self.kernel.set_partition(partition)
+
+    def drop_partition(self, name: str) -> None:
+        self.kernel.partitions.pop(name, None)
+
+    def set_bounds(self, name: str, lower: int, upper: int) -> None:
+        self.kernel.partitions[name].set_bounds(lower, upper)
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        self.kernel.tally.operations += len(weights)
+        netted: Delta = {}
+        for *row, weight in zip(*(column.tolist() for column in columns), weights.tolist(), strict=True):
+            accumulate(netted, tuple(row), weight)
+        return _columns(netted, len(columns)), _counts(netted)
+
+    def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
+        partition = self.kernel.partitions[name]
+        return _by_column(partition.take(), partition.arity)
+
+    def sweep(self, name: str, position: int, count: int) -> int:
+        return self.kernel.partitions[name].sweep(position, count)
+
+    def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
+
+    def run(self, name: str, inputs: Inputs, *, exact: bool = False) -> list[EmittedDelta]:
+        steps, loads, slots = self._triggers[name]
+
+        def loaded(source: ir.Source) -> Delta:
+            columns, weights = inputs[source.atom.relation]
+            self.kernel.tally.operations += len(weights)
+            return _load(loads[source], columns, weights)
+
+        if self.kernel.journal is not None:
+            emitted = self._execute(steps, loaded)
+        else:
+            self.begin()
+            try:
+                emitted = self._execute(steps, loaded)
+            except BaseException:
+                self.rollback()
+                raise
+            self.commit()
+        return [
+            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types, exact))
+            for view, deltas in emitted.items()
+            for (schema, delta), types in zip(deltas, slots[view], strict=True)
+        ]
+
+    def _execute(self, steps: Sequence[ir.Step], loaded: Callable[[ir.Source], Delta]) -> Emitted:
+        """Runs steps within a transaction, and checks what they changed."""
+        journal = self.kernel.journal
+        assert journal is not None
+        start, before = len(journal), self.kernel.tally.operations
+        emitted = self.kernel.execute(steps, loaded)
+        done = self.kernel.tally.operations - before
+        for stored, key, _ in journal[start:]:
+            _check_range(stored.get(key), self._slots[stored.declared.name])
+        self.kernel.tally.operations = before + done
+        return emitted
+
+    def begin(self) -> None:
+        self.kernel.begin()
+
+    def commit(self) -> None:
+        self._outdate()
+        self.kernel.commit()
+
+    def rollback(self) -> None:
+        self._outdate()
+        self.kernel.rollback()
+
+    def _outdate(self) -> None:
+        """Cursors on maps that the transaction changed are stale from here on."""
+        self.versions.update({stored.declared.name for stored, _, _ in self.kernel.journal or ()})
+
+    def open(self, reader: str, inputs: Sequence[int]) -> PureCursor:
+        return PureCursor(self, self._readers[reader], inputs)
+
+    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        block = self.open(reader, inputs).next_block(limit + 1)
+        return listed(block) if len(block[1]) <= limit else None
+
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        enumeration = self._readers[reader]
+        found: list[tuple[int, Any]] = []
+        requests = zip(*(column.tolist() for column in columns), strict=True) if columns else [()]
+        for number, inputs in enumerate(requests):
+            found += [(number, item) for item in self.items(enumeration, inputs)]
+        numbers = np.array([number for number, _ in found], dtype=np.int64)
+        return numbers, block_of([item for _, item in found], enumeration)
+
+    def items(self, enumeration: ir.Enumeration, inputs: Sequence[int]) -> Iterator[Any]:
+        given = {variable: code for (variable, _), code in zip(enumeration.inputs, inputs, strict=True)}
+        renamed = tuple((variable, variable) for variable, _ in enumeration.inputs)
+        return enumerate_items(replace(enumeration, inputs=renamed), self.kernel.maps, given)
+
+    def get(self, name: str, codes: Sequence[int]) -> int:
+        found = self.kernel.maps[name].get(tuple(codes))
+        return 0 if found is None else count(found)
+
+    def scan(self, name: str) -> tuple[list[Codes], Codes]:
+        stored = dict(self.kernel.maps[name].items())
+        return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
+
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)
+        maps = self.kernel.maps
+        shrunk = sum(max(0, size - len(maps.get(name, ()))) for name, size in self._swept.items())
+        return kept + added >= least and added + shrunk > kept // 2 + self.entries() // 4
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        found = {code for words in held for code in words.tolist()}
+        for stored in self.kernel.maps.values():
+            found.update(code for key in stored.peek_all() for code in key)
+        for partition in self.kernel.partitions.values():
+            found.update(code for side in partition.noted() for key in side for code in key)
+        for dictionary in dictionaries:
+            dictionary.sweep(found)
+        self._swept = {name: len(stored) for name, stored in self.kernel.maps.items()}
+
+    def size(self, name: str) -> int:
+        return len(self.kernel.maps[name])
+
+    def entries(self) -> int:
+        return sum(len(stored) for stored in self.kernel.maps.values())
+
+    def memory_bytes(self) -> int:
+        """A rough estimate: Python's dictionaries take about 250 bytes an entry."""
+        return 250 * self.entries()
+
+    @property
+    def operations(self) -> int:
+        return self.kernel.tally.operations
+
+    @property
+    def scans(self) -> int:
+        return self.kernel.tally.scans
+
+
+class PureCursor:
+    """An enumeration under way; it notices when the data changes."""
+
+    def __init__(self, backend: PureBackend, enumeration: ir.Enumeration, inputs: Sequence[int]) -> None:
+        self._backend = backend
+        self._enumeration = enumeration
+        self._maps = {read.map for read in (*(loop.read for loop in enumeration.loops), *enumeration.factors)}
+        self._maps |= {extreme.read.map for extreme in enumeration.extremes}
+        self._version = self._versions()
+        self._items = backend.items(enumeration, inputs)
+
+    def next_block(self, max_rows: int = 8192) -> Block:
+        if self._version != self._versions():
+            raise PureStale("the cursor outlived the state it was opened on")
+        return block_of(list(islice(self._items, max_rows)), self._enumeration)
+
+    def _versions(self) -> int:
+        return sum(self._backend.versions[name] for name in self._maps)
+
+
+def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
+    """Enumerated items as columns. Sums stay Python objects: integers of any size, floats, or words of decimals."""
+    outputs = [np.array([row[i] for row, _, _ in items], dtype=np.int64) for i in range(len(enumeration.outputs))]
+    payloads = [payload for _, payload, _ in items]
+    slots = [
+        _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], function)
+        for i, (function, _) in enumerate(enumeration.slots, 1)
+    ]
+    extremes = [
+        np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
+        for i in range(len(enumeration.extremes))
+    ]
+    return outputs, _numbers([count(p) for p in payloads]), slots, extremes
+
+
+def _slot(values: list[Any], function: str) -> Any:
+    """A slot's values: floats, which may also stay as they are, or whole numbers of any size."""
+    if not any(isinstance(value, ExactSum) for value in values):
+        return np.array(values, dtype=object)
+    return values if function == "exact_sum" else np.array(list(map(float, values)))
+
+
+def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
+    """What the compiled kernel's load step does (see `_kernel.pyi`)."""
+    _, _, _, wanted, constants, repeats, never_null, lifts = step
+    delta: Delta = {}
+    lists = [column.tolist() for column in columns]
+    for i, weight in enumerate(weights.tolist()):
+        if any(lists[c][i] != code for c, code in constants) or any(lists[a][i] != lists[b][i] for a, b in repeats):
+            continue
+        if any(lists[c][i] == NULL_CODE for c in never_null):
+            continue
+        key = tuple(lists[c][i] for c in wanted)
+        payload: Payload = weight
+        if lifts:
+            payload = lift(weight, tuple(_lifted(kind, c, lists, i) for kind, c in lifts))
+        old = delta.get(key)
+        delta[key] = payload if old is None else add(old, payload)
+    return {key: p for key, p in delta.items() if any(p if isinstance(p, tuple) else (p,))}
+
+
+def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
+    code = lists[column][i]
+    if kind == "none" or (code == NULL_CODE and kind != "wide"):
+        return 0
+    if kind == "count":
+        return 1
+    if kind == "float":
+        bits = np.int64(code if code >= 0 else code ^ (2**63 - 1))
+        return float(bits.view(np.float64))
+    if kind == "wide":
+        return (lists[column + 1][i] << 64) | (code & (2**64 - 1))
+    return code
+
+
+def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _Types]) -> _EmittedTypes:
+    """For each view and its emitted deltas in order, the types of the sums that their payloads carry."""
+    carried: dict[str, _Types] = {}
+    emitted: _EmittedTypes = {}
+    for step in steps:
+        match step:
+            case ir.Load(target, source):
+                carried[target] = slots if source.lifts else ()
+            case ir.Scan(target, name, _, indicator):
+                carried[target] = () if indicator else maps[name]
+            case ir.Join(target, origin, reads, _, _):
+                factors = [carried[origin], *(maps[read.map] for read in reads if read.payload)]
+                carried[target] = max(factors, key=len)
+            case ir.Rename() | ir.Project() | ir.Filter():
+                carried[step.target] = carried[step.origin]
+            case ir.Exists(target):
+                carried[target] = ()
+            case ir.Emit(origin, view):
+                emitted.setdefault(view, []).append(carried[origin])
+    return emitted
+
+
+def _sums(delta: Mapping[Any, Payload], types: _Types, exact: bool) -> list[Any]:
+    """The sums of a delta by slot, whole numbers of any size or floats."""
+    sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
+    return [
+        np.array(list(map(float, each)), np.float64)
+        if type_ == "f64" and not exact
+        else _slot(each, "exact_sum" if exact else "sum")
+        for each, type_ in zip(sums, types, strict=True)
+    ]
+
+
+def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:
+    rising, falling = (_columns(dict.fromkeys(side), width) for side in keys)
+    return rising, falling
+
+
+def _columns(delta: Mapping[Any, Any], width: int) -> list[Codes]:
+    return [np.array([key[i] for key in delta], dtype=np.int64) for i in range(width)]
+
+
+def _counts(delta: Mapping[Any, Payload]) -> Codes:
+    return _numbers([count(payload) for payload in delta.values()])
+
+
+def _numbers(counts: list[int]) -> Codes:
+    try:
+        return np.array(counts, dtype=np.int64)
+    except OverflowError:
+        raise PureOverflow("a count does not fit 64 bits") from None
+
+
+def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
+    values = payload if isinstance(payload, tuple) else (payload or 0,)
+    for value, type_ in zip(values, ("i64", *slots), strict=False):
+        if type_ == "i64" and not -(2**63) <= value < 2**63:
+            raise PureOverflow("a count does not fit 64 bits")
+
+
+_LIMITS = {"int": 2**63, "decimal": 10**38}
+
+
+def _fits(payload: Payload | None, limits: Sequence[str]) -> bool:
+    """Whether the sums of an entry are within the limits of a map."""
+    sums = payload[1:] if isinstance(payload, tuple) else ()
+    return all(not limit or abs(total) < _LIMITS[limit] for total, limit in zip(sums, limits, strict=False))

@@ -1,0 +1,97 @@
+"""Enumeration: nested view iterators over an access-top tree (source 003, section 4.2).
+
+Every iterator is opened with the values of those before it as its context, so it yields only values that are in
+the answer; the delay is constant. The payload of a row is the product of its factors (Figure 4.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ivme.algebra.ring import Payload, multiply
+from ivme.engine.expression.row_expression import Row
+from ivme.engine.reference.indexed_map import IndexedMap
+from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, single_guards
+
+
+def enumerate_items(
+    enumeration: Enumeration, maps: Mapping[str, IndexedMap], inputs: Mapping[str, Any]
+) -> Iterator[tuple[Row, Payload, Row]]:
+    """The output tuples for the given inputs, each with its payload and the values of its ordered aggregates."""
+    context = {variable: inputs[original] for variable, original in enumeration.inputs}
+    if any(value is None for value in context.values()):
+        return
+    if not all(_finds(loop, maps[loop.read.map], context) for loop in single_guards(enumeration)):
+        return
+    for assignment in _nested(enumeration.loops, maps, context):
+        payload = _product(enumeration.factors, maps, assignment)
+        if payload is not None:
+            extremes = tuple(_extreme(extreme, maps, assignment) for extreme in enumeration.extremes)
+            yield tuple(assignment[variable] for variable in enumeration.outputs), payload, extremes
+
+
+def _nested(
+    loops: tuple[Loop, ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    if not loops:
+        yield context
+        return
+    loop, rest = loops[0], loops[1:]
+    for values in _open(loop, maps[loop.read.map], context):
+        yield from _nested(rest, maps, {**context, **values})
+
+
+def _finds(guard: Loop, stored: IndexedMap, context: dict[str, Any]) -> bool:
+    """Whether a guard has a match, in O(1)."""
+    if not guard.new:
+        return stored.get(_key(guard.read, context)) is not None
+    index, key = _index(guard, context)
+    return stored.size(index, key) > 0
+
+
+def _index(loop: Loop, context: dict[str, Any]) -> tuple[Index, Row]:
+    names = loop.read.variables
+    index = Index(
+        tuple(i for i, name in enumerate(names) if name not in loop.new),
+        tuple(i for i, name in enumerate(names) if name in loop.new),
+    )
+    return index, tuple(context[names[i] or ""] for i in index.key)
+
+
+def _open(loop: Loop, stored: IndexedMap, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The values of the loop's new variables that go with the context; one empty answer if it only checks."""
+    names = loop.read.variables
+    if not loop.new:
+        if stored.get(_key(loop.read, context)) is not None:
+            yield {}
+        return
+    index, key = _index(loop, context)
+    new = [names[i] or "" for i in index.values]
+    for values in stored.matches(index, key):
+        stored.tally.operations += 1
+        yield dict(zip(new, values, strict=True))
+
+
+def _product(
+    factors: tuple[Read, ...], maps: Mapping[str, IndexedMap], assignment: Mapping[str, Any]
+) -> Payload | None:
+    payload: Payload = 1
+    for factor in factors:
+        found = maps[factor.map].get(_key(factor, assignment))
+        if found is None:
+            return None
+        payload = multiply(payload, found)
+    return payload
+
+
+def _extreme(extreme: Extreme, maps: Mapping[str, IndexedMap], assignment: Mapping[str, Any]) -> Any:
+    names = extreme.read.variables
+    value = names.index(extreme.variable)
+    index = Index(tuple(i for i in range(len(names)) if i != value), (value,))
+    key = tuple(assignment[names[i] or ""] for i in index.key)
+    return maps[extreme.read.map].extreme(index, key, extreme.function)
+
+
+def _key(read: Read, assignment: Mapping[str, Any]) -> Row:
+    return tuple(assignment[name or ""] for name in read.variables)

@@ -1,0 +1,193 @@
+"""A batch of changes: collected, then applied all or nothing.
+
+Strictness is judged on the batch's net weight per row: a row that is inserted and deleted in one batch was never there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.backend import Codes
+from ivme.engine.ingest.row_batch import Changed, codes_of, joined
+from ivme.engine.ingest.row_check import place
+from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.single_row import FEW, Few
+from ivme.engine.runtime.view_state import TableState
+from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.query.model import Table
+
+
+class Batch:
+    """Changes to several tables that take effect together when the `with` block ends.
+
+    As long as they are few tuples in lists they are kept as such, and go the short way if it takes all of them.
+    """
+
+    def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
+        self._runtime = runtime
+        self._progress = progress
+        self._parts: dict[str, list[Changed]] = {}
+        self._clipped: set[str] = set()
+        self._over = False
+        self._few: list[Few] | None = [] if progress is None else None
+        self._sweeps = runtime.domains.sweeps
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        try:
+            if kind is None:
+                start = perf_counter()
+                self._runtime.tell(self._made(), start)
+        finally:
+            self._parts, self._few = {}, None
+
+    def _made(self) -> int:
+        """Makes the changes, durably if that was asked for; how many rows they have."""
+        few = self._few
+        if few and self._runtime.put_few(few):
+            return len(few)
+        self._take_long_way()
+        self._commit(self._parts)
+        self._runtime.settle()
+        return sum(len(each.weights) for changes in self._parts.values() for each in changes)
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Adds rows."""
+        self._take(table, rows, 1)
+
+    def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
+        """Takes rows away."""
+        if strict:
+            self._take(table, rows, -1)
+            return
+        self._check_open()
+        self._take_long_way()
+        self._clipped.add(self._take_all(table, rows, -1).table.name)
+
+    def apply(self, table: str, rows: Any, weights: Any) -> None:
+        """Adds each row as often as its weight says."""
+        self._take(table, rows, weights)
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise PlanError("the batch is over; open another one with db.batch()")
+
+    def _take(self, name: str, rows: Any, weights: Any) -> None:
+        self._check_open()
+        if type(rows) is list and type(weights) is int and abs(weights) == 1:
+            with self._runtime.lock:
+                if self._few is not None and len(rows) + len(self._few) <= FEW:
+                    taken = self._runtime.few(name, rows, weights)
+                    if taken is not None:
+                        self._few += taken
+                        return
+        self._take_long_way()
+        self._take_all(name, rows, weights)
+
+    def _take_long_way(self) -> None:
+        """From here on all changes go the long way, also those that came before; all of them, or the batch fails."""
+        with self._runtime.lock:
+            try:
+                for change in self._few or ():
+                    self._take_all(change.table, [change.row], change.weight)
+            except BaseException:
+                self._parts = {}
+                raise
+            self._few = None
+
+    def _take_all(self, name: str, rows: Any, weights: Any) -> TableState:
+        state = self._table(name)
+        layout = self._runtime.layout(state.table.name)
+        with self._runtime.lock:
+            codes = codes_of(rows, layout)
+        data = to_arrow(rows, state.table) if codes is None else rows
+        _check_key(state.table, data)
+        given = read_weights(weights, data.num_rows, state.table.name)
+        self._check_static(state)
+        if data.num_rows:
+            changed = Changed(layout, given, data, codes)
+            self._parts.setdefault(state.table.name, []).append(changed)
+        return state
+
+    def _check_static(self, state: TableState) -> None:
+        if state.table.static and self._runtime.backend.size(state.rows):
+            raise DataError(f"table {state.table.name} is static: it is loaded once and then does not change")
+
+    def _table(self, name: str) -> TableState:
+        if isinstance(name, str) and name in self._runtime.tables:
+            return self._runtime.tables[name]
+        known = {table.lower(): table for table in self._runtime.tables}
+        if not isinstance(name, str) or name.lower() not in known:
+            if isinstance(name, str) and name.lower() in {view.lower() for view in self._runtime.views}:
+                raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
+            raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
+        return self._runtime.tables[known[name.lower()]]
+
+    def _commit(self, collected: dict[str, list[Changed]]) -> None:
+        batch = {}
+        with self._runtime.lock:
+            self._encode_anew(collected)
+            for name, parts in collected.items():
+                self._check_static(self._table(name))
+                changed = joined(parts)
+                changed = self._runtime.clipped(name, changed) if name in self._clipped else changed
+                batch[name] = self._runtime.grown(name, changed)
+            if batch or self._progress is not None:
+                self._runtime.transact(batch, self._progress)
+
+    def _encode_anew(self, collected: dict[str, list[Changed]]) -> None:
+        """Codes that nothing held when they were taken back may be other values' now."""
+        if self._sweeps != self._runtime.domains.sweeps:
+            for changed in (each for parts in collected.values() for each in parts):
+                changed.forget_codes()
+
+
+def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
+    """As in SQL, the columns of a primary key are never NULL."""
+    for number in table.key_positions:
+        if data.column(number).null_count:
+            row = data.column(number).is_null().to_pylist().index(True)
+            raise DataError(f"{place(table, table.columns[number].name, row)}: a primary key cannot be NULL")
+
+
+def read_weights(weights: Any, rows: int, table: str) -> Codes:
+    """The weights of a batch's rows as 64-bit integers; one number stands for all."""
+    if type(weights) is int:
+        if abs(weights) < 2**63:
+            return np.full(rows, weights, dtype=np.int64)
+        weights = np.full(rows, weights)
+    given = np.asarray(weights if isinstance(weights, np.ndarray) else _sequence(weights))
+    if given.shape != (rows,):
+        raise DataError(
+            f"{rows} rows for table {table} come with weights of shape {given.shape}; give one for each row"
+        )
+    if rows and any(isinstance(weight, bool) or not isinstance(weight, int) for weight in _odd(given)):
+        raise DataError(f"the weights for table {table} are not all integers")
+    if rows and any(not -(2**63) < weight < 2**63 for weight in _odd(given)):
+        raise DataError(f"the weights for table {table} do not fit 64 bits")
+    return given.astype(np.int64)
+
+
+def _odd(weights: np.ndarray[Any, Any]) -> list[Any]:
+    """The weights as Python values, unless they are 64-bit integers or fewer anyway."""
+    return [] if weights.dtype.kind == "i" and weights.min() > -(2**63) else list(weights.tolist())
+
+
+def _sequence(weights: Any) -> Sequence[Any]:
+    try:
+        return list(weights.to_pylist() if hasattr(weights, "to_pylist") else weights)
+    except TypeError:
+        raise DataError(f"weights are a list of integers, not {type(weights).__name__}") from None

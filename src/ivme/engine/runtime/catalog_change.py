@@ -1,0 +1,70 @@
+"""Changes of the catalog that take effect as a whole, or not at all.
+
+Tables and views come and go in many steps: names, groups, triggers, maps. Before the first of them, everything that
+they may change is taken down; if they are not committed, it is put back as it was. What the kernel holds under no name
+is dropped at the end, so that nothing that may be needed again is gone before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.relations import Relations
+from ivme.engine.runtime.transaction import Act, Transaction
+from ivme.engine.runtime.view_state import TableState, ViewState
+
+
+class CatalogChange(Transaction):
+    """A change of the catalog under way."""
+
+    __slots__ = ()
+
+
+def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[Act]) -> AbstractContextManager[object]:
+    """A change of tables and views, which whoever makes it holds the lock for; a part of one that is under way."""
+    lock = relations.lock
+    if isinstance(lock.pending, CatalogChange):
+        lock.pending.finish = (*lock.pending.finish, *finish)
+        return nullcontext()
+    relations.let_reads_finish()
+    backend = relations.backend
+    back: list[Act] = [backend.rollback, backend.saved(), *_saved(relations), *undo]
+    if relations.journal is not None:
+        back.append(partial(relations.journal.take_back, relations.journal.mark()))
+    back += [partial(_follow, state) for state in relations.views.values() if isinstance(state.group, Maintained)]
+    return CatalogChange(lock, [*back, backend.collect], [*finish, backend.collect])
+
+
+def _saved(relations: Relations) -> list[Act]:
+    names = ("tables", "views", "ring_views", "maintained", "_groups", "_groups_made", "_queues")
+    acts = [saved(relations, names), relations.forget_inputs]
+    acts += [saved(state, TableState.__slots__) for state in relations.tables.values()]
+    acts += [saved(state, ViewState.__slots__) for state in relations.views.values()]
+    for group in (*relations.groups, *relations.maintained.values()):
+        acts.append(saved(group, vars(group)))
+        if group.rebalancer is not None:
+            acts.append(saved(group.rebalancer, vars(group.rebalancer)))
+    return acts
+
+
+def saved(held: object, names: Iterable[str]) -> Act:
+    """Gives an object the attributes that it has now, and the dicts among them what they hold now.
+
+    The rows of a followed view are many, and are not changed in place but by batches.
+    """
+    values = {name: getattr(held, name) for name in names}
+    copied = {n: dict(value) if type(value) is dict and n != "rows" else value for n, value in values.items()}
+
+    def put_back() -> None:
+        for name, value in copied.items():
+            setattr(held, name, value)
+
+    return put_back
+
+
+def _follow(state: ViewState) -> None:
+    assert isinstance(state.group, Maintained)
+    state.group.follow(state.followers > 0)

@@ -1,0 +1,146 @@
+"""From blocks of codes to rows: a view's columns decoded, aggregates finished, in the columns' types.
+
+Large blocks go through Arrow, column by column; small ones through Python values, which is quicker for the few rows
+of an access request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.backend import Block, Listed, exact_sums, listed
+from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.domains import Domain, Domains
+from ivme.engine.runtime.totals import average, narrow, part_value, sum_value
+from ivme.plan.ir.program import Enumeration
+from ivme.query.model import Aggregate, HeadColumn
+from ivme.query.typed import TypedQuery
+from ivme.query.types import Type
+
+Row = tuple[Any, ...]
+
+
+class Finisher:
+    """Turns the kernel's blocks for one view into rows."""
+
+    def __init__(self, typed: TypedQuery, enumeration: Enumeration, domains: Domains) -> None:
+        self._typed = typed
+        query = typed.query
+        self._outputs = {variable: i for i, variable in enumerate(enumeration.outputs)}
+        self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
+        self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
+        self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
+        self._columns = [self._column(c, t) for c, t in zip(query.head, typed.head, strict=True)]
+        self.schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, typed.head, strict=True)])
+        self._once = query.distinct or bool(query.aggregates)
+
+    def domain(self, variable: str) -> Domain:
+        return self._domains[variable]
+
+    def rows(self, block: Block, inputs: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
+        """The rows of a block with their multiplicities; `inputs` are the values of the request's variables."""
+        lists_of_block = listed(block)
+        counts = lists_of_block[1]
+        lists = [column(lists_of_block, inputs, len(counts)) for column in self._columns]
+        rows = zip(*lists, strict=True) if lists else iter([()] * len(counts))
+        return zip(rows, [1] * len(counts) if self._once else counts, strict=True)
+
+    def few(self, block: Listed, inputs: Mapping[str, Any]) -> list[Row]:
+        """The rows of a small block, each as often as it is there."""
+        counts = block[1]
+        lists = [column(block, inputs, len(counts)) for column in self._columns]
+        rows = list(zip(*lists, strict=True)) if lists else [()] * len(counts)
+        if self._once or counts.count(1) == len(counts):
+            return rows
+        return [row for row, count in zip(rows, counts, strict=True) for _ in range(count)]
+
+    def batch(self, block: Block, inputs: Mapping[str, Any]) -> tuple[pa.RecordBatch, np.ndarray[Any, Any]]:
+        """A block as Arrow columns, and the multiplicities of its rows; inputs may be arrays with a value a row."""
+        counts = block[1]
+        arrays = [
+            self._array(c, t, block, inputs) for c, t in zip(self._typed.query.head, self._typed.head, strict=True)
+        ]
+        ones = np.ones(len(counts), np.int64) if self._once else counts
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), ones
+
+    def _column(self, column: HeadColumn, type_: Type) -> Callable[[Listed, Mapping[str, Any], int], list[Any]]:
+        """A function from a block to the Python values of one column."""
+        source, where = column.source, self._place(column)
+        if isinstance(source, str):
+            if source not in self._outputs:
+                return lambda _block, inputs, n: [inputs[source]] * n
+            position, values = self._outputs[source], self._domains[source].values
+            return lambda block, _inputs, _n: values(block[0][position])
+        return lambda block, inputs, _n: self._aggregate(source, type_, block, inputs, where)
+
+    def _place(self, column: HeadColumn) -> str:
+        """How a message names a column."""
+        return f"column {column.name} of view {self._typed.query.name}"
+
+    def _aggregate(
+        self, aggregate: Aggregate, type_: Type, block: Listed, inputs: Mapping[str, Any], where: str
+    ) -> list[Any]:
+        counts = block[1]
+        variable = aggregate.variable
+        if variable is None:
+            return list(counts)
+        if aggregate.function in ("min", "max", "count_distinct"):
+            return self._ordered(aggregate.function, variable, block, inputs)
+        present = block[2][self._slots["count", variable]]
+        if aggregate.function == "count":
+            return list(present)
+        if aggregate.function == "exact_sum":
+            sums = exact_sums(block[2][self._slots["exact_sum", variable]])
+            return [part_value(total, type_) if n else None for total, n in zip(sums, present, strict=True)]
+        pairs = zip(block[2][self._slots["sum", variable]], present, strict=True)
+        if aggregate.function == "sum":
+            return [sum_value(total, type_, where) if n else None for total, n in pairs]
+        summed = self._typed.types[variable]
+        return [average(total, n, summed, type_, where) if n else None for total, n in pairs]
+
+    def _ordered(self, function: str, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
+        decoded = self._domains[variable].values
+        if (function, variable) in self._extremes:
+            codes = block[3][self._extremes[function, variable]]
+            return codes if function == "count_distinct" else decoded(codes)
+        if variable in self._outputs:
+            values = decoded(block[0][self._outputs[variable]])
+        else:
+            given = inputs[variable]
+            values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
+        return [int(value is not None) for value in values] if function == "count_distinct" else values
+
+    def _array(self, column: HeadColumn, type_: Type, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        source = column.source
+        if isinstance(source, str):
+            if source in self._outputs:
+                return self._domains[source].decode(block[0][self._outputs[source]])
+            if isinstance(inputs[source], pa.Array):
+                return inputs[source]
+        elif source.variable is None:
+            return pa.array(block[1])
+        elif (source.function, source.variable) in self._extremes:
+            codes = block[3][self._extremes[source.function, source.variable]]
+            counted = source.function == "count_distinct"
+            return pa.array(codes) if counted else self._domains[source.variable].decode(codes)
+        elif source.function == "sum" and type_.kind in ("int", "float"):
+            present, sums = (block[2][self._slots[part, source.variable]] for part in ("count", "sum"))
+            shown = narrow(sums, self._place(column)) if type_.kind == "int" else sums
+            return pa.array(shown, arrow_type(type_), mask=present == 0)
+        return pa.array(self._column(column, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
+
+    def nothing(self) -> Row:
+        """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""
+        return tuple(
+            0 if isinstance(c.source, Aggregate) and c.source.function in ("count", "count_distinct") else None
+            for c in self._typed.query.head
+        )
+
+
+def is_global(columns: Sequence[Any], outputs: Sequence[str]) -> bool:
+    """Whether a head is aggregates over everything: one row even over nothing."""
+    return bool(columns) and not outputs and all(isinstance(column.source, Aggregate) for column in columns)

@@ -1,0 +1,69 @@
+"""Views that something else than the kernel's maps keeps, such as the closure of a graph.
+
+To the runtime they are groups of one view: they have a feed for each relation that they read, take part in the same
+transactions as the kernel, answer access requests, and report the change of their rows, which feeds the views that are
+built on them. What keeps them is a class of its own; the engine knows only this.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from ivme.engine.backend import Block
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.runtime.shared_views import Group, point_reader
+from ivme.errors import IvmeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.view_state import RowChange, ViewState
+
+
+class Maintained(Group):
+    """A group of one view that is not made of maps."""
+
+    @abstractmethod
+    def change(self, columns: Sequence[Codes], weights: Codes) -> None:
+        """Takes the changed rows of its relation, in the columns of its feed; `commit` or `roll_back` follows."""
+
+    @abstractmethod
+    def refusal(self, error: Exception) -> IvmeError | None:
+        """The user's error that an error of `change` stands for; None if it is another's."""
+
+    @abstractmethod
+    def commit(self) -> None: ...
+    @abstractmethod
+    def roll_back(self) -> None: ...
+    @abstractmethod
+    def follow(self, on: bool) -> None:
+        """From now on, or no longer, the changes of its rows are asked for."""
+
+    @abstractmethod
+    def changed(self, layout: Layout) -> Changed:
+        """The change of the view's rows in the open transaction, over the columns of the view."""
+
+    @abstractmethod
+    def changed_rows(self) -> RowChange:
+        """The same as rows, the values of parameters in front."""
+
+    @abstractmethod
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has."""
+
+    @abstractmethod
+    def all_rows(self, layout: Layout) -> Changed:
+        """All rows, over the columns of the view."""
+
+    @abstractmethod
+    def verify(self, relations: Relations, state: ViewState) -> None:
+        """Computes the view from its relation in another way; VerificationError at the first difference."""
+
+    def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        return self.request_many(point_reader(view), columns)
+
+    def maps_of(self, view: str) -> list[str]:  # noqa: ARG002  it has none
+        return []

@@ -1,0 +1,31 @@
+"""What a runtime tells whoever keeps its commits: each before it takes effect, so that an error can still undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.runtime.positions import Progress
+
+Mark = tuple[int, int]
+"""An end of the journal."""
+
+
+class Journal(Protocol):
+    """The runtime's callers hold its lock, except for `wait`."""
+
+    def mark(self) -> Mark:
+        """The journal's end, to which `take_back` returns."""
+
+    def batch(self, batch: Mapping[str, Changed], progress: Progress | None) -> None:
+        """Keeps a batch, or raises and keeps nothing."""
+
+    def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
+        """Keeps a batch of one row."""
+
+    def take_back(self, mark: Mark) -> None:
+        """Forgets what came behind the mark: it did not take effect."""
+
+    def wait(self) -> None:
+        """Returns when what this thread gave is as durable as was asked for."""

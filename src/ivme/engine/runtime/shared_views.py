@@ -1,0 +1,378 @@
+"""Views that share maps: one set of triggers for all views whose payloads have the same shape.
+
+When a view comes or goes, or is followed or no longer, the triggers are assembled anew from all blueprints; maps that
+exist already keep their contents and their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from hashlib import blake2b
+from itertools import product
+
+import numpy as np
+
+from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
+from ivme.engine.codes.domains import Domain, Domains
+from ivme.engine.ingest.feed import Feed
+from ivme.engine.runtime.gradual import GradualRebalancer
+from ivme.engine.runtime.guards import Guards, Nothing
+from ivme.engine.runtime.observed import Observed
+from ivme.engine.runtime.rebalance import Rebalancer
+from ivme.engine.runtime.union import UnionReader, joined
+from ivme.errors import DataError
+from ivme.plan.assemble.assemble import Assembly, program_of
+from ivme.plan.assemble.blueprint import Blueprint
+from ivme.plan.assemble.catalog import Catalog, catalog_of
+from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
+from ivme.plan.assemble.storage import Existing
+from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition, Step, single_guards
+from ivme.plan.strategy.tuning import Tuning
+from ivme.query.types import Type
+
+Types = Mapping[str, Mapping[str, Type]]
+"""The types of the variables of each view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What some views run together, assembled for the group of this name while it had these maps."""
+
+    name: str
+    maps: Existing
+    blueprints: dict[str, Blueprint]
+    assembly: Assembly
+    triggers: dict[str, tuple[Step, ...]]
+    enumerations: dict[str, Enumeration]
+    moves: tuple[Move, ...]
+    partitions: tuple[Partition, ...]
+    measured: tuple[str, ...]
+
+    def fits(self, name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> bool:
+        """Whether it is what a group would assemble now: nothing was installed or dropped in between."""
+        same = self.blueprints.keys() == blueprints.keys()
+        same = same and all(self.blueprints[view] is blueprint for view, blueprint in blueprints.items())
+        return same and self.name == name and (self.maps is maps or not (self.maps or maps))
+
+
+class Group:
+    """The views of one payload shape; `slots` are the types of the sums beside the count.
+
+    A view with partitions is a group of its own: its leaves are parts that no other view shares, and its batches are
+    cut where it has to be rebalanced.
+    """
+
+    def __init__(
+        self, name: str, key: tuple[str, ...], backend: Backend, domains: Domains, slots: tuple[str, ...]
+    ) -> None:
+        self.name = name
+        self.key = key
+        self.slots = slots
+        self.feeds: dict[str, Feed] = {}
+        self.enumerations: dict[str, Enumeration] = {}
+        self.blueprints: dict[str, Blueprint] = {}
+        self.stored_sums: dict[str, list[str]] = {}
+        self.limits: dict[str, list[str]] = {}
+        self.assembly = self._assembled({}, {})
+        self.rebalancer: Rebalancer | None = None
+        self.observed = Observed()
+        self.tuning: Tuning | None = None
+        self._unions: dict[str, UnionReader] = {}
+        self._guards: dict[str, Guards] = {}
+        self._backend = backend
+        self._domains = domains
+        self._maps: Existing = {}
+        self._names: dict[str, tuple[Existing, list[str]]] = {}
+        self._needed: dict[str, list[str]] = {}
+
+    def trigger(self, relation: str) -> str:
+        """The name of the trigger for a relation."""
+        return f"{self.name} on {relation}"
+
+    def assembled(self, blueprints: Mapping[str, Blueprint]) -> Assembled:
+        """What these views would run, over the maps that are there. Takes long for large queries; needs no lock."""
+        maps = self._maps
+        assembly = self._assembled(blueprints, maps)
+        triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
+        enumerations = {view: assembly.enumeration(view) for view in blueprints}
+        for view in blueprints:
+            assembly.build(view)  # declares the indexes that a build reads
+        rebalancing = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
+        return Assembled(self.name, maps, dict(blueprints), assembly, triggers, enumerations, *rebalancing)
+
+    def install(
+        self, blueprints: Mapping[str, Blueprint], types: Types, prepared: Assembled | None = None
+    ) -> frozenset[str]:
+        """Takes these views and no others; which maps held data before. What was `prepared` is taken if it still fits.
+
+        If it fails, or what comes after it, another call with the blueprints as they were puts everything back:
+        maps that hold data are dropped only at the end, and those that came are known from the start.
+        """
+        before = frozenset(name for name, _ in self._maps.values())
+        if prepared is None or not prepared.fits(self.name, self._maps, blueprints):
+            prepared = self.assembled(blueprints)
+        self.assembly = assembly = prepared.assembly
+        steps, enumerations = prepared.triggers, prepared.enumerations
+        wanted = assembly.storage.declared()
+        self._maps = {**self._maps, **wanted}
+        for declared in assembly.storage.maps():
+            self._backend.install((declared,), self.slots, self._orders(declared, assembly.catalog, types))
+        self._split(prepared.moves, prepared.partitions, prepared.measured)
+        for relation, mine in steps.items():
+            feeds = self._backend.set_trigger(self.trigger(relation), mine, self.slots)
+            self.feeds[relation] = feeds.get(relation, Feed(()))
+        for view, enumeration in enumerations.items():
+            self._set_reader(view, enumeration)
+        self._forget(set(self.feeds) - set(steps), set(self.blueprints) - set(blueprints))
+        self.enumerations, self.blueprints = enumerations, dict(blueprints)
+        self._maps = wanted
+        self._needed = {view: assembly.maps_of(view) for view in blueprints}
+        for name in before - {name for name, _ in wanted.values()}:
+            self._backend.drop_map(name)
+        return before
+
+    def _split(self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]) -> None:
+        """Declares the partitions and how keys move; what was there before goes on."""
+        old = () if self.rebalancer is None else self.rebalancer.partitions
+        for relation in self.feeds if old else ():
+            self._backend.drop_trigger(self.trigger(relation))  # they watch the partitions
+        for partition in old:
+            self._backend.drop_partition(partition.name)
+        for partition in partitions:
+            self._backend.set_partition(partition)
+        for move in moves:
+            self._backend.set_trigger(self._mover(move.partition, move.rising, True), move.steps, self.slots)
+            self._backend.set_trigger(self._mover(move.partition, move.rising, False), move.leaf_steps, self.slots)
+            if move.gradual is not None:
+                flipper, finder, carrier = self._gradual(move.partition, move.rising)
+                self._backend.set_trigger(flipper, move.gradual.flip, self.slots)
+                self._backend.set_reader(finder, move.gradual.rows)
+                self._backend.set_trigger(carrier, move.gradual.steps, self.slots)
+        if not partitions:
+            for partition in old:
+                for rising, views in product((True, False), repeat=2):
+                    self._backend.drop_trigger(self._mover(partition.name, rising, views))
+                    flipper, finder, carrier = self._gradual(partition.name, rising)
+                    self._backend.drop_trigger(flipper)
+                    self._backend.drop_reader(finder)
+                    self._backend.drop_trigger(carrier)
+            self.rebalancer = None
+        elif self.rebalancer is None:
+            retune = None if self.tuning is None else self._retuned
+            given = self._backend, partitions, measured, self._mover, retune
+            gradual = any(move.gradual for move in moves)
+            self.rebalancer = GradualRebalancer(*given, self._gradual) if gradual else Rebalancer(*given)
+        else:
+            self.rebalancer.resume(partitions, measured)
+
+    def _mover(self, partition: str, rising: bool, views: bool) -> str:
+        """The name of the trigger that moves keys."""
+        return f"{self.name} {'raises' if rising else 'lowers'} {partition}{'' if views else ' in leaves'}"
+
+    def _gradual(self, partition: str, rising: bool) -> tuple[str, str, str]:
+        """The names of what moves keys little by little: the flip, the reader of rows, and what carries them over."""
+        mover = self._mover(partition, rising, True)
+        return f"{mover}: flip", f"{mover}\0rows", f"{mover}: rows"
+
+    def _retuned(self, size: int) -> Fraction:
+        """The ε for a view that chooses its own, from what it has been used for."""
+        assert self.tuning is not None
+        return self.tuning.epsilon(size, self.observed.workload())
+
+    def _set_reader(self, view: str, enumeration: Enumeration) -> None:
+        if view in self._unions:
+            self._unions.pop(view).drop()
+        if enumeration.branches:
+            rebalancer = self.rebalancer
+            assert rebalancer is not None, "only views with partitions have branches"
+            version = partial(getattr, rebalancer, "version")
+            self._unions[view] = UnionReader(self._backend, view, enumeration, self.slots, version)
+        else:
+            self._backend.set_reader(view, enumeration)
+            self._backend.set_reader(point_reader(view), point(enumeration))
+            self._guard(view, enumeration)
+
+    def _guard(self, view: str, enumeration: Enumeration) -> None:
+        if view in self._guards:
+            self._guards.pop(view).drop()
+        single = single_guards(enumeration)
+        longer = [guard for guard in enumeration.guards if len(guard) > 1 or guard[0] not in single]
+        if longer:
+            given = tuple((variable, variable) for variable, _ in enumeration.inputs)
+            self._guards[view] = Guards(self._backend, view, given, longer)
+
+    def run(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[EmittedDelta]:
+        """Takes the changed rows of a relation, in pieces if they may need rebalancing."""
+        trigger = self.trigger(relation)
+        if self.rebalancer is None:
+            return self._backend.run(trigger, {relation: (columns, weights)})
+        emitted: list[EmittedDelta] = []
+        if not self.rebalancer.is_one_piece(columns, len(weights)):
+            columns, weights = self._backend.net(columns, weights)
+        for piece in self.rebalancer.pieces(columns, len(weights)):
+            rows = [column[piece] for column in columns], weights[piece]
+            emitted += self._backend.run(trigger, {relation: rows})
+            self.settle(len(rows[1]))
+        return emitted
+
+    def begin(self) -> None:
+        """From here on `roll_back` puts the thresholds back; the maps are the kernel's."""
+        if self.rebalancer is not None:
+            self.rebalancer.begin()
+
+    def settle(self, rows: int) -> None:
+        """After rows have come or gone: moves whatever is on the wrong side of a partition."""
+        if self.rebalancer is not None:
+            self.observed.updates += rows
+            self.rebalancer.settle(rows)
+
+    def roll_back(self) -> None:
+        if self.rebalancer is not None:
+            self.rebalancer.roll_back()
+
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has outside of maps."""
+        return [] if self.rebalancer is None else self.rebalancer.held_codes()
+
+    def open(self, view: str, inputs: Sequence[int]) -> Cursor:
+        """Begins to read an access request."""
+        self.observed.requests += 1
+        if view in self._unions:
+            return self._unions[view].open(inputs)
+        if view in self._guards and not self._guards[view].pass_for(inputs):
+            return Nothing(self.enumerations[view], self.slots)
+        return self._backend.open(view, inputs)
+
+    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        """The answer to one access request as lists; None if it may have more rows than the limit."""
+        try:
+            return self._request(view, inputs, limit)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
+
+    def _request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        if view in self._guards and not self._guards[view].pass_for(inputs):
+            return listed(Nothing(self.enumerations[view], self.slots).next_block())
+        if view not in self._unions:
+            return self._backend.request(view, inputs, limit)
+        cursor, blocks, rows = self._unions[view].open(inputs), [], 0
+        while rows <= limit:
+            blocks.append(cursor.next_block(limit + 1 - rows))
+            rows += len(blocks[-1][1])
+            if not len(blocks[-1][1]):
+                self.observed.requests += 1
+                self.observed.rows += rows
+                return listed(joined(blocks))
+        return None
+
+    def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        """The rows of many access requests, each with the number of its request."""
+        try:
+            return self._request_many(view, columns)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
+
+    def _request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        if view in self._unions:
+            return self._unions[view].request_many(columns)
+        if view in self._guards and columns:
+            passing = self._guards[view].passing(columns)
+            numbers, block = self._backend.request_many(view, [np.ascontiguousarray(c[passing]) for c in columns])
+            return passing[numbers], block
+        return self._backend.request_many(view, columns)
+
+    def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        """The payloads of rows whose inputs and outputs are given, each with the number of its row."""
+        try:
+            if view in self._unions:
+                return self._unions[view].points(columns)
+            return self._backend.request_many(point_reader(view), columns)
+        except self._backend.overflow as error:
+            raise too_many(view) from error
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
+        return self._backend.net(columns, weights)
+
+    def identities(self) -> dict[str, str]:
+        """For each map that is always up to date, by its name, a checksum of its definition."""
+        lazy = [name for name, blueprint in self.blueprints.items() if blueprint.lazy]
+        late = {step.map for name in lazy for step in self.assembly.build(name) if isinstance(step, Add)}
+        texts = self.assembly.storage.identities()
+        return {name: _checksum((self.key, text)) for name, text in texts.items() if name not in late}
+
+    def maps_of(self, view: str) -> list[str]:
+        """The names of the maps that a view needs, those that it shares included: known since they were installed."""
+        return self._needed[view]
+
+    def map_names(self, view: str, blueprint: Blueprint) -> list[str]:
+        """The names that the maps of a view's own program have here, in its order; needs no lock.
+
+        A map that is shared has the name that another view gave it, and a view that is followed may keep others:
+        what is not there has a name that `sizes` does not know. Found out once for each set of maps.
+        """
+        maps = self._maps
+        known = self._names.get(view)
+        if known is None or known[0] is not maps:
+            program = program_of(self._assembled({view: blueprint}, maps), view)
+            known = self._names[view] = (maps, [declared.name for declared in program.maps])
+        return known[1]
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        """How many entries maps have; None for one that is not kept now."""
+        here = {name for name, _ in self._maps.values()}
+        return [self._backend.size(name) if name in here else None for name in names]
+
+    def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
+        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.", exponents=False)
+
+    def _forget(self, relations: set[str], views: set[str]) -> None:
+        for relation in relations:
+            self._backend.drop_trigger(self.trigger(relation))
+            del self.feeds[relation]
+        for view in views:
+            self._names.pop(view, None)
+            if view in self._unions:
+                self._unions.pop(view).drop()
+            else:
+                self._backend.drop_reader(view)
+                self._backend.drop_reader(point_reader(view))
+            if view in self._guards:
+                self._guards.pop(view).drop()
+
+    def _orders(self, declared: Map, catalog: Catalog, types: Types) -> dict[str, Domain]:
+        """How the values of a map's columns are compared where the order of their codes is not theirs.
+
+        Variables of different views may have one name and different types; those of one map are one view's.
+        """
+        if not declared.sorted_by:
+            return {}
+        label = next(iter((*declared.atoms, *(label for label, _ in declared.indicators))))
+        view = next(v for v, b in catalog.blueprints.items() if label in b.labels)
+        originals = dict(catalog.blueprints[view].leaves.inputs)
+        domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
+        return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
+
+
+def too_many(view: str) -> DataError:
+    """What a read says if the payloads that it multiplies have a count beyond the kernel's."""
+    return DataError(f"the number of joined rows behind a row of view {view} does not fit 64 bits")
+
+
+def _checksum(definition: object) -> str:
+    return blake2b(repr(definition).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def point_reader(view: str) -> str:
+    """The name of the reader of single rows, which no view has."""
+    return f"{view}\0"
+
+
+def point(enumeration: Enumeration) -> Enumeration:
+    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there."""
+    given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
+    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or not enumeration.factors)
+    return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

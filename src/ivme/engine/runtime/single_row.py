@@ -1,0 +1,219 @@
+"""The short way of a single row, or of a few: no Arrow and no batch, one call of the kernel for each row and trigger.
+
+Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
+kept elsewhere) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.codes.domains import Domains
+from ivme.engine.codes.value_check import INT_LIMIT
+from ivme.engine.ingest.feed import Feed, FeedColumn
+from ivme.engine.ingest.row_batch import Layout, plain_position
+from ivme.engine.ingest.row_check import row_check
+from ivme.engine.ingest.row_column import row_columns
+from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.shared_views import Group
+from ivme.engine.runtime.transaction import Act, StateLock, Transaction
+from ivme.errors import DataError
+from ivme.query.model import Table
+
+Row = tuple[Any, ...]
+Codes = tuple[int, ...]
+
+Emitted = dict[str, list[EmittedDelta]]
+"""What triggers emitted, by view."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShortWay:
+    """The short way of a relation's rows; the caller of each holds the writers' lock."""
+
+    check: Callable[[Any], Row | None]
+    """A row as it is kept; None if the long way has to take it."""
+
+    encode: Callable[[Row], Codes | None]
+    """The codes of a row that has been checked; None if the long way has to take it."""
+
+    run: Callable[[Codes, int, Emitted], None]
+    """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
+
+    put: Callable[[Any, int], bool]
+    """Changes the multiplicity of a row that nobody follows, as a transaction; False if the long way has to."""
+
+    log: RowLog | None
+
+    followed: bool
+    """Whether somebody follows a view that reads the relation."""
+
+    coded: bool
+    """Whether a row may have values that are not their own codes."""
+
+
+FEW = 16
+"""Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
+
+
+class Few(NamedTuple):
+    """A change of one row among a few: the row, which has been checked, and how it goes the short way."""
+
+    table: str
+    row: Row
+    weight: int
+    way: ShortWay
+
+
+class RowLog:
+    """Tells a journal about changes of a table's rows, which come as codes."""
+
+    def __init__(self, journal: Journal, table: str, layout: Layout) -> None:
+        self._journal = journal
+        self._table = table
+        self._decoders = [domain.decode_value for domain in layout.domains]
+        self.mark, self.take_back = journal.mark, journal.take_back
+
+    def append(self, codes: Codes, weight: int) -> None:
+        row = tuple([decode(code) for decode, code in zip(self._decoders, codes, strict=False)])
+        self._journal.row(self._table, row, weight)
+
+
+def single_row(
+    backend: NativeBackend,
+    lock: StateLock,
+    table: Table,
+    layout: Layout,
+    domains: Domains,
+    feeds: Sequence[tuple[str, Feed]],
+    rebalanced: Sequence[Group],
+    log: RowLog | None,
+    *,
+    followed: bool,
+) -> ShortWay:
+    """The short way for rows of a table.
+
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
+    """
+    check, encode = _encoder(table, layout, domains, feeds)
+    wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
+    places = _places(wanted, table)
+    width = max([len(table.columns), *(place + 1 for place in places.values())])
+    picks = [[places[column] for column in feed.columns] for _, feed in feeds]
+    numbers = [backend.number(name) for name, _ in feeds]
+    runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
+    whole = list(range(width))
+    run_all = backend.row_runs([(n, None if pick == whole else pick) for n, pick in zip(numbers, picks, strict=True)])
+    refused = (backend.broken_check, backend.overflow)
+    run_one = backend.run_one
+    emits = [backend.emits(name) for name, _ in feeds]
+
+    def run(codes: Codes, weight: int, emitted: Emitted) -> None:
+        for (trigger, pick), emit in zip(runs, emits, strict=True):
+            deltas = run_one(trigger, codes if pick is None else pick(codes), weight)
+            for (view, schema), delta in zip(emit, deltas or (), strict=True):
+                emitted.setdefault(view, []).append(EmittedDelta(view, schema, *delta))
+        for group in rebalanced:
+            group.settle(1)
+
+    undo: list[Act] = [backend.rollback, *(group.roll_back for group in rebalanced)]
+    unlogged = Transaction(lock, undo, [backend.commit])
+
+    def change(codes: Codes, weight: int) -> None:
+        """A row that takes more than the kernel's one call."""
+        for group in rebalanced:
+            group.begin()
+        transaction = unlogged
+        if log is not None:
+            transaction = Transaction(lock, [*undo, partial(log.take_back, log.mark())], [backend.commit])
+        with transaction:
+            backend.begin()
+            run_all(codes, weight)
+            for group in rebalanced:
+                group.settle(1)
+            if log is not None:
+                log.append(codes, weight)
+
+    made = change if rebalanced or log is not None else run_all
+
+    def put(row: Any, weight: int) -> bool:
+        kept = check(row)
+        codes = None if kept is None else encode(kept)
+        if codes is None:
+            return False
+        try:
+            made(codes, weight)
+        except refused:
+            return False
+        return True
+
+    coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
+    return ShortWay(check, encode, run, put, log, followed, coded)
+
+
+def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
+    """Where each column of the feeds is among a row's codes; those that are computed come behind the row's own."""
+    places: dict[FeedColumn, int] = {}
+    computed = len(table.columns)
+    for column in wanted:
+        position = plain_position(column, table)
+        places[column] = computed if position is None else position
+        computed += position is None
+    return places
+
+
+def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
+    """Takes the codes that a trigger wants; None if it wants all."""
+    if places == list(range(width)):
+        return None
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda codes: tuple([codes[place] for place in places])
+
+
+def _encoder(
+    table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
+) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None]]:
+    """The check of a row, and from a checked row to its codes and those of the expressions over it."""
+    arity = len(table.columns)
+    wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
+    computed = [column for column in wanted if plain_position(column, table) is None]
+    if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
+
+        def integers(row: Any) -> Row | None:
+            if type(row) is not tuple or len(row) != arity:
+                return None
+            for value in row:
+                if type(value) is not int or not -INT_LIMIT <= value <= INT_LIMIT:
+                    return None
+            return row
+
+        return integers, lambda row: row
+    key = table.key_positions
+    check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
+    compute = row_columns(computed, table, domains) if computed else None
+
+    def checked(row: Any) -> Row | None:
+        if type(row) is not tuple or len(row) != arity:
+            return None
+        try:
+            kept = check(row)
+        except DataError:
+            return None
+        return None if any(kept[position] is None for position in key) else kept
+
+    def encoded(row: Row) -> Codes | None:
+        try:
+            codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
+            if compute is not None:
+                codes += compute(row)
+        except DataError:
+            return None
+        return tuple(codes)
+
+    return checked, encoded

@@ -1,0 +1,73 @@
+"""What the runtime knows about each table and view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ivme.engine.codes.domains import Domain
+from ivme.engine.ingest.feed import Feed
+from ivme.engine.runtime.decoding import Finisher, Row
+from ivme.engine.runtime.shared_views import Group
+from ivme.plan.explain.explanation import Explanation
+from ivme.plan.strategy.plan import Plan
+from ivme.query.model import Table
+from ivme.query.typed import TypedQuery
+
+Key = tuple[int, ...]
+"""The codes of a row's outputs."""
+
+RowChange = dict[Row, int]
+"""The change of a view's rows: by how much the multiplicity of each changed."""
+
+
+@dataclass(slots=True)
+class TableState:
+    """A table, its columns' domains, the map that holds all its rows, and that of its keys.
+
+    `ring` is whether multiplicities may be negative: all views over the table are in ring mode.
+    """
+
+    table: Table
+    domains: list[Domain]
+    rows: str
+    keys: str | None
+    feed: Feed
+    ring: bool = False
+
+
+@dataclass(slots=True)
+class ViewState:
+    """A view and its plan; `rows` are kept for those who follow a view with aggregates.
+
+    A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
+
+    `stale` says of a view that is recomputed that its tables changed since it was last built.
+    """
+
+    name: str
+    typed: TypedQuery
+    plan: Plan | None
+    explanation: Explanation
+    group: Group
+    table: Table
+    finisher: Finisher
+    relations: tuple[str, ...]
+    ring: bool = False
+    followers: int = 0
+    stale: bool = True
+    rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
+
+    @property
+    def hides_keys(self) -> bool:
+        """Whether it does not show all that it groups by, so that several groups may look the same."""
+        query = self.typed.query
+        return not {column.source for column in query.head}.issuperset(query.output)
+
+    def outdate(self) -> None:
+        self.stale = True
+
+    @property
+    def lazy(self) -> bool:
+        """Whether it is built when it is read; one that is followed is maintained."""
+        blueprint = self.group.blueprints.get(self.name)
+        return blueprint is not None and blueprint.lazy

@@ -1,0 +1,161 @@
+"""Several views as one: the blueprints of a database, side by side.
+
+Labels and views are qualified by the name of the view they belong to, so that they stay apart; what is equal is
+found again by `Storage`, which knows maps by what they hold and not by who asked for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ivme.plan.assemble.blueprint import (
+    Blueprint,
+    Definition,
+    IndicatorLeaf,
+    Iteration,
+    Leaf,
+    Liveness,
+    Node,
+    Propagation,
+    Reading,
+    Reference,
+    Rule,
+    Split,
+    View,
+    liveness,
+)
+from ivme.plan.ir.program import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The qualified blueprints by view; the empty name stands for a view on its own, whose names are left alone.
+
+    `unrepeated` are the labels of maintained views whose relation occurs once in their query, and at one place only.
+    """
+
+    blueprints: Mapping[str, Blueprint]
+    sources: Mapping[str, Source]
+    definitions: Mapping[View, Definition]
+    unrepeated: frozenset[str]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.sources)
+
+    def source(self, label: str) -> Source:
+        return self.sources[label]
+
+    @property
+    def gradual(self) -> bool:
+        """Whether keys may be on both sides of a partition for a while."""
+        return any(blueprint.gradual for blueprint in self.blueprints.values())
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The partitions of all views."""
+        return tuple(split for blueprint in self.blueprints.values() for split in blueprint.splits)
+
+    def liveness(self) -> Liveness:
+        """What the views need together."""
+        each = [liveness(blueprint) for blueprint in self.blueprints.values()]
+        views = frozenset(view for alive in each for view in alive.views)
+        return Liveness(views, frozenset(node for alive in each for node in alive.stored))
+
+    def propagations(self, relation: str) -> list[Propagation]:
+        """The propagations that a change of the relation sets off: the first of every view, then the second, ...
+
+        Within a view they keep their order, on which the versions of self-joins rest.
+        """
+        ranked = []
+        for blueprint in self.blueprints.values():
+            mine = () if blueprint.lazy else blueprint.propagations
+            affected = [p for p in mine if self.sources[p.use.label].atom.relation == relation]
+            ranked += list(enumerate(affected))
+        return [propagation for _, propagation in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def catalog_of(blueprints: Mapping[str, Blueprint]) -> Catalog:
+    """The catalog of some views by name.
+
+    What is qualified is told apart by a NUL, which no name has: a view `a` may read `b.R` beside a view `a.b` of R.
+    """
+    mine = {name: _qualified(blueprint, f"{name}\0" if name else "") for name, blueprint in blueprints.items()}
+    sources = {label: source for blueprint in mine.values() for label, source in blueprint.leaves.sources}
+    definitions = {d.view: d for blueprint in mine.values() for d in blueprint.definitions}
+    unrepeated = frozenset(label for blueprint in mine.values() for label in _unrepeated(blueprint))
+    return Catalog(mine, sources, definitions, unrepeated)
+
+
+def _unrepeated(blueprint: Blueprint) -> list[str]:
+    relations = Counter(source.atom.relation for _, source in blueprint.leaves.sources)
+    once = [label for label, source in blueprint.leaves.sources if relations[source.atom.relation] == 1]
+    indicated = [p.use for p in blueprint.propagations if isinstance(p.use, IndicatorLeaf)]
+    placed = {use.label for use in indicated if use.place}
+    spread = {label for label in placed if sum(use.label == label for use in indicated) > 1}
+    return [] if blueprint.lazy else [label for label in once if label not in spread]
+
+
+def qualified(node: Node, name: str) -> Node:
+    """A node of a view's blueprint as the catalog knows it, by the name of the view."""
+    return _node(node, f"{name}\0" if name else "")
+
+
+def _view(old: View, prefix: str) -> View:
+    indicators = tuple((prefix + label, schema) for label, schema in old.indicators)
+    atoms = tuple(prefix + label for label in old.atoms)
+    return replace(old, name=prefix + old.name, atoms=atoms, indicators=indicators)
+
+
+def _leaf(old: Leaf | IndicatorLeaf, prefix: str) -> Leaf | IndicatorLeaf:
+    return replace(old, label=prefix + old.label)
+
+
+def _node(old: Node, prefix: str) -> Node:
+    if isinstance(old, Reference):
+        inner = _view(old.node, prefix) if isinstance(old.node, View) else _leaf(old.node, prefix)
+        return replace(old, node=inner)
+    return _view(old, prefix) if isinstance(old, View) else _leaf(old, prefix)
+
+
+def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
+    if not prefix:
+        return blueprint
+
+    def view(old: View) -> View:
+        return _view(old, prefix)
+
+    def leaf(old: Leaf | IndicatorLeaf) -> Leaf | IndicatorLeaf:
+        return _leaf(old, prefix)
+
+    def node(old: Node) -> Node:
+        return _node(old, prefix)
+
+    def rule(old: Rule) -> Rule:
+        stages = tuple(tuple(map(node, stage)) for stage in old.stages)
+        return Rule(view(old.view), node(old.origin), stages)
+
+    def read(old: Reading) -> Reading:
+        return Reading(
+            tuple(Iteration(node(iteration.node), iteration.new) for iteration in old.iterations),
+            tuple(map(node, old.factors)),
+            tuple((function, variable, node(n)) for function, variable, n in old.extremes),
+            tuple(tuple(Iteration(node(each.node), each.new) for each in guard) for guard in old.guards),
+        )
+
+    def parted(old: Source) -> Source:
+        return replace(old, part=tuple(replace(side, partition=prefix + side.partition) for side in old.part))
+
+    sources = tuple((prefix + label, parted(source)) for label, source in blueprint.leaves.sources)
+    return replace(
+        blueprint,
+        leaves=replace(blueprint.leaves, sources=sources),
+        propagations=tuple(Propagation(leaf(p.use), tuple(map(rule, p.rules))) for p in blueprint.propagations),
+        definitions=tuple(Definition(view(d.view), tuple(map(node, d.children))) for d in blueprint.definitions),
+        reading=read(blueprint.reading),
+        changes=tuple(map(view, blueprint.changes)),
+        splits=tuple(replace(split, name=prefix + split.name) for split in blueprint.splits),
+        branches=tuple(map(read, blueprint.branches)),
+    )

@@ -1,0 +1,70 @@
+"""The leaves of a plan: how each atom's rows are read, and what their payloads carry.
+
+NULL never joins, so rows with NULL in a variable that occurs twice in the body, or that is an input, are dropped
+as they are read; there are none in the columns of a primary key. Aggregates that are sums in a ring get slots in the
+payload (algebra.ring), each lifted by the first atom that has the variable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ivme.plan.ir.program import Lift, Source
+from ivme.query.aggregates import payload_slots
+from ivme.query.expression import ColumnRef
+from ivme.query.model import Atom, Query, Table
+from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """The sources of all atoms by label, the inputs and outputs of the head, and the slots of the payload."""
+
+    sources: tuple[tuple[str, Source], ...]
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...]
+    slots: tuple[tuple[str, str], ...]
+
+    def source(self, label: str) -> Source:
+        return next(source for name, source in self.sources if name == label)
+
+    @property
+    def schemas(self) -> dict[str, tuple[str, ...]]:
+        """The variables of each atom in their written order, as the fracture names them."""
+        return {label: source.schema for label, source in self.sources}
+
+
+def leaves_of(query: Query, fracture: Fracture) -> Leaves:
+    """The leaves of a query under the names of its fracture."""
+    slots = payload_slots(query)
+    uses = Counter(term for atom in query.atoms for term in atom.terms if isinstance(term, str))
+    joined = frozenset(v for v in query.variables if uses[v] > 1 or v in query.input)
+    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v in slots}
+    sources = []
+    for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
+        names = {fracture.original(name): name for name in edge.variables}
+        mine = [slot if lifted_by[slot[1]] == i else None for slot in slots]
+        lifts = tuple(None if slot is None else Lift(slot[0], atom.variables.index(slot[1])) for slot in mine)
+        source = Source(
+            atom,
+            query.table(atom.relation).column_names,
+            tuple(names[variable] for variable in atom.variables),
+            _positions(atom, joined - _never_null(atom, query.table(atom.relation))),
+            lifts if any(lifts) else (),
+        )
+        sources.append((edge.label, source))
+    named = sorted((query.input.index(fracture.original(name)), name) for name in fracture.whole.input)
+    inputs = tuple((name, fracture.original(name)) for _, name in named)
+    return Leaves(tuple(sources), inputs, query.output, slots)
+
+
+def _never_null(atom: Atom, table: Table) -> frozenset[str]:
+    """The variables that stand for columns of the primary key."""
+    key = {name.lower() for name in table.primary_key or ()}
+    named = zip(atom.columns, atom.terms, strict=True)
+    return frozenset(t for c, t in named if isinstance(c, ColumnRef) and c.name.lower() in key and isinstance(t, str))
+
+
+def _positions(atom: Atom, variables: frozenset[str]) -> tuple[int, ...]:
+    return tuple(i for i, variable in enumerate(atom.variables) if variable in variables)

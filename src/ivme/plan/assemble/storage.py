@@ -1,0 +1,309 @@
+"""Which maps a program has, and how its nodes are read from them.
+
+A map is known by what it holds: two atoms that read the same columns of a relation in the same way share a leaf,
+whatever they call their variables, and two views that join equal children in the same way are one, unless a
+relation below them repeats in their query or they contain an indicator: the occurrences of a relation are propagated
+one after the other, and a view above them must change exactly when its own occurrence is.
+Indexes are declared as reads turn up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, only_presence, referred
+from ivme.plan.assemble.catalog import Catalog
+from ivme.plan.ir import program as ir
+from ivme.plan.order.degree import Epsilons, Limit, degree_bound, limits_of
+from ivme.structure.hypergraph import Edge, Hypergraph
+from ivme.structure.width import EdgeCovers
+
+MapKey = tuple[object, ...]
+"""What makes two nodes the same map."""
+
+Existing = dict[MapKey, tuple[str, tuple[int, ...]]]
+"""Maps by key: their names, and for a view that queries may share the order of its columns."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A map under construction."""
+
+    declared: ir.Map
+    indexes: dict[ir.Index, None] = field(default_factory=dict)
+    sorted_by: dict[ir.Index, None] = field(default_factory=dict)
+
+
+class Storage:
+    """The maps of one program under construction.
+
+    `existing` are maps that are there already, by key; new names of leaves start with the prefix. Exponents take more
+    time to find than everything else; whoever only runs the program leaves them out, and they are 0.
+    """
+
+    def __init__(
+        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+    ) -> None:
+        self.catalog = catalog
+        self._exponents = exponents
+        self._prefix = prefix
+        self._existing = existing or {}
+        self._orders = {key: order for key, (_, order) in self._existing.items()}
+        self._drafts: dict[MapKey, _Draft] = {}
+        self._covers: dict[frozenset[Edge], EdgeCovers] = {}
+        self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
+        self._whole_keys: dict[str, MapKey] = {}
+        self._leaf_keys: dict[Leaf | IndicatorLeaf, MapKey] = {}
+        self._source_keys: dict[str, MapKey] = {}
+        self._atoms = {label: Edge(label, frozenset(source.schema)) for label, source in catalog.sources.items()}
+        self._edges: dict[Node, frozenset[Edge]] = {}
+        self._sizes: dict[tuple[frozenset[Edge], frozenset[str]], tuple[Fraction, frozenset[Limit]]] = {}
+        epsilons = {split.epsilon for split in catalog.splits}
+        own = {split.name: split.epsilon for split in catalog.splits}
+        self._epsilons: Epsilons = epsilons.pop() if len(epsilons) == 1 else own
+
+    def maps(self) -> tuple[ir.Map, ...]:
+        """The declared maps with all the indexes that reads asked for."""
+        return tuple(
+            replace(draft.declared, indexes=tuple(draft.indexes), sorted_by=tuple(draft.sorted_by))
+            for draft in self._drafts.values()
+        )
+
+    def declared(self) -> Existing:
+        """The declared maps by key, for the next assembly."""
+        return {key: (draft.declared.name, self._orders.get(key, ())) for key, draft in self._drafts.items()}
+
+    def names(self, nodes: Iterable[Node], splits: Iterable[Split]) -> list[str]:
+        """The maps of some nodes and partitions, each once: those that were declared."""
+        keys = dict.fromkeys([*(("heavy", split.name) for split in splits), *(self.key(node) for node in nodes)])
+        return [self._drafts[key].declared.name for key in keys if key in self._drafts]
+
+    def identities(self) -> dict[str, str]:
+        """For each map by its name, a text: maps of one text hold the same over the same tables, in every process.
+
+        A map that queries may share is told by its key and the order of its columns, any other by its definition, too.
+        """
+        return {draft.declared.name: repr(self._identity(key, draft.declared)) for key, draft in self._drafts.items()}
+
+    def _identity(self, key: MapKey, declared: ir.Map) -> tuple[object, ...]:
+        if not isinstance(key[1], str):
+            return key, declared.sums, self._orders.get(key, ())
+        labels = (*declared.atoms, *(label for label, _ in declared.indicators))
+        definition = declared.schema, declared.role, declared.indicators, declared.counted
+        return key, declared.sums, definition, tuple(self.catalog.source(label) for label in labels)
+
+    def whole_key(self, label: str) -> MapKey:
+        """What two atoms must have in common to be loaded together: everything but the names of their variables."""
+        if label not in self._whole_keys:
+            self._whole_keys[label] = loaded_as(self.catalog.source(label))
+        return self._whole_keys[label]
+
+    def source_key(self, label: str) -> MapKey:
+        """What two atoms must have in common to share a leaf: they are loaded together, and are the same part, in
+        whatever order its sides are named."""
+        if label not in self._source_keys:
+            self._source_keys[label] = self._source_key(label)
+        return self._source_keys[label]
+
+    def _source_key(self, label: str) -> MapKey:
+        source = self.catalog.source(label)
+        sides = tuple(sorted((side.partition, self.positions(label, side.key), side.heavy) for side in source.part))
+        return (*self.whole_key(label), sides) if sides else self.whole_key(label)
+
+    def positions(self, label: str, variables: Iterable[str]) -> tuple[int, ...]:
+        """Where variables of an atom are among its own."""
+        schema = self.catalog.source(label).schema
+        return tuple(schema.index(variable) for variable in variables)
+
+    def key(self, node: Node) -> MapKey:
+        """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
+        node = referred(node)
+        if isinstance(node, View):
+            return self._view(node)[0]
+        if node not in self._leaf_keys:
+            self._leaf_keys[node] = self._leaf_key(node)
+        return self._leaf_keys[node]
+
+    def _leaf_key(self, node: Leaf | IndicatorLeaf) -> MapKey:
+        columns = self._columns(node)
+        whole = len(columns) == len(self.catalog.source(node.label).schema)
+        kind = "leaf" if isinstance(node, Leaf) or whole else "support"
+        return (kind, self.source_key(node.label), columns)
+
+    def _columns(self, node: Leaf | IndicatorLeaf) -> tuple[int, ...]:
+        schema = self.catalog.source(node.label).schema
+        return tuple(sorted(schema.index(variable) for variable in node.schema))
+
+    def variables(self, node: Node) -> tuple[str, ...]:
+        """The node's variables in the order of its map's columns."""
+        if isinstance(node, Reference):
+            names = dict(zip(node.node.schema, node.schema, strict=True))
+            return tuple(names[variable] for variable in self.variables(node.node))
+        if isinstance(node, View):
+            return self._view(node)[1]
+        schema = self.catalog.source(node.label).schema
+        return tuple(schema[column] for column in self._columns(node))
+
+    def is_private(self, view: View) -> bool:
+        """Whether the view's map belongs to one query only."""
+        return isinstance(self.key(view)[1], str)
+
+    def _view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+        """The key of a view and the order of its columns."""
+        if view not in self._canonical:
+            self._canonical[view] = self._canonical_view(view)
+        return self._canonical[view]
+
+    def _canonical_view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+        """Numbers the variables as the children, in the order of their keys, bring them in."""
+        definition = self.catalog.definitions.get(view)
+        if definition is None or view.indicators or not self.catalog.unrepeated.issuperset(view.atoms):
+            return ("view", view.name), view.schema
+        children = sorted(definition.children, key=lambda child: repr((self.key(child), only_presence(child))))
+        numbers: dict[str, int] = {}
+        parts: list[object] = []
+        for child in children:
+            columns = tuple(numbers.setdefault(v, len(numbers)) for v in self.variables(child))
+            parts.append((self.key(child), only_presence(child), columns))
+        kept = tuple(numbers[variable] for variable in view.schema)
+        key = ("view" if view.counted is None else "marks", tuple(parts), tuple(sorted(kept)))
+        order = self._orders.setdefault(key, kept)
+        return key, tuple(sorted(view.schema, key=lambda variable: order.index(numbers[variable])))
+
+    def declare(self, node: Node) -> str:
+        """The name of the node's map, which is declared if it was not."""
+        key = self.key(node)
+        if key not in self._drafts:
+            self._drafts[key] = _Draft(self._new_map(referred(node), key))
+        return self._drafts[key].declared.name
+
+    def _new_map(self, node: Node, key: MapKey) -> ir.Map:
+        if isinstance(node, View):
+            name, role, atoms, indicators = node.name, node.role, node.atoms, node.indicators
+        else:
+            assert isinstance(node, Leaf | IndicatorLeaf)
+            kind = str(key[0])
+            relation = self.catalog.source(node.label).atom.relation
+            part = self.catalog.source(node.label).part
+            name = self._prefix + ("∃" if kind == "support" else "") + relation
+            name += f"[{', '.join(map(str, part))}]" if part else ""
+            role, atoms, indicators = kind, (node.label,), ()
+        sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
+        exponent = self.exponent(self.edges(node), node.schema)
+        chosen = self._existing[key][0] if key in self._existing else self._unused(name)
+        counted = node.counted if isinstance(node, View) else None
+        return ir.Map(chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted)
+
+    def declare_heavy(self, split: Split) -> str:
+        """The name of the map of a partition's heavy keys."""
+        key = ("heavy", split.name)
+        if key not in self._drafts:
+            name = f"{self._prefix}H_{''.join(split.key)}"
+            chosen = self._existing[key][0] if key in self._existing else self._unused(name)
+            self._drafts[key] = _Draft(ir.Map(chosen, split.key, "heavy", 1 - split.epsilon))
+        return self._drafts[key].declared.name
+
+    def _unused(self, name: str) -> str:
+        taken = {draft.declared.name for draft in self._drafts.values()} | {old for old, _ in self._existing.values()}
+        if name not in taken:
+            return name
+        return next(f"{name}.{i}" for i in range(2, len(taken) + 3) if f"{name}.{i}" not in taken)
+
+    def edges(self, node: Node) -> frozenset[Edge]:
+        """What bounds the node's size: its atoms, and its indicators as edges of their own."""
+        if node not in self._edges:
+            self._edges[node] = self._edges_of(node)
+        return self._edges[node]
+
+    def _edges_of(self, node: Node) -> frozenset[Edge]:
+        if isinstance(node, Reference):
+            names = dict(zip(node.node.schema, node.schema, strict=True))
+            inner = self.edges(node.node)
+            return frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in inner)
+        if isinstance(node, View):
+            atoms, indicators = node.atoms, node.indicators
+        elif isinstance(node, Leaf):
+            atoms, indicators = (node.label,), ()
+        else:
+            atoms, indicators = (), ((node.label, node.schema),)
+        return frozenset(
+            {self._atoms[label] for label in atoms}
+            | {Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)) for label, schema in indicators}
+        )
+
+    def exponent(
+        self,
+        edges: frozenset[Edge],
+        variables: Iterable[str],
+        fixed: Iterable[str] = (),
+        epsilons: Epsilons | None = None,
+    ) -> Fraction:
+        """What the variables that are not fixed add to the size: ρ* under these edges, or less by heavy and light
+        parts. `epsilons` takes the place of the partitions' own."""
+        if not self._exponents:
+            return Fraction(0)
+        known = frozenset(fixed)
+        open_variables = frozenset(variables) - known
+        if (edges, open_variables) not in self._sizes:
+            self._sizes[edges, open_variables] = self._cover(edges, open_variables), self._limits(edges)
+        cover, limits = self._sizes[edges, open_variables]
+        if not limits:
+            return cover
+        return min(cover, degree_bound(limits, known, open_variables, self._epsilons if epsilons is None else epsilons))
+
+    def _limits(self, edges: frozenset[Edge]) -> frozenset[Limit]:
+        """The limits of the edges, if one of them is a part; under other names for its variables an edge keeps only the
+        size of its relation."""
+        found = [(edge.variables, self.catalog.sources.get(edge.label)) for edge in edges]
+        if not any(source.part for _, source in found if source):
+            return frozenset()
+        named = [(v, source.part if source and v == frozenset(source.schema) else ()) for v, source in found]
+        return frozenset(limit for variables, part in named for limit in limits_of(variables, part))
+
+    def _cover(self, edges: frozenset[Edge], variables: Iterable[str]) -> Fraction:
+        if edges not in self._covers:
+            ordered = sorted(edges, key=lambda edge: (edge.label, sorted(edge.variables)))
+            self._covers[edges] = EdgeCovers(Hypergraph(tuple(ordered)))
+        covers = self._covers[edges]
+        return covers.number(covers.mask(variables))
+
+    def read(self, node: Node, known: Iterable[str], new: tuple[str, ...], pending: str | None = None) -> ir.Read:
+        """A read that takes the `known` variables as its key and yields the `new` ones."""
+        name = self.declare(node)
+        seen = {*known, *new}
+        variables = tuple(v if v in seen else None for v in self.variables(node))
+        key = tuple(i for i, v in enumerate(variables) if v is not None and v not in new)
+        values = tuple(i for i, v in enumerate(variables) if v in new)
+        if new and (key or len(values) < len(variables)):
+            self._drafts[self.key(node)].indexes.setdefault(ir.Index(key, values))
+        return ir.Read(name, variables, _multiplies(node) and None not in variables, pending)
+
+    def declare_index(self, node: Node, index: ir.Index) -> str:
+        """The name of the node's map, which gets the index if it is one."""
+        name = self.declare(node)
+        if index.values:
+            self._drafts[self.key(node)].indexes.setdefault(index)
+        return name
+
+    def extreme(self, function: str, variable: str, node: Node) -> ir.Extreme:
+        """The read of an ordered group: all other variables of the node are its key."""
+        name, variables = self.declare(node), self.variables(node)
+        value = variables.index(variable)
+        index = ir.Index(tuple(i for i in range(len(variables)) if i != value), (value,))
+        draft = self._drafts[self.key(node)]
+        (draft.indexes if function == "count_distinct" else draft.sorted_by).setdefault(index)
+        return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
+
+
+def loaded_as(source: ir.Source) -> MapKey:
+    """How the rows of an atom are read, whatever its variables are called."""
+    atom = source.atom
+    terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
+    return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
+
+
+def _multiplies(node: Node) -> bool:
+    """Whether a read of the node multiplies payloads; indicators, supports and references for presence only filter."""
+    return not only_presence(node) and (not isinstance(node, Reference) or node.payload)

@@ -1,0 +1,135 @@
+"""The `Explanation` of a view: its class, its plan and what that guarantees, and what nobody can beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ivme.errors import PlanError
+from ivme.plan.assemble.mark_blueprint import Marks
+from ivme.plan.explain.draw import Box, mermaid, view_boxes
+from ivme.plan.explain.lower_bound import LowerBound, lower_bound
+from ivme.plan.explain.mark_draw import mark_boxes
+from ivme.plan.explain.notes import notes
+from ivme.plan.ir.exponent import Bound
+from ivme.plan.ir.program import Program
+from ivme.plan.order.variable_order import VariableOrder
+from ivme.plan.order.view_tree import ViewNode
+from ivme.plan.strategy.choose import Choice
+from ivme.plan.strategy.options import Epsilon, Options
+from ivme.plan.strategy.plan import Plan
+from ivme.query.model import Query
+from ivme.structure.classify import Classification
+from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
+
+    `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
+    those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `epsilon`
+    is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says that planning stopped
+    at its budget, so that there may be a better plan.
+    """
+
+    query: Query
+    query_class: str
+    strategy: str | None
+    reason: str
+    static_width: Fraction | None
+    dynamic_width: Fraction | None
+    preprocessing: Bound | None
+    update: Bound | None
+    delay: Bound | None
+    space: Bound | None
+    lower_bound: LowerBound | None
+    fracture: Fracture
+    variable_orders: tuple[VariableOrder, ...]
+    view_trees: tuple[ViewNode, ...]
+    program: Program | None
+    notes: tuple[str, ...]
+    epsilon: Epsilon | None
+    mark_trees: tuple[Box, ...] = ()
+    cut: bool = False
+
+    def __str__(self) -> str:
+        from ivme.plan.explain.as_text import explanation_text
+
+        return explanation_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain values that `json.dumps` takes; docs/explain.md lists the keys."""
+        from ivme.plan.explain.as_dict import explanation_dict
+
+        return explanation_dict(self)
+
+    def svg(self) -> str:
+        """The view trees as a self-contained SVG picture."""
+        from ivme.plan.explain.svg import svg
+
+        return svg(self.drawing(), str(self.query))
+
+    def mermaid(self) -> str:
+        """The view trees as Mermaid text."""
+        return mermaid(self.drawing())
+
+    def drawing(self) -> tuple[Box, ...]:
+        """The boxes of the view or mark trees; of the maps, where the strategy follows no trees."""
+        if self.program is None:
+            raise PlanError(f"there is nothing to draw: {self.reason}")
+        return self.mark_trees or view_boxes(self.program, self.view_trees)
+
+
+def explain_choice(
+    query: Query,
+    fracture: Fracture,
+    classification: Classification,
+    plain: Classification,
+    choice: Choice,
+    options: Options,
+) -> Explanation:
+    """The last stage of the compiler: the choice together with all that can be said about it.
+
+    `classification` counts the variables of MIN, MAX and COUNT DISTINCT as free; `plain` does not.
+    """
+    plan, widths = choice.plan, choice.widths
+    return Explanation(
+        query=query,
+        query_class=_class(query, classification),
+        strategy=None if plan is None else plan.strategy,
+        reason=choice.reason,
+        static_width=None if widths is None else widths.static,
+        dynamic_width=None if widths is None else widths.dynamic,
+        preprocessing=None if plan is None else plan.preprocessing,
+        update=None if plan is None else plan.update,
+        delay=None if plan is None else plan.delay,
+        space=None if plan is None else plan.space,
+        lower_bound=lower_bound(query, plain),
+        fracture=fracture,
+        variable_orders=() if plan is None else plan.orders,
+        view_trees=() if plan is None else plan.trees,
+        program=None if plan is None else plan.program,
+        notes=notes(query, classification, plain, choice, options),
+        epsilon=_epsilon(plan, options),
+        mark_trees=_mark_trees(plan),
+        cut=choice.cut,
+    )
+
+
+def _mark_trees(plan: Plan | None) -> tuple[Box, ...]:
+    if plan is None or plan.marks is None:
+        return ()
+    return mark_boxes(Marks(plan.marks, plan.blueprint.leaves), plan.program)
+
+
+def _epsilon(plan: Plan | None, options: Options) -> Epsilon | None:
+    if options.epsilon_value is not None:
+        return options.epsilon_value
+    return options.epsilon if plan is None or plan.epsilon is None else plan.epsilon
+
+
+def _class(query: Query, classification: Classification) -> str:
+    """The class of the structure; closures that are joined with other atoms, or filtered, are a class of their own."""
+    return "closure/joined" if query.has_closures else classification.query_class

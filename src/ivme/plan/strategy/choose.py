@@ -1,0 +1,197 @@
+"""The chooser: which strategy maintains a query, and why (DESIGN section 1).
+
+Plans are compared by update time, then delay, preprocessing time and space. `view-tree` wins ties; `recompute`
+maintains nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part. Of a query with many atoms
+only the view trees are planned: the programs of the others grow with the square of its size and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ivme.budget import BudgetSpentError
+from ivme.errors import PlanError
+from ivme.plan.ir.exponent import Bound, bound
+from ivme.plan.ir.program import Join, Program
+from ivme.plan.order.widths import Widths
+from ivme.plan.strategy.marks import only_grows, unmarkable
+from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.plan import Plan
+from ivme.plan.strategy.strategies import STRATEGIES, plan_with
+from ivme.query.model import Query
+from ivme.structure.classify import Classification
+
+MAINTAINING = ("view-tree", *(name for name in STRATEGIES if name not in ("view-tree", "recompute")))
+"""The strategies that the chooser compares, the preferred one first."""
+
+COMPARED_ATOMS = 10
+"""Up to how many atoms the plans of all strategies are compared: about a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen plan and the reason; without a plan, the reason why there is none.
+
+    `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows; `compared` is whether
+    other strategies had a chance, and `cut` whether a search ended because the budget for planning was spent.
+    """
+
+    plan: Plan | None
+    reason: str
+    widths: Widths | None = None
+    compared: bool = True
+    cut: bool = False
+
+
+def choose(query: Query, classification: Classification, options: Options) -> Choice:
+    """The plan for a query, or the one of the strategy that was asked for.
+
+    Raises PlanError if the strategy asked for cannot maintain the query, or if none can under ring semantics.
+    """
+    if options.strategy is not None:
+        return _forced(query, options)
+    trees = plan_with("view-tree", query)
+    if classification.cqap0 and _fits(trees, options):
+        return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
+    if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
+        chosen = _with_static(trees, query)
+        for marked in _found(_marked(query, chosen)):
+            return Choice(marked, _reason(marked, chosen, options), trees.widths, compared=False)
+        return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
+    found = [plan for plan in _found(_candidates(query, trees, options)) if _fits(plan, options)]
+    candidates = [plan for plan in found if not _reads_all(plan, classification, options)]
+    if not candidates:
+        raise PlanError(
+            "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
+            "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
+        )
+    best = min(candidates, key=lambda plan: _costs(plan, options))
+    return Choice(best, _reason(best, trees, options), trees.widths)
+
+
+def _found(plans: Iterator[Plan]) -> list[Plan]:
+    """The plans that were found before the budget for planning was spent."""
+    found: list[Plan] = []
+    try:
+        for plan in plans:
+            found.append(plan)  # noqa: PERF402 - those before an error count
+    except BudgetSpentError:
+        pass
+    return found
+
+
+def _forced(query: Query, options: Options) -> Choice:
+    assert options.strategy is not None
+    plan = _with_static(plan_with(options.strategy, query, options), query)
+    if not _fits(plan, options):
+        raise PlanError(
+            f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
+            "multiplicities may cancel; let ivme choose, or use bag or set semantics"
+        )
+    reason = "asked for"
+    try:
+        trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
+    except BudgetSpentError:
+        return Choice(plan, reason, compared=False)
+    if _costs(trees, options) < _costs(plan, options):
+        reason += f"; view-tree would have {_quoted(trees)}"
+    return Choice(plan, reason, trees.widths)
+
+
+def _candidates(query: Query, trees: Plan, options: Options) -> Iterator[Plan]:
+    """The plans of all maintaining strategies that have one for the query. Heavy and light parts, whose plans take the
+    longest to find, are left out where another plan is constant in everything."""
+    known = _with_static(trees, query)
+    yield known
+    constant = False
+    for plan in _marked(query, known):
+        constant = all(cost.exponent.at(Fraction(1, 2)) == 0 for cost in (plan.update, plan.delay))
+        yield plan
+    for strategy in MAINTAINING[1:]:
+        if strategy == "marks" or (strategy == "skew" and constant):
+            continue
+        try:
+            yield _with_static(plan_with(strategy, query, options), query)
+        except PlanError:
+            continue
+
+
+def _marked(query: Query, trees: Plan) -> Iterator[Plan]:
+    """The plan of `marks` where it is meant: for sets, and where no table that changes loses rows, if its updates have
+    the lower exponent (DESIGN section 1)."""
+    if unmarkable(query) or not (query.distinct or only_grows(query)):
+        return
+    plan = _with_static(plan_with("marks", query), query)
+    half = Fraction(1, 2)
+    if plan.update.exponent.at(half) < trees.update.exponent.at(half):
+        yield plan
+
+
+def _with_static(plan: Plan, query: Query) -> Plan:
+    """The plan with an update bound over the tables that change: a static table's trigger never runs."""
+    static = {table.name for table in query.tables if table.static}
+    if not static or plan.program.lazy or plan.program.partitions or plan.update.amortised:
+        return plan
+    steps = (step for each in plan.program.triggers if each.relation not in static for step in each.steps)
+    dearest = max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
+    return replace(plan, update=bound(dearest))
+
+
+def _reads_all(plan: Plan, classification: Classification, options: Options) -> bool:
+    """Whether a row may take a plan as long as all of them, and neither a source nor the user says that it may."""
+    stated = classification.triangle or classification.loomis_whitney or classification.hierarchical_fracture
+    asked = options.epsilon is not None or stated
+    return not asked and plan.strategy == "skew" and plan.delay.exponent.at(_epsilon(plan, options)) >= 1
+
+
+def _fits(plan: Plan, options: Options) -> bool:
+    return options.semantics != "ring" or not _loses_cancelled_rows(plan.program)
+
+
+def _loses_cancelled_rows(program: Program) -> bool:
+    """Whether something may get lost because multiplicities in a view cancel to zero.
+
+    An entry without a count is dropped together with its sums, so that only multiplicities are safe. Rows are, where
+    each loop is over a map whose payload is a factor of the row's: integers have no divisors of zero, so such a
+    factor is zero only if the row is.
+    """
+    reading = program.enumeration
+    if reading.slots or reading.extremes:
+        return True
+    branches = reading.branches or (reading,)
+    return any(loop.read.map not in {f.map for f in branch.factors} for branch in branches for loop in branch.loops)
+
+
+def _epsilon(plan: Plan, options: Options) -> Fraction:
+    """The ε at which a plan is judged: the one asked for, else its own."""
+    asked = options.epsilon_value if options.epsilon_value is not None else plan.epsilon
+    return Fraction(1, 2) if asked is None else asked
+
+
+def _costs(plan: Plan, options: Options) -> tuple[Fraction, ...]:
+    epsilon = _epsilon(plan, options)
+    return tuple(b.exponent.at(epsilon) for b in (plan.update, plan.delay, plan.preprocessing, plan.space))
+
+
+def _reason(best: Plan, trees: Plan, options: Options) -> str:
+    if best.strategy != "view-tree":
+        if not _fits(trees, options):
+            return "under ring semantics multiplicities may cancel, and view trees would then hide rows"
+        return f"{_quoted(best)}; view-tree would have {_quoted(trees)}"
+    return _tree_reason(best, f"no strategy here maintains it in less than {best.update}")
+
+
+def _tree_reason(plan: Plan, claim: str) -> str:
+    if plan.update == bound(0):
+        return "constant update time and delay: the tables that would make updates costly are static"
+    widths = plan.widths
+    order = "" if widths is None else f" over the order with least (δ, w) = ({widths.dynamic}, {widths.static})"
+    return f"{claim}: view trees{order}"
+
+
+def _quoted(plan: Plan) -> str:
+    names = ("update", "delay", "preprocessing", "space")
+    bounds: tuple[Bound, ...] = (plan.update, plan.delay, plan.preprocessing, plan.space)
+    return ", ".join(f"{name} {value}" for name, value in zip(names, bounds, strict=True))

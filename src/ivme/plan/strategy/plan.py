@@ -1,0 +1,69 @@
+"""A plan: a strategy's program for a query, and what it costs.
+
+Costs are read off the program: each join step carries the edge cover of what it may produce, so what is printed is
+what runs. For view trees this gives the dynamic and static width of the order (source 003, Definition 4.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ivme.plan.assemble.blueprint import Blueprint
+from ivme.plan.ir.exponent import Bound, bound
+from ivme.plan.ir.program import Join, Program, Step
+from ivme.plan.order.mark_tree import MarkForest
+from ivme.plan.order.variable_order import VariableOrder
+from ivme.plan.order.view_tree import ViewNode
+from ivme.plan.order.widths import Widths
+from ivme.plan.strategy.tuning import Tuning
+from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
+
+    `followed` is the blueprint that also computes the changes of the result. A plan over heavy and light parts has an
+    `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows; `marks` are
+    the trees that `why` reads.
+    """
+
+    strategy: str
+    program: Program
+    blueprint: Blueprint
+    followed: Blueprint
+    fracture: Fracture
+    preprocessing: Bound
+    update: Bound
+    delay: Bound
+    space: Bound
+    widths: Widths | None = None
+    orders: tuple[VariableOrder, ...] = ()
+    trees: tuple[ViewNode, ...] = ()
+    notes: tuple[str, ...] = ()
+    epsilon: Fraction | None = None
+    tuning: Tuning | None = None
+    marks: MarkForest | None = None
+
+
+def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:
+    """Preprocessing, update, delay and space of a program.
+
+    A lazy program pays nothing when tables change and the whole build before the next row.
+    """
+    build = max(Fraction(1), _dearest(program.build))
+    update = max((_dearest(trigger.steps) for trigger in program.triggers), default=Fraction(0))
+    space = bound(max(Fraction(1), _largest(program)))
+    if program.lazy:
+        return bound(1), bound(0), bound(build), space
+    return bound(build), bound(update), bound(0), space
+
+
+def _dearest(steps: Iterable[Step]) -> Fraction:
+    return max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
+
+
+def _largest(program: Program) -> Fraction:
+    return max((declared.exponent for declared in program.maps), default=Fraction(0))

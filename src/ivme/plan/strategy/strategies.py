@@ -1,0 +1,241 @@
+"""The strategies that exist today, each a function from a query to a `Plan`.
+
+- `view-tree`: view trees over the access-top order of the fracture with least (δ, w) (source 003, chapter 4).
+- `factorised`: one view tree of the query as it stands, without fracture or indicators (F-IVM).
+- `classical`: first-order deltas; only the result is stored beside the tables.
+- `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
+  on down (DBToaster); for the triangle count, all three pairwise views.
+- `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
+- `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
+- `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+
+from ivme.errors import PlanError
+from ivme.plan.assemble.assemble import assemble
+from ivme.plan.assemble.blueprint import Blueprint, combine
+from ivme.plan.assemble.changes import followed_result, followed_trees
+from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
+from ivme.plan.assemble.leaves import Leaves, leaves_of
+from ivme.plan.assemble.tree_blueprint import tree_blueprint
+from ivme.plan.ir.exponent import bound
+from ivme.plan.order.search import OrderChoice, best_order
+from ivme.plan.order.variable_order import VariableOrder, order_of
+from ivme.plan.order.view_tree import ViewNode, view_trees
+from ivme.plan.order.widths import Widths, widths
+from ivme.plan.strategy.marks import only_grows, plan_marks
+from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.plan import Plan, costs
+from ivme.plan.strategy.skew.plans import skew
+from ivme.query.expression import ColumnRef
+from ivme.query.model import ORDER_AGGREGATES, Atom, Query
+from ivme.structure.fracture import Fracture, fracture
+from ivme.structure.hypergraph import Cqap, cqap_of
+
+
+def view_tree(query: Query) -> Plan:
+    """View trees over the best access-top orders."""
+    return _tree_plan("view-tree", query, [_fractured(query, variable) for variable in _ordered(query)])
+
+
+def recompute(query: Query) -> Plan:
+    """The same trees, built from the tables when a row is asked for."""
+    return _tree_plan("recompute", query, [_fractured(query, variable) for variable in _ordered(query)], lazy=True)
+
+
+def factorised(query: Query) -> Plan:
+    """A view tree without fracture and indicators: inputs are free variables like others, on top."""
+    return _tree_plan("factorised", query, [_unfractured(query, variable) for variable in _ordered(query)])
+
+
+def classical(query: Query) -> Plan:
+    """First-order deltas, each evaluated by a worst-case optimal join over the tables."""
+    return _delta_plan("classical", query, classical_blueprint)
+
+
+def recursive(query: Query) -> Plan:
+    """Higher-order deltas over materialised parts."""
+    return _delta_plan("recursive", query, recursive_blueprint)
+
+
+def marks(query: Query) -> Plan:
+    """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
+    drawn = plan_marks(query)
+    notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
+    plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
+    if not only_grows(query):
+        return plan
+    filled = plan.preprocessing.exponent.at(Fraction(0))
+    return replace(plan, update=bound(filled - 1, amortised=True))
+
+
+STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
+    "view-tree": lambda query, _: view_tree(query),
+    "marks": lambda query, _: marks(query),
+    "skew": skew,
+    "factorised": lambda query, _: factorised(query),
+    "classical": lambda query, _: classical(query),
+    "recursive": lambda query, _: recursive(query),
+    "recompute": lambda query, _: recompute(query),
+}
+"""Every strategy whose programs run, by its name; later issues register theirs here."""
+
+
+def plan_with(strategy: str, query: Query, options: Options | None = None) -> Plan:
+    """The plan of a strategy by its name; PlanError if the strategy has none for the query."""
+    if strategy not in STRATEGIES:
+        if strategy == "closure":
+            raise PlanError("strategy 'closure' is for views that are a closure and nothing else; let ivme choose")
+        raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}, closure")
+    if any(atom.closure for atom in query.atoms):
+        raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
+    return STRATEGIES[strategy](query, Options() if options is None else options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """The order chosen for a query with one variable of MIN, MAX or COUNT DISTINCT, or none."""
+
+    variable: str | None
+    fracture: Fracture
+    choice: OrderChoice
+
+
+def _ordered(query: Query) -> list[str | None]:
+    """Variables of ordered aggregates that are not free anyway: each needs a tree of its own."""
+    variables = [a.variable for a in query.aggregates if a.function in ORDER_AGGREGATES]
+    needed = [v for v in dict.fromkeys(variables) if v is not None and v not in query.free]
+    return list(needed) or [None]
+
+
+def _extremes(query: Query, variable: str | None) -> tuple[str, ...]:
+    return tuple(a.function for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable)
+
+
+def _structure(query: Query, variable: str | None) -> Cqap:
+    return cqap_of(query, frozenset() if variable is None else frozenset({variable}))
+
+
+def _fractured(query: Query, variable: str | None) -> _Ordered:
+    broken = fracture(_structure(query, variable))
+    return _Ordered(variable, broken, _search(query, broken))
+
+
+def _unfractured(query: Query, variable: str | None) -> _Ordered:
+    whole = _structure(query, variable)
+    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
+    choice = _search(query, broken)
+    order = order_of(whole, choice.order.parents())
+    static = _static(query, leaves_of(query, broken))
+    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole, static)))
+
+
+def _search(query: Query, broken: Fracture) -> OrderChoice:
+    """The best order; ties are broken by primary keys and table sizes."""
+    leaves = leaves_of(query, broken)
+    keys: dict[str, frozenset[str]] = {}
+    sizes: dict[str, int] = {}
+    for label, source in leaves.sources:
+        table = query.table(source.atom.relation)
+        key = _key_variables(query, source.atom)
+        if key is not None:
+            named = dict(zip(source.atom.variables, source.schema, strict=True))
+            keys[label] = frozenset(named[variable] for variable in key)
+        if table.rows is not None:
+            sizes[label] = table.rows
+    return best_order(broken.whole, keys, sizes, static=_static(query, leaves))
+
+
+def _static(query: Query, leaves: Leaves) -> frozenset[str]:
+    """The labels of the atoms over static tables: constants to the planner."""
+    return frozenset(label for label, source in leaves.sources if query.table(source.atom.relation).static)
+
+
+def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
+    """The variables that determine all others of the atom, by its table's primary key; None if there is none."""
+    key = query.table(atom.relation).primary_key
+    if key is None:
+        return None
+    terms = {c.name.lower(): t for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
+    if any(column.lower() not in terms for column in key):
+        return None
+    found = (terms[column.lower()] for column in key)
+    return frozenset(term for term in found if isinstance(term, str))
+
+
+def _tree_plan(strategy: str, query: Query, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
+    blueprints: list[Blueprint] = []
+    followed: list[Blueprint] = []
+    trees: list[ViewNode] = []
+    for i, each in enumerate(ordered):
+        leaves = leaves_of(query, each.fracture)
+        whole = each.fracture.whole
+        roots = view_trees(each.choice.order, whole, leaves.schemas)
+        suffix = f".{i + 1}" if i else ""
+        blueprints.append(tree_blueprint(roots, whole, leaves, _extremes(query, each.variable), suffix))
+        followed.append(followed_trees(blueprints[-1], roots, whole, leaves, suffix))
+        trees += roots
+    return _plan(
+        strategy,
+        replace(reduce(combine, blueprints), lazy=lazy),
+        replace(reduce(combine, followed), lazy=lazy),
+        ordered[0].fracture,
+        widths=max(each.choice.widths for each in ordered),
+        orders=tuple(each.choice.order for each in ordered),
+        trees=tuple(trees),
+        notes=tuple(dict.fromkeys(each.choice.note for each in ordered if not each.choice.exact)),
+    )
+
+
+def _delta_plan(strategy: str, query: Query, draw: Callable[[Query, Leaves, str | None], Blueprint]) -> Plan:
+    whole = cqap_of(query)
+    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
+    leaves = leaves_of(query, broken)
+    variables: list[str | None] = [None, *(v for v in _ordered(query) if v is not None)]
+    blueprints = [draw(query, leaves, variable) for variable in variables]
+    followed = [
+        followed_result(
+            blueprint,
+            result_node(query, leaves, variable),
+            query.free if variable is None else (*query.free, variable),
+            "" if variable is None else f"[{variable}]",
+        )
+        for blueprint, variable in zip(blueprints, variables, strict=True)
+    ]
+    return _plan(strategy, reduce(combine, blueprints), reduce(combine, followed), broken)
+
+
+def _plan(
+    strategy: str,
+    blueprint: Blueprint,
+    followed: Blueprint,
+    broken: Fracture,
+    *,
+    widths: Widths | None = None,
+    orders: tuple[VariableOrder, ...] = (),
+    trees: tuple[ViewNode, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Plan:
+    program = assemble(blueprint)
+    preprocessing, update, delay, space = costs(program)
+    return Plan(
+        strategy,
+        program,
+        blueprint,
+        followed,
+        broken,
+        preprocessing,
+        update,
+        delay,
+        space,
+        widths,
+        orders,
+        trees,
+        notes,
+    )

@@ -1,0 +1,76 @@
+"""A query as the kernel wants it: constants as predicates, and every variable in columns of one type.
+
+The kernel compares codes, and codes of different types are not comparable. So columns of different types join on a
+computed key (`one_type`), and a constant is compared before rows become codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ivme.query.aggregates import payload_slots
+from ivme.query.expression import Call, Expression, Literal, conjunction, may_fail
+from ivme.query.inference import head_types, type_of, variable_types
+from ivme.query.model import Atom, Query
+from ivme.query.one_type import cast_to, one_type_each
+from ivme.query.types import Type
+
+_SLOT_TYPES = {"int": "i128", "float": "f64"}
+_NARROW_DIGITS = 19
+"""Up to so many digits a decimal times any 64-bit count fits 128 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedQuery:
+    """A query over typed tables; `types` are those of its variables, `head` those of its columns.
+
+    `slots` are the kernel's types for the sums in its payloads; `written` is the query as it was before.
+    """
+
+    query: Query
+    types: dict[str, Type]
+    head: tuple[Type, ...]
+    slots: tuple[str, ...]
+    written: Query
+
+
+def typed(query: Query) -> TypedQuery:
+    """Checks the types of a query and makes them explicit; SchemaError where they do not fit."""
+    made = one_type_each(query)
+    types = variable_types(made)
+    atoms = tuple(_typed_atom(atom, made, types) for atom in made.atoms)
+    head = head_types(made)
+    slots = tuple("i64" if f == "count" else _slot_type(types[v]) for f, v in payload_slots(made))
+    return TypedQuery(replace(made, atoms=atoms), types, head, slots, query)
+
+
+def _slot_type(type_: Type) -> str:
+    """The kernel's type for sums: wide enough for the values of any group whose count fits 63 bits."""
+    if type_.kind != "decimal":
+        return _SLOT_TYPES[type_.kind]
+    assert type_.precision is not None
+    return "d128" if type_.precision <= _NARROW_DIGITS else "d192"
+
+
+def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:
+    table = query.table(atom.relation)
+    tests = [] if atom.where is None else [atom.where]
+    if any(map(may_fail, (*atom.columns, *tests))):
+        tests = [*_repeated(atom), *tests]
+    terms, columns = [], []
+    for term, column in zip(atom.terms, atom.columns, strict=True):
+        if isinstance(term, str):
+            terms.append(term)
+            columns.append(cast_to(column, type_of(column, table), types[term]))
+        else:
+            tests.append(Call("eq", (column, Literal(term.value))))
+    return replace(atom, terms=tuple(terms), columns=tuple(columns), where=conjunction(tests))
+
+
+def _repeated(atom: Atom) -> Iterator[Expression]:
+    """That columns of one variable are equal, as a predicate: rows where they are not must not be computed with."""
+    for position, term in enumerate(atom.terms):
+        first = atom.terms.index(term)
+        if first != position and isinstance(term, str):
+            yield Call("eq", (atom.columns[position], atom.columns[first]))

@@ -1,0 +1,116 @@
+"""A batch of changes to a sharded database: collected, then applied all or nothing."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.batch import read_weights
+from ivme.errors import DataError, PlanError
+from ivme.query.model import Table
+from ivme.shards.distribute import place_rows, with_weights, write_placed
+from ivme.shards.merge import WEIGHT
+from ivme.shards.parts import PartFile
+
+if TYPE_CHECKING:
+    from ivme.shards.database import ShardedDatabase
+
+
+class ShardedBatch:
+    """Changes to several tables that take effect together when the `with` block ends."""
+
+    def __init__(self, database: ShardedDatabase, source: str | None, position: int | None) -> None:
+        if (source is None) != (position is None):
+            raise DataError(
+                "a batch that says how far a source has been applied needs both the source and the position"
+            )
+        self._database = database
+        self._progress = None if source is None or position is None else (source, position)
+        self._rows: list[tuple[Table, pa.Table]] = []
+        self._frames: list[tuple[Table, Any, int | str]] = []
+        self._clipped: dict[str, None] = {}
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        if kind is None and (self._rows or self._frames or self._progress):
+            self._commit()
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Adds rows."""
+        self._take(table, rows, 1)
+
+    def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
+        """Takes rows away."""
+        made = self._take(table, rows, -1)
+        if not strict:
+            self._clipped[made.name] = None
+
+    def apply(self, table: str, rows: Any, weights: Any) -> None:
+        """Adds each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
+        self._take(table, rows, weights)
+
+    def _take(self, name: str, rows: Any, weights: Any) -> Table:
+        if self._over:
+            raise PlanError("the batch is over; open another one with db.batch()")
+        table = self._database._catalog.table(name)
+        if self._database._cluster.is_frame(rows):
+            if not isinstance(weights, int | str):
+                raise DataError(f"the weights of a DataFrame for table {name} are a number, or the name of a column")
+            self._frames.append((table, rows, weights))
+            return table
+        data = to_arrow(rows, table)
+        given = read_weights(weights, data.num_rows, table.name)
+        if data.num_rows:
+            self._rows.append((table, with_weights(data, given)))
+        return table
+
+    def _check_growing(self) -> None:
+        """What counts on a table that is append-only is the net weight of each row."""
+        for table in {table for table, _ in self._rows if table.append_only}:
+            rows = pa.concat_tables(rows for other, rows in self._rows if other == table)
+            if (rows.column(WEIGHT).to_numpy() < 0).any():
+                net = rows.group_by(list(table.column_names)).aggregate([(WEIGHT, "sum")])
+                if (net.column(f"{WEIGHT}_sum").to_numpy() < 0).any():
+                    raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
+
+    def _commit(self) -> None:
+        database = self._database
+        with database._lock:
+            if self._progress is not None:
+                reached = database.position(self._progress[0])
+                if reached is not None and self._progress[1] <= reached:
+                    raise DataError(
+                        f"source {self._progress[0]} has been applied up to position {reached}, so that the batch at "
+                        f"position {self._progress[1]} has been applied before; nothing was changed"
+                    )
+            self._check_static()
+            self._check_growing()
+            folder = database._new_folder()
+            files = self._placed(folder)
+            if files or self._progress is not None:
+                database._commit(files=files, clipped=tuple(self._clipped), source=self._progress)
+
+    def _check_static(self) -> None:
+        from ivme.shards.database import table_size
+
+        for table in [*(table for table, _ in self._rows), *(table for table, _, _ in self._frames)]:
+            if table.static and table_size(self._database._outcome, table):
+                raise DataError(f"table {table.name} is static: it is loaded once and then does not change")
+
+    def _placed(self, folder: str) -> list[PartFile]:
+        database = self._database
+        root, shards, catalog = database._journal.root, database._journal.shards, database._catalog
+        placed = (each for table, rows in self._rows for each in place_rows(catalog, shards, table, rows))
+        files = write_placed(root, folder, "driver", placed)
+        for number, (table, frame, weight) in enumerate(self._frames):
+            files += database._cluster.place_frame(catalog, table, frame, weight, folder, f"frame-{number}")
+        return files

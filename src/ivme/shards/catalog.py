@@ -1,0 +1,171 @@
+"""What a sharded database has, as plain values that are written to the checkpoint and sent to shards.
+
+A view is kept as its text and options: every process compiles it to the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ivme.errors import UnknownNameError
+from ivme.plan.strategy.options import read_options
+from ivme.query.model import Table
+from ivme.query.model import table as declare
+from ivme.shards.routing import Routing
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view as its maker wrote it."""
+
+    name: str
+    text: str
+    options: tuple[tuple[str, Any], ...]
+
+    def to_json(self) -> list[Any]:
+        return [self.name, self.text, _options_json(self.options)]
+
+    @staticmethod
+    def from_json(found: Sequence[Any]) -> ViewText:
+        return ViewText(found[0], found[1], _options_from(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept.
+
+    `beneath` are the views that it reads, and those that they read, in the order in which they were made.
+    """
+
+    name: str
+    text: str
+    options: tuple[tuple[str, Any], ...]
+    routing: Routing
+    generation: int = 0
+    followed: bool = False
+    beneath: tuple[ViewText, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "text": self.text,
+            "options": _options_json(self.options),
+            "routing": self.routing.to_json(),
+            "generation": self.generation,
+            "followed": self.followed,
+            "beneath": [view.to_json() for view in self.beneath],
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> ViewEntry:
+        return ViewEntry(
+            found["name"],
+            found["text"],
+            _options_from(found["options"]),
+            Routing.from_json(found["routing"]),
+            found["generation"],
+            found["followed"],
+            tuple(map(ViewText.from_json, found.get("beneath", ()))),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The tables and views of a database, in the order in which they were made."""
+
+    tables: tuple[Table, ...] = ()
+    views: tuple[ViewEntry, ...] = ()
+
+    def table(self, name: str) -> Table:
+        """The table of that name, whatever its case."""
+        found = {table.name.lower(): table for table in self.tables}
+        if not isinstance(name, str) or name.lower() not in found:
+            if isinstance(name, str) and name.lower() in {view.name.lower() for view in self.views}:
+                raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
+            listed = ", ".join(table.name for table in self.tables) or "none"
+            raise UnknownNameError(f"there is no table {name}; there are: {listed}")
+        return found[name.lower()]
+
+    def view(self, name: str) -> ViewEntry:
+        """The view of that name, whatever its case."""
+        found = {view.name.lower(): view for view in self.views}
+        if not isinstance(name, str) or name.lower() not in found:
+            listed = ", ".join(view.name for view in self.views) or "none"
+            raise UnknownNameError(f"there is no view {name}; there are: {listed}")
+        return found[name.lower()]
+
+    def with_table(self, table: Table) -> Catalog:
+        return replace(self, tables=(*self.tables, table))
+
+    def without_table(self, name: str) -> Catalog:
+        return replace(self, tables=tuple(table for table in self.tables if table.name != name))
+
+    def with_view(self, view: ViewEntry) -> Catalog:
+        """With a new view, or with another entry for one that is there."""
+        if any(other.name == view.name for other in self.views):
+            return replace(self, views=tuple(view if other.name == view.name else other for other in self.views))
+        return replace(self, views=(*self.views, view))
+
+    def without_view(self, name: str) -> Catalog:
+        return replace(self, views=tuple(view for view in self.views if view.name != name))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"tables": [_table_json(t) for t in self.tables], "views": [view.to_json() for view in self.views]}
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Catalog:
+        tables = tuple(_table_from(each) for each in found["tables"])
+        return Catalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]))
+
+
+def read_view_options(given: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:
+    """The options of a view, checked, in a form that is written and read without loss."""
+    options = read_options(given)
+    return tuple((name, getattr(options, name)) for name in sorted(given))
+
+
+def _options_json(options: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return {name: _written(value) for name, value in options}
+
+
+def _options_from(found: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, _read(name, value)) for name, value in found.items())
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, tuple) and any(isinstance(each, tuple) for each in value):
+        return {name: str(number) for name, number in value}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "epsilon" and isinstance(value, dict):
+        return tuple((relation, Fraction(number)) for relation, number in value.items())
+    if name == "epsilon" and value not in (None, "auto"):
+        return Fraction(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "columns": {column.name: str(column.type) for column in table.columns},
+        "primary_key": None if table.primary_key is None else list(table.primary_key),
+        "append_only": table.append_only,
+        "static": table.static,
+    }
+
+
+def _table_from(found: Mapping[str, Any]) -> Table:
+    return declare(
+        found["name"],
+        found["columns"],
+        primary_key=found["primary_key"],
+        append_only=found["append_only"],
+        static=found["static"],
+    )

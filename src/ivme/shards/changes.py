@@ -1,0 +1,51 @@
+"""The changes of a followed view, step by step, from the files that its shards write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ivme.shards.change_files import change_files, merged_up_to, read_change
+from ivme.shards.merge import WEIGHT, consolidated
+
+if TYPE_CHECKING:
+    from ivme.shards.database import ShardedDatabase
+
+RowChange = dict[tuple[Any, ...], int]
+
+
+class ShardedChanges:
+    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
+
+    def __init__(self, database: ShardedDatabase, view: str) -> None:
+        self._database = database
+        self._view = view
+        self._seen = database._step
+        self._open = True
+
+    def __iter__(self) -> Iterator[RowChange]:
+        if not self._open:
+            return
+        journal = self._database._journal
+        upto = merged_up_to(journal.root, self._view, self._seen, self._database._step)
+        files = change_files(journal, self._view, self._seen, upto)
+        self._seen = upto
+        for paths in files.values():
+            rows = consolidated(pa.concat_tables(map(read_change, paths)))
+            weights = rows.column(WEIGHT).to_pylist()
+            columns = [column.to_pylist() for column in rows.columns[:-1]]
+            change = dict(zip(zip(*columns, strict=True) if columns else [()] * len(weights), weights, strict=True))
+            if change:
+                yield change
+
+    def close(self) -> None:
+        """Stops reading; the shards go on keeping the changes for others."""
+        self._open = False
+
+    def __enter__(self) -> ShardedChanges:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,139 @@
+"""From a view's text to its routing: what shards cannot do is refused here, by name, and shares are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from ivme.compile import compile_plan, parse
+from ivme.errors import PlanError
+from ivme.plan.explain.explanation import Explanation
+from ivme.query.model import Query, Table
+from ivme.query.typed import typed
+from ivme.shards.catalog import Catalog, ViewEntry, ViewText
+from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
+from ivme.shards.engine import Engine
+from ivme.shards.hypercube import Pattern
+from ivme.shards.routing import Routing
+from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
+
+Degrees = Callable[[Catalog, str], list[list[dict[str, Any]]]]
+
+_WHOLE_IS_WORTH = 1.25
+"""A routing that keeps rows whole is taken if its fullest shard has at most this many times the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A view with its routing; `rows` is how many rows its tables have now, the loads what its shards are to hold."""
+
+    entry: ViewEntry
+    rows: int
+    load: float
+    load_before: float
+
+
+def check_view(entry: ViewEntry, catalog: Catalog) -> None:
+    """Plans a view as its shards will, to see whether they can: PlanError if not. Takes long for large queries."""
+    if dict(entry.options).get("semantics") == "ring":
+        raise PlanError(f"view {entry.name} has semantics='ring', which shards do not support; use ivme.Database")
+    query = parse_view(entry, catalog.tables)
+    _explained(_gathered(entry) if is_gathered(entry, query) else entry, catalog.tables)
+
+
+def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
+    """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
+    query = parse_view(entry, catalog.tables)
+    if is_gathered(entry, query):
+        return Planned(_gathered(entry), 1, 1.0, 1.0)
+    query = typed(query).query
+    unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
+    parts = degrees(catalog.with_view(unrouted), entry.name)
+    found = [merged_degrees(shards) for shards in zip(*parts, strict=True)]
+    routing = _routing(entry.name, query, found, entry.routing.shards, whole_rows=whole_rows)
+    before = routing_load(query.atoms, found, entry.routing) if entry.routing.patterns else 0.0
+    load = routing_load(query.atoms, found, routing)
+    return Planned(replace(entry, routing=routing), sum(each["rows"] for each in found), load, before)
+
+
+def _gathered(entry: ViewEntry) -> ViewEntry:
+    """A view in one cell of one shard, which its name chooses, so that several such views are in several shards."""
+    shards = entry.routing.shards
+    home = int.from_bytes(blake2b(entry.name.encode(), digest_size=8).digest(), "big") % shards
+    return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
+
+
+def views_beneath(entry: ViewEntry, catalog: Catalog) -> tuple[ViewText, ...]:
+    """The views that a view reads, and those that they read, in the order in which they were made."""
+    views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
+    query = parse(entry.text, (*catalog.tables, *views))
+    read = {table.name for table in query.tables}
+    needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
+    return tuple(ViewText(v.name, v.text, v.options) for v in catalog.views if v.name in needed)
+
+
+def _names(views: Iterable[ViewText]) -> list[str]:
+    return [view.name for view in views]
+
+
+def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: int, *, whole_rows: bool) -> Routing:
+    def chosen(*, whole: bool) -> Routing:
+        return choose_routing(query.atoms, found, shareable(query, whole=whole), shards)
+
+    if whole_rows:
+        if not query.free:
+            raise PlanError(f"view {name} has one row, which cannot be whole in several shards; leave out whole_rows")
+        return chosen(whole=True)
+    if not shareable(query, whole=False):
+        counted = ", ".join(str(a) for a in query.aggregates if a.function == "count_distinct")
+        raise PlanError(f"{counted} of view {name} do not add up over shards; make a view for each of them")
+    best = chosen(whole=False)
+    if (query.aggregates or query.distinct) and query.free:
+        whole = chosen(whole=True)
+        loads = [routing_load(query.atoms, found, routing) for routing in (whole, best)]
+        return whole if loads[0] <= _WHOLE_IS_WORTH * loads[1] else best
+    return best
+
+
+def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
+    """What each shard does for a view; PlanError if no strategy maintains it."""
+    made = sharding(entry, tables)
+    if made.gathered is not None:
+        engine = Engine.of_view(made)
+        engine.complete(followed=False)
+        return engine.explain()
+    explanation, plan = compile_plan(typed(made.engine_query()).query, **made.engine_options())
+    if plan is None:
+        raise PlanError(f"view {entry.name} cannot be maintained: {explanation.reason}")
+    return explanation
+
+
+def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
+    """The explanation of what each shard runs, with a note on how rows are spread."""
+    explained = _explained(entry, tables)
+    notes = gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
+    return replace(explained, notes=(*explained.notes, *notes))
+
+
+def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
+    """Where a gathered view is, and why."""
+    (pattern,) = entry.routing.patterns
+    beneath = ", ".join(view.name for view in entry.beneath)
+    reason = "it reads other views" if beneath else "its paths may go through all rows"
+    kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
+    return (
+        f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "
+        "it cannot be spread",
+    )
+
+
+def routing_notes(entry: ViewEntry) -> tuple[str, ...]:
+    """How the rows of a view are spread, a line for each pattern."""
+    notes = []
+    for pattern in entry.routing.patterns:
+        shares = " x ".join(f"{variable}: {share}" for variable, share in pattern.shares) or "one cell"
+        heavy = f"where {', '.join(sorted(pattern.heavy))} is heavy, " if pattern.heavy else ""
+        notes.append(f"over {entry.routing.shards} shards: {heavy}{shares}")
+    return tuple(notes)

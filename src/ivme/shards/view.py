@@ -1,0 +1,169 @@
+"""A view over shards, with the methods of `ivme.View`: its parts are asked for and merged where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.distinct import added_up
+from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.query.closures import is_closure
+from ivme.query.model import Column, Table
+from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
+from ivme.shards.changes import ShardedChanges
+from ivme.shards.cluster import Question
+from ivme.shards.merge import WEIGHT, expanded
+from ivme.shards.planning import explain_view
+from ivme.shards.sharding import Sharding, sharding
+from ivme.shards.verify import verify_view
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ivme.plan.explain.explanation import Explanation
+    from ivme.shards.database import ShardedDatabase
+
+Row = tuple[Any, ...]
+
+
+class ShardedView:
+    """The rows of a query, kept fresh in shards."""
+
+    def __init__(self, database: ShardedDatabase, name: str) -> None:
+        self._database = database
+        self.name = name
+
+    @property
+    def _sharding(self) -> Sharding:
+        catalog = self._database._catalog
+        if self.name not in self._database.views:
+            raise PlanError(f"view {self.name} was dropped")
+        return sharding(catalog.view(self.name), catalog.tables)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self._sharding.query.head)
+
+    def __repr__(self) -> str:
+        return f"<ShardedView {self.name}: {self._sharding.query}>"
+
+    # Reading
+
+    def __iter__(self) -> Iterator[Row]:
+        return self()
+
+    def __call__(self, **parameters: Any) -> Iterator[Row]:
+        """The rows of an access request; a row of multiplicity m comes m times."""
+        return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
+
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
+        """The distinct rows of an access request with their multiplicities."""
+        found = self.weighted(**parameters)
+        weights = found.column(WEIGHT).to_pylist()
+        columns = [column.to_pylist() for column in found.columns[:-1]]
+        rows = zip(*columns, strict=True) if columns else iter([()] * len(weights))
+        return iter(added_up(zip(rows, weights, strict=True)).items())
+
+    def weighted(self, **parameters: Any) -> pa.Table:
+        """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
+        with self._database._lock:
+            made = self._sharding
+            requests = read_requests(made, {name: [value] for name, value in parameters.items()})
+            answers = self._database._ask(questions_for(made, requests))
+        return put_together(made, [answer.tables[0] for answer in answers])
+
+    def request_many(self, **columns: Any) -> pa.Table:
+        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
+
+        The table has the parameters in front of the view's columns, and the rows in the order of the requests.
+        """
+        with self._database._lock:
+            made = self._sharding
+            if not made.query.input:
+                raise UnknownNameError(f"view {self.name} has no parameters to ask for")
+            requests = read_requests(made, columns)
+            answers = self._database._ask(questions_for_many(made, requests))
+        return put_many_together(made, requests, [answer.tables[0] for answer in answers])
+
+    def scalar(self, **parameters: Any) -> Any:
+        """The only value of the only row."""
+        rows = [row for row, multiplicity in self.items(**parameters) for _ in range(min(multiplicity, 2))]
+        if len(rows) != 1 or len(rows[0]) != 1:
+            shape = f"{len(rows)} rows of {len(self.columns)} columns" if len(rows) < 2 else "several rows"
+            raise DataError(f"view {self.name} has {shape}, so that it is no single value")
+        return rows[0][0]
+
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return int(self.weighted(**parameters).column(WEIGHT).to_numpy().sum())
+
+    def to_arrow(self, **parameters: Any) -> pa.Table:
+        """The rows of an access request as an Arrow table, in the columns' types, all of one step."""
+        return expanded(self.weighted(**parameters))
+
+    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
+        """The rows of an access request as a pandas DataFrame."""
+        return self.to_arrow(**parameters).to_pandas()
+
+    def snapshot(self, **parameters: Any) -> pa.Table:
+        """The rows as they are now."""
+        return self.to_arrow(**parameters)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self.multiplicity(row) != 0
+
+    def multiplicity(self, row: Row, **parameters: Any) -> int:
+        """How often the row is in the view (0 if not)."""
+        if len(row) != len(self.columns):
+            raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
+        return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
+
+    def path(self, src: Any, dst: Any) -> list[Any] | None:
+        """A shortest path from one node of a closure to another, both included; None if there is none."""
+        with self._database._lock:
+            made = self._sharding
+            if not is_closure(made.query):
+                raise PlanError(f"view {self.name} is not a closure and nothing else, so that it has no paths")
+            node = Column("node", made.typed.types[made.query.atoms[0].variables[0]])
+            ends = to_arrow([(src,), (dst,)], Table(f"ends of paths in {self.name}", (node,)))
+            question = Question(made.routing.patterns[0].first, {"op": "path", "view": self.name}, (ends,))
+            (answer,) = self._database._ask([question])
+        return answer.tables[0].column(0).to_pylist() if answer.tables else None
+
+    def distance(self, src: Any, dst: Any) -> int | None:
+        """The number of edges of a shortest path in a closure; None if there is none."""
+        nodes = self.path(src, dst)
+        return None if nodes is None else len(nodes) - 1
+
+    # Changes
+
+    def changes(self) -> ShardedChanges:
+        """A feed of the view's own changes: one for each batch from now on that changes it."""
+        self._database._follow(self.name)
+        return ShardedChanges(self._database, self.name)
+
+    # About the view
+
+    def explain(self) -> Explanation:
+        """What each shard does, what that costs, and how rows are spread over the shards."""
+        catalog = self._database._catalog
+        return explain_view(catalog.view(self.name), catalog.tables)
+
+    def stats(self) -> dict[str, Any]:
+        """The strategy, the shares of each pattern, and the entries of each shard."""
+        from ivme.shards.database import view_loads
+
+        entry = self._database._catalog.view(self.name)
+        assert self._database._outcome is not None
+        patterns = [{"heavy": sorted(p.heavy), "shares": dict(p.shares)} for p in entry.routing.patterns]
+        loads = view_loads(self._database._outcome, entry)
+        return {"strategy": self.explain().strategy, "patterns": patterns, "entries": loads}
+
+    def verify(self) -> None:
+        """Recomputes the view from the shards' tables, in this process; VerificationError names a difference."""
+        with self._database._lock:
+            verify_view(self._database, self)

@@ -1,0 +1,299 @@
+"""The engine beside Spark's driver: batches of changes go into an embedded database, and on to the sinks, exactly once.
+
+The life of a batch:
+
+1. It is planned: the journal has its number, its source, and what the source needs to read it again.
+2. Spark reads it; rows reach the driver as Arrow.
+3. The database takes the changes and the number in one durable transaction. A number that it has is not taken again.
+4. The sinks write what changed in the views, each idempotent by the number.
+5. The journal notes that the sinks have it.
+
+After a crash before 3 nothing of the batch is there, and it is planned anew. After a crash between 3 and 5 the batch is
+read again from its plan, and `replay` makes the changes that a sink lacks.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ivme.database import Database
+from ivme.errors import DataError, PipelineError, SparkError
+from ivme.pipeline.journal import ChangeFile, Journal, Planned
+from ivme.pipeline.model import Pipeline
+from ivme.pipeline.quarantine import Quarantine
+from ivme.pipeline.read import create_table
+from ivme.query.model import Table
+from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
+from ivme.spark.pipeline.load import conformed, load_frame
+from ivme.spark.pipeline.sinks import Outlets
+from ivme.spark.pipeline.source import Delta, DeltaFeed, Source, ViewChanges, delta_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCE = "pipeline"
+"""The name under which the database keeps the number of the last batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a batch. `seconds` is all of it, `engine_seconds` the database's durable commit within; `lag` is
+    what waits at its source."""
+
+    number: int
+    source: str
+    rows_in: int
+    changes_out: int
+    seconds: float
+    engine_seconds: float
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Changes that went into quarantine."""
+
+    source: str
+    name: str
+    reason: str
+
+
+Event = Applied | Refused
+Report = Callable[[Event], None]
+
+
+class Driver:
+    """A pipeline that is open: its database, its sources and its sinks."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, report: Report = lambda _: None) -> None:
+        self.spark, self.pipeline, self.report = spark, pipeline, report
+        self.lock = threading.RLock()
+        self._owing: str | None = None
+        self._halted = False
+        self.quarantine = Quarantine(pipeline.state / "quarantine")
+        pipeline.state.mkdir(parents=True, exist_ok=True)
+        self.database = Database(pipeline.state / "database", durability="sync")
+        self.journal = Journal(pipeline.state / "journal.sqlite")
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def halt(self) -> None:
+        """Takes no more batches of streams; waits for the one under way."""
+        with self.lock:
+            self._halted = True
+
+    def close(self) -> None:
+        with self.lock:
+            self.database.close()
+            self.journal.close()
+
+    @property
+    def reached(self) -> int:
+        """The number of the last batch that the database has; -1 before the load."""
+        position = self.database.position(SOURCE)
+        return -1 if position is None else position
+
+    # Opening
+
+    def _open(self) -> None:
+        self._check_declarations()
+        for source in self.pipeline.tables:
+            if source.table.name not in self.database.tables:
+                create_table(self.database, source.table)
+        if self.reached < 0:
+            self._load()
+        self._create_views()
+        self.outlets = Outlets(self.spark, self.pipeline, self.database, self.journal)
+        self.sources: dict[str, Source] = {
+            source.table.name: self._source(source.table.name)
+            for source in self.pipeline.tables
+            if source.changes is not None and source.changes.kind != "stream"
+        }
+        self._recover()
+
+    def _check_declarations(self) -> None:
+        """A state belongs to the tables that it was made with."""
+        for source in self.pipeline.tables:
+            said = _declaration(source.table)
+            noted = self.journal.fact(f"table {source.table.name}")
+            if noted is not None and noted != said:
+                raise PipelineError(
+                    f"{source.place}: table {source.table.name} is declared as {said}; the state in "
+                    f"{self.pipeline.state} was made with {noted}. Declare it as it was, or use another state"
+                )
+            if noted is None:
+                self.journal.note(f"table {source.table.name}", said)
+
+    def _load(self) -> None:
+        """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
+        with self.database.batch(source=SOURCE, position=0) as batch:
+            for source in self.pipeline.tables:
+                if source.load is None:
+                    continue
+                if source.load.format == "delta":
+                    self.journal.note(f"version of {source.table.name}", str(delta_version(str(source.load.path))))
+                version = self.loaded_version(source.table.name)
+                frame = load_frame(self.spark, source.load, source.table, version)
+                batch.insert(source.table.name, conformed(frame.toArrow(), source.table))
+
+    def loaded_version(self, table: str) -> int | None:
+        """The version of the Delta table that a table was loaded from."""
+        noted = self.journal.fact(f"version of {table}")
+        return None if noted is None else int(noted)
+
+    def _create_views(self) -> None:
+        """Makes the views that are not there as the file has them; if one differs, all are made anew."""
+        wanted = {view.name: json.dumps([view.query, dict(view.options)]) for view in self.pipeline.views}
+        there = {name: self.journal.fact(f"view {name}") for name in self.database.views}
+        if any(wanted.get(name) != said for name, said in there.items()):
+            for name in reversed(self.database.views):
+                self.database.drop_view(name)
+        for view in self.pipeline.views:
+            if view.name not in self.database.views:
+                self.journal.note(f"view {view.name}", wanted[view.name])
+                self.database.create_view(view.name, view.query, **dict(view.options))
+
+    def _source(self, table: str) -> Source:
+        source = self.pipeline.table(table)
+        assert source.changes is not None
+        if source.changes.kind == "directory":
+            return Directory(self.spark, source, self.journal, lambda f, path, why: self._refuse(table, f, path, why))
+        kind = DeltaFeed if source.changes.kind == "delta" else ViewChanges
+        return kind(self.spark, source, self.journal)
+
+    # Batches
+
+    def step(self, table: str) -> bool:
+        """Takes the next batch of a table's changes through; False if there is none.
+
+        A stream that owes its last batch to the sinks comes first: Spark will hand it over again.
+        """
+        with self.lock:
+            if self._owing is not None:
+                return False
+            source = self.sources[table]
+            found = source.next_plan()
+            if found is None:
+                return False
+            plan, files = found
+            self._take(Planned(self._next_number(), table, plan), files)
+            return True
+
+    def take_stream(self, table: str, batch_id: int, delta: Delta, lag: int, start: float) -> None:
+        """Takes a batch that Spark's streaming hands over, which it does again after a failure."""
+        with self.lock:
+            if self._halted:
+                raise SparkError("the pipeline is stopping; Spark hands this batch over again when it runs again")
+            last = self.journal.last_of(table)
+            if last is not None and batch_id < last.plan["batch"]:
+                raise SparkError(
+                    f"the stream of table {table} is at batch {batch_id}, and batch {last.plan['batch']} has been "
+                    f"applied: its checkpoint in {self.pipeline.state / 'streams'} was lost; start with another state"
+                )
+            again = last is not None and last.plan["batch"] == batch_id
+            planned = last if again and last is not None else Planned(self._next_number(), table, {"batch": batch_id})
+            if again and planned.number <= self.reached:
+                self.outlets.write_missing(planned.number, table, lambda: delta)
+                self._owing = None
+                return
+            self.journal.plan(planned)
+            self._apply(planned, delta, start, lag)
+
+    def _next_number(self) -> int:
+        last = self.journal.last()
+        return max(self.reached, -1 if last is None else last.number) + 1
+
+    def _take(self, planned: Planned, files: list[ChangeFile]) -> None:
+        """Plans, reads and applies a batch; files that turn out bad are refused, and the rest goes on."""
+        start = time.perf_counter()
+        self.journal.plan(planned, files)
+        source = self.sources[planned.source]
+        try:
+            delta = source.read(planned.plan)
+        except BadFilesError as bad:
+            self._without(planned, files, bad.reasons)
+            return
+        try:
+            self._apply(planned, delta, start, source.lag())
+        except DataError as error:
+            self._separate(planned, files, error)
+
+    def _apply(self, planned: Planned, delta: Delta, start: float, lag: int) -> None:
+        applying = time.perf_counter()
+        with self.database.batch(source=SOURCE, position=planned.number) as batch:
+            if delta.size:
+                batch.apply(planned.source, delta.rows, delta.weights)
+        engine = time.perf_counter() - applying
+        changes_out = self.outlets.write(planned.number)
+        seconds = time.perf_counter() - start
+        self.report(Applied(planned.number, planned.source, delta.size, changes_out, seconds, engine, lag))
+
+    def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
+        source = self.sources[planned.source]
+        assert isinstance(source, Directory)
+        if self.pipeline.stop_at_bad:
+            self.journal.drop(planned)
+        for file in files:
+            if file.name in reasons:
+                self._refuse(planned.source, file, source.folder / file.name, reasons[file.name])
+        rest = [file for file in files if file.name not in reasons]
+        if not rest:
+            self.journal.drop(planned)
+            return
+        self._take(Planned(planned.number, planned.source, files_plan(rest)), rest)
+
+    def _separate(self, planned: Planned, files: list[ChangeFile], error: DataError) -> None:
+        """The database refused a batch: of several files each gets a batch of its own, and a single one is refused."""
+        if not files:
+            raise error
+        if len(files) == 1:
+            self._without(planned, files, {files[0].name: f"not applicable: {error}"})
+            return
+        for file in files:
+            number = planned.number if file is files[0] else self._next_number()
+            self._take(Planned(number, planned.source, files_plan([file])), [file])
+
+    def _refuse(self, table: str, file: ChangeFile, path: Path, reason: str) -> None:
+        if self.pipeline.stop_at_bad:
+            raise DataError(f"{path} cannot be applied: {reason}; the pipeline stops at bad files (on_bad: stop)")
+        self.quarantine.keep_file(table, path, reason)
+        self.journal.refuse(table, file, reason)
+        self.report(Refused(table, file.name, reason))
+
+    # After a crash
+
+    def _recover(self) -> None:
+        """Takes up what the last run left: a batch of which nothing was applied is planned anew, and sinks that lack
+        the last one get it."""
+        last = self.journal.last()
+        if last is not None and last.source not in self.sources:
+            self._recover_stream(last)
+        elif last is not None and last.number > self.reached:
+            self.journal.drop(last)
+        elif last is not None and last.number == self.reached:
+            self.outlets.write_missing(last.number, last.source, lambda: self.sources[last.source].read(last.plan))
+        self.outlets.write_first(self.reached)
+
+    def _recover_stream(self, last: Planned) -> None:
+        """The last batch came from a stream: Spark hands it over again, for the database or for the sinks alone."""
+        if last.number > self.reached:
+            self.journal.drop(last)
+        elif last.number == self.reached and self.outlets.lacks_changes(last.number):
+            self._owing = last.source
+        elif last.number == self.reached:
+            self.outlets.write_missing(last.number, last.source, None)
+
+
+def _declaration(table: Table) -> str:
+    columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
+    key = f" primary key ({', '.join(table.primary_key)})" if table.primary_key else ""
+    return f"({columns}){key}{' append-only' * table.append_only}{' static' * table.static}"

@@ -1,0 +1,135 @@
+"""Bulk rows from anything that Spark reads: cleaning, casting, pruning and predicates happen there (SPARK.md, 1).
+
+A frame that leaves this module has exactly a table's columns, in their types, and for changes the column `ivme_weight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.errors import DataError, SparkError
+from ivme.pipeline.model import DELETES, INSERTS, WEIGHT, Changes, Rows
+from ivme.query.model import Table
+from ivme.spark.pipeline.schema import check_columns, column_type, file_schema, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
+"""Formats that know their own columns; others are read by the layout that the pipeline states."""
+
+
+def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
+    """The rows that a table is loaded with; the source may have further columns, which nobody reads."""
+    what = f"the source of table {table.name}"
+    if rows.format == "delta" and not has_delta(spark):
+        frame = delta_frame(spark, rows.path or "", version)
+    else:
+        frame = _reader(spark, rows, file_schema(table)).load(*([rows.path] if rows.path else []))
+    if not rows.select:
+        check_columns(what, frame.schema, file_schema(table), exactly=False)
+    return shaped(frame, rows, table)
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether this Spark has Delta's jar; without it deltalake reads and writes."""
+    return "delta" in (spark.conf.get("spark.sql.extensions", "") or "").lower()
+
+
+def delta_frame(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
+    """The rows of a Delta table, read by Spark from the files that deltalake names where that is exact."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        table = DeltaTable(path, version=version)
+        return spark.createDataFrame(plain_arrow(table.to_pyarrow_table()))
+    except DeltaError as error:
+        raise SparkError(f"the Delta table {path} cannot be read: {error}") from error
+
+
+def plain_arrow(table: pa.Table) -> pa.Table:
+    """The table without Arrow types that Spark does not know."""
+    plain = {pa.string_view(): pa.string(), pa.large_string(): pa.string(), pa.uint64(): pa.int64()}
+    schema = pa.schema([pa.field(f.name, plain.get(f.type, f.type)) for f in table.schema])
+    return table.cast(schema)
+
+
+def _reader(spark: SparkSession, rows: Rows, layout: StructType) -> DataFrameReader:
+    from pyspark.sql.types import StructType as Struct
+
+    reader = spark.read.format(rows.format)
+    if rows.format == "csv":
+        reader = reader.option("header", "true").option("enforceSchema", "false")
+    if rows.format in ("csv", "json"):
+        reader = reader.option("mode", "FAILFAST")
+    if rows.schema is not None:
+        reader = reader.schema(rows.schema)
+    elif rows.format not in SELF_DESCRIBING and not rows.select and isinstance(layout, Struct):
+        reader = reader.schema(layout)
+    for name, value in rows.options:
+        reader = reader.option(name, value)
+    return reader
+
+
+def read_files(spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str]) -> DataFrame:
+    """The files as one frame, by a stated layout; the first row that does not fit it ends the reading."""
+    return _reader(spark, rows, layout).load(list(paths))
+
+
+def shaped(frame: DataFrame, rows: Rows, table: Table, weight: Column | None = None) -> DataFrame:
+    """The columns of the table in their types, and the weight where there is one."""
+    from pyspark.sql import functions as sf
+
+    if rows.where is not None:
+        frame = frame.where(rows.where)
+    computed = {name.lower(): sf.expr(text) for name, text in rows.select}
+    columns = [
+        computed.get(column.name.lower(), sf.col(f"`{column.name}`"))
+        .cast(spark_type(column_type(column)))
+        .alias(column.name)
+        for column in table.columns
+    ]
+    return frame.select(*columns, *([] if weight is None else [weight.alias(WEIGHT)]))
+
+
+def weight_of(changes: Changes, *, strict: bool) -> Column:
+    """The weight of a change: that of its column, or plus or minus one by its operation.
+
+    What is neither is an error of the job if `strict`, else NULL.
+    """
+    from pyspark.sql import functions as sf
+
+    bad = sf.lit(None).cast("bigint")
+    if changes.weight is not None:
+        weight = sf.col(f"`{changes.weight}`").cast("bigint")
+        return sf.coalesce(weight, sf.raise_error(sf.lit("a weight is missing")).cast("bigint")) if strict else weight
+    if changes.operation is None:
+        return sf.lit(1).cast("bigint")
+    operation = sf.lower(sf.trim(sf.col(f"`{changes.operation}`")))
+    if strict:
+        known = ", ".join((*INSERTS, *DELETES))
+        said = sf.coalesce(operation, sf.lit("missing"))
+        bad = sf.raise_error(sf.concat(sf.lit("the operation "), said, sf.lit(f" is none of {known}"))).cast("bigint")
+    one = sf.when(operation.isin(*INSERTS), sf.lit(1)).when(operation.isin(*DELETES), sf.lit(-1))
+    return one.otherwise(bad).cast("bigint")
+
+
+def to_rows(frame: DataFrame, table: Table) -> tuple[pa.Table, pa.Array]:
+    """A frame of changes as Arrow: the rows, and their weights."""
+    found = frame.toArrow()
+    weights = found.column(WEIGHT).combine_chunks()
+    return conformed(found.drop_columns([WEIGHT]), table), weights
+
+
+def conformed(rows: pa.Table, table: Table) -> pa.Table:
+    """The rows in exactly the Arrow types of the table; Spark's differ in time zones and widths of text."""
+    try:
+        return rows.cast(arrow_schema(table))
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise DataError(f"rows for table {table.name} do not have its types: {error}") from error

@@ -1,0 +1,119 @@
+"""Anything that Spark streams as a source of changes: each micro-batch goes to the driver as Arrow (SPARK.md, 2)."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivme.errors import DataError, SparkError
+from ivme.pipeline.model import TableSource
+from ivme.spark.pipeline.driver import Driver, Refused
+from ivme.spark.pipeline.load import SELF_DESCRIBING, shaped, to_rows, weight_of
+from ivme.spark.pipeline.schema import check_columns, file_schema
+from ivme.spark.pipeline.source import delta_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import DataType
+
+LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+"""A third less time a batch on a local disk, where renames are atomic (SPARK.md)."""
+
+
+class MicroBatches:
+    """The stream of one table's changes."""
+
+    def __init__(self, driver: Driver, source: TableSource) -> None:
+        assert source.changes is not None
+        self._driver, self._source, self._changes = driver, source, source.changes
+        self.error: BaseException | None = None
+        self.query: StreamingQuery | None = None
+
+    def start(self, *, once: bool) -> None:
+        """Starts the stream: until it has caught up, or until it is stopped."""
+        if not hasattr(self._driver.spark, "_jvm"):
+            raise SparkError(
+                f"{self._source.place}: table {self._source.table.name} has a stream of changes, which needs Spark's "
+                "driver in this process; over Spark Connect batches go to another one. Use a directory, a Delta feed "
+                "or another view's changes there, or run with --master"
+            )
+        frame = shaped(self._frame(), self._changes.rows, self._source.table, weight_of(self._changes, strict=False))
+        writer = frame.writeStream.foreachBatch(_handed_to(self)).queryName(f"ivme-{self._source.table.name}")
+        checkpoint = self._driver.pipeline.state / "streams" / self._source.table.name
+        self._driver.spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", LOCAL_CHECKPOINTS)
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="200 milliseconds")
+        self.query = trigger.start()
+
+    def _frame(self) -> DataFrame:
+        rows, table = self._changes.rows, self._source.table
+        reader = self._driver.spark.readStream.format(rows.format).options(**dict(rows.options))
+        layout = file_schema(table, self._own_columns())
+        if rows.schema is not None:
+            reader = reader.schema(rows.schema)
+        elif rows.format in ("csv", "json", "parquet", "orc", "avro"):
+            reader = reader.schema(layout)
+        frame = reader.load(rows.path) if rows.path else reader.load()
+        if not rows.select and rows.format not in SELF_DESCRIBING:
+            check_columns(f"the stream of table {table.name}", frame.schema, file_schema(table), exactly=False)
+        return frame
+
+    def _own_columns(self) -> list[tuple[str, DataType]]:
+        from pyspark.sql.types import LongType, StringType
+
+        named = [(self._changes.operation, StringType()), (self._changes.weight, LongType())]
+        return [(name, kind) for name, kind in named if name is not None]
+
+    def take(self, frame: DataFrame, batch_id: int) -> None:
+        """Takes a micro-batch; an error is kept for the runner, since Spark passes on only its text."""
+        try:
+            self._apply(frame, batch_id)
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _apply(self, frame: DataFrame, batch_id: int) -> None:
+        start, table = time.perf_counter(), self._source.table
+        rows, weights = to_rows(frame, table)
+        if weights.null_count:
+            bad = pc.is_null(weights)
+            self._refuse(batch_id, rows.filter(bad), "malformed: the operation or weight is none")
+            rows, weights = rows.filter(pc.invert(bad)), weights.filter(pc.invert(bad))
+        try:
+            self._driver.take_stream(table.name, batch_id, delta_of(rows, weights), self._behind(), start)
+        except DataError as error:
+            self._refuse(batch_id, rows, f"not applicable: {error}", whole=True)
+            nothing = delta_of(rows.slice(0, 0), pa.array([], pa.int64()))
+            self._driver.take_stream(table.name, batch_id, nothing, self._behind(), start)
+
+    def _behind(self) -> int:
+        """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
+        progress = self.query.lastProgress if self.query is not None else None
+        told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
+        return int(max(map(float, told), default=0))
+
+    def _refuse(self, batch_id: int, rows: pa.Table, reason: str, *, whole: bool = False) -> None:
+        name = f"batch-{batch_id:012d}{'' if whole else '-rows'}"
+        if self._driver.pipeline.stop_at_bad:
+            raise DataError(f"{name} of table {self._source.table.name}: {reason}; the pipeline stops at bad changes")
+        self._driver.quarantine.keep_rows(self._source.table.name, name, rows, reason)
+        self._driver.report(Refused(self._source.table.name, name, reason))
+
+
+def _handed_to(stream: MicroBatches) -> Callable[[DataFrame, int], None]:
+    """A function that hands batches to a stream without keeping it: Spark never lets go of what it calls back."""
+    reference = weakref.ref(stream)
+
+    def hand_over(frame: DataFrame, batch_id: int) -> None:
+        found = reference()
+        if found is None:
+            raise SparkError("the pipeline of this stream is closed")
+        found.take(frame, batch_id)
+
+    return hand_over

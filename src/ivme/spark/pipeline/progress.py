@@ -1,0 +1,97 @@
+"""What a running pipeline shows: a table that stays in place on a terminal, and lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from ivme.spark.pipeline.driver import Applied, Event, Refused
+
+
+@dataclass(slots=True)
+class _Totals:
+    batches: int = 0
+    rows: int = 0
+    changes: int = 0
+    seconds: float = 0.0
+    latency: float = 0.0
+    lag: int = 0
+    refused: int = 0
+
+
+class Progress:
+    """Collects events, and shows them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._totals: dict[str, _Totals] = {}
+        self._live: Live | None = None
+        self._start = time.perf_counter()
+
+    def __call__(self, event: Event) -> None:
+        totals = self._totals.setdefault(event.source, _Totals())
+        if isinstance(event, Refused):
+            totals.refused += 1
+            self._console.print(
+                f"quarantined {event.source}/{event.name}: {event.reason}", markup=False, soft_wrap=True
+            )
+        else:
+            self._count(totals, event)
+            if self._live is None:
+                self._console.print(line(event), markup=False, highlight=False, soft_wrap=True)
+        if self._live is not None:
+            self._live.update(self._table())
+
+    def _count(self, totals: _Totals, event: Applied) -> None:
+        totals.batches += 1
+        totals.rows += event.rows_in
+        totals.changes += event.changes_out
+        totals.seconds += event.seconds
+        totals.latency, totals.lag = event.seconds, event.lag
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Shows the table while a pipeline runs, if somebody looks at a terminal."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Live(self._table(), console=self._console, refresh_per_second=4) as live:
+            self._live = live
+            try:
+                yield
+            finally:
+                self._live = None
+
+    def _table(self) -> Table:
+        table = Table("changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "quarantined")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for source, t in self._totals.items():
+            speed = f"{t.rows / t.seconds:,.0f}" if t.seconds else "-"
+            cells = (f"{t.batches:,}", f"{t.rows:,}", speed, f"{t.changes:,}", f"{t.latency:.2f} s", f"{t.lag:,}")
+            table.add_row(source, *cells, f"{t.refused:,}")
+        return table
+
+    def summary(self) -> str:
+        """One line for the end."""
+        every = self._totals.values()
+        took = time.perf_counter() - self._start
+        return (
+            f"{sum(t.batches for t in every):,} batches, {sum(t.rows for t in every):,} rows in, "
+            f"{sum(t.changes for t in every):,} changes out, {sum(t.refused for t in every):,} quarantined, "
+            f"{took:.1f} s"
+        )
+
+
+def line(event: Applied) -> str:
+    """A batch in one line."""
+    return (
+        f"batch {event.number}  {event.source}  {event.rows_in:,} rows in  {event.changes_out:,} changes out  "
+        f"{event.seconds:.2f} s  {event.lag:,} waiting"
+    )

@@ -1,0 +1,123 @@
+"""All sinks of a pipeline: they follow the views, and write what each batch changed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ivme.database import Database
+from ivme.engine.runtime.view_state import RowChange
+from ivme.pipeline.journal import Journal
+from ivme.pipeline.model import WEIGHT, Pipeline, Sink
+from ivme.spark.pipeline.replay import replay
+from ivme.spark.pipeline.sink import Writer, open_writer
+from ivme.spark.pipeline.source import Delta
+from ivme.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Outlets:
+    """The sinks, with the feeds of the views whose changes they write."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: Journal) -> None:
+        self._pipeline, self._database, self._journal = pipeline, database, journal
+        owner = journal.fact("owner")
+        if owner is None:
+            owner = uuid.uuid4().hex
+            journal.note("owner", owner)
+        self._writers: dict[str, Writer] = {}
+        for sink in pipeline.sinks:
+            writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner)
+            if journal.written(sink.name) is None:
+                writer.claim()
+        followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.what == "changes")
+        self._feeds = {name: database.view(name).changes() for name in followed}
+        self._stale: set[str] = set()
+
+    def write(self, batch: int) -> int:
+        """Writes the batch that the database has just taken; how many rows of views came or went."""
+        changes = {name: next(iter(feed), {}) for name, feed in self._feeds.items()}
+        for sink in self._pipeline.sinks:
+            if sink.what == "changes":
+                self._write_changes(sink, batch, changes[sink.view])
+            elif batch % sink.every == 0:
+                self._write_rows(sink, batch)
+            else:
+                self._stale.add(sink.name)
+        self._journal.wrote((sink.name for sink in self._pipeline.sinks if sink.name not in self._stale), batch)
+        return sum(len(change) for change in changes.values())
+
+    def flush(self, batch: int) -> None:
+        """Writes the rows that sinks were spared by `every`."""
+        for sink in self._pipeline.sinks:
+            if sink.name in self._stale:
+                self._write_rows(sink, batch)
+        self._journal.wrote(self._stale, batch)
+        self._stale.clear()
+
+    def write_first(self, batch: int) -> None:
+        """Gives sinks that have nothing yet what the views have: all rows, as changes from nothing."""
+        for sink in self._pipeline.sinks:
+            if self._journal.written(sink.name) is not None:
+                continue
+            if sink.what == "rows":
+                self._write_rows(sink, batch)
+            elif self._writers[sink.name].last() is None:
+                self._writers[sink.name].write(batch, self._everything(self._database.view(sink.view)))
+            self._journal.wrote([sink.name], batch)
+
+    def lacks_changes(self, batch: int) -> bool:
+        """Whether a sink of changes may lack a batch."""
+        return bool(self._unsure(self._lacking(batch), batch))
+
+    def _lacking(self, batch: int) -> list[Sink]:
+        """The sinks that have earlier batches, and do not have this one by what the journal knows."""
+        written = [(sink, self._journal.written(sink.name)) for sink in self._pipeline.sinks]
+        return [sink for sink, last in written if last is not None and last < batch]
+
+    def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
+        return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
+
+    def write_missing(self, batch: int, table: str, delta: Callable[[], Delta] | None) -> None:
+        """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
+
+        `delta` reads the batch again; it is not needed where no sink lacks changes.
+        """
+        lacking = self._lacking(batch)
+        unsure = self._unsure(lacking, batch)
+        if unsure and delta is not None:
+            changes = replay(self._pipeline, self._database, table, delta(), {sink.view for sink in unsure})
+            for sink in unsure:
+                self._write_changes(sink, batch, changes[sink.view])
+        for sink in lacking:
+            if sink.what == "rows":
+                self._write_rows(sink, batch)
+        self._journal.wrote((sink.name for sink in lacking), batch)
+
+    def _write_rows(self, sink: Sink, batch: int) -> None:
+        self._writers[sink.name].write(batch, self._database.view(sink.view).to_arrow())
+
+    def _write_changes(self, sink: Sink, batch: int, change: RowChange) -> None:
+        if change:
+            self._writers[sink.name].write(batch, change_table(self._database.view(sink.view), change))
+
+    def _everything(self, view: View) -> pa.Table:
+        if not view.parameters:
+            rows, weights = self._database.contents(view.name)
+            return rows.append_column(WEIGHT, pa.array(weights))
+        everything = replay(self._pipeline, self._database, None, None, {view.name})
+        return change_table(view, everything[view.name])
+
+
+def change_table(view: View, change: Mapping[tuple[object, ...], int]) -> pa.Table:
+    """The changes of a view's rows in Arrow: its columns (parameters first), and the weight."""
+    schema = view.change_schema
+    columns = list(zip(*change, strict=True)) if len(schema) else []
+    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+    weights = pa.array(list(change.values()), pa.int64())
+    return pa.Table.from_arrays([*arrays, weights], schema=schema.append(pa.field(WEIGHT, pa.int64())))

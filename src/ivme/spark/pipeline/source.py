@@ -1,0 +1,183 @@
+"""Sources of changes that are asked for more: each says what its next batch consists of, and reads a batch again.
+
+`next_plan` gives a plan, which is plain data for the journal; `read` turns a plan into rows and weights, as often as
+asked, always the same. That is all that exactly-once needs from a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.errors import SparkError
+from ivme.pipeline.journal import ChangeFile, Journal, numbered
+from ivme.pipeline.model import BATCH, DELETES, WEIGHT, Changes, TableSource
+from ivme.query.model import Table
+from ivme.spark.pipeline.load import conformed, plain_arrow
+from ivme.spark.pipeline.schema import check_columns, file_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Plan = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Changes of one table: rows, and how often each came or went."""
+
+    rows: pa.Table
+    weights: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.num_rows)
+
+
+def delta_of(rows: pa.Table, weights: pa.Array) -> Delta:
+    return Delta(rows, weights.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+
+
+class Source(Protocol):
+    """A source of changes of one table."""
+
+    table: Table
+
+    def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
+        """What the next batch consists of, and the files behind it; None if there is nothing new."""
+
+    def read(self, plan: Plan) -> Delta:
+        """The changes of a planned batch."""
+
+    def lag(self) -> int:
+        """How much is waiting: files, versions or batches."""
+
+    def first(self) -> int:
+        """The first version or batch that was ever applied, where they have numbers."""
+
+
+class DeltaFeed:
+    """The change feed of a Delta table, read by deltalake: a batch is a range of versions."""
+
+    def __init__(self, spark: SparkSession, source: TableSource, journal: Journal) -> None:
+        assert source.changes is not None
+        self.table, self._path = source.table, str(source.changes.rows.path)
+        self._spark, self._journal = spark, journal
+        self._start = source.changes.starting_version
+
+    def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
+        latest, last = self._latest(), self._reached()
+        return None if latest <= last else ({"first": last + 1, "last": latest}, [])
+
+    def read(self, plan: Plan) -> Delta:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            feed = DeltaTable(self._path).load_cdf(starting_version=plan["first"], ending_version=plan["last"])
+            found = plain_arrow(pa.table(feed.read_all()))
+        except (DeltaError, OSError) as error:
+            raise SparkError(
+                f"the change feed of {self._path} cannot be read from version {plan['first']} on: {error}; it needs "
+                "the table property delta.enableChangeDataFeed = true from there on"
+            ) from error
+        types = found.column("_change_type").to_pylist()
+        weights = np.array([-1 if kind in DELETES else 1 for kind in types], dtype=np.int64)
+        rows = found.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"])
+        layout = self._spark.createDataFrame(rows.slice(0, 0)).schema
+        check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=True)
+        return Delta(conformed(rows.select(list(self.table.column_names)), self.table), weights)
+
+    def lag(self) -> int:
+        return max(self._latest() - self._reached(), 0)
+
+    def _reached(self) -> int:
+        """The last version that a batch took; before the first one, that of the load."""
+        last = self._journal.last_of(self.table.name)
+        return self.first() - 1 if last is None else int(last.plan["last"])
+
+    def first(self) -> int:
+        loaded = self._journal.fact(f"version of {self.table.name}")
+        return int(loaded) + 1 if loaded is not None else self._start or 0
+
+    def _latest(self) -> int:
+        return delta_version(self._path)
+
+
+def delta_version(path: str) -> int:
+    """The newest version of a Delta table; -1 where there is none yet."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return int(DeltaTable(path).version())
+    except TableNotFoundError:
+        return -1
+
+
+class ViewChanges:
+    """The changes that another pipeline writes to a sink (parquet or delta): its batches, one after the other."""
+
+    def __init__(self, spark: SparkSession, source: TableSource, journal: Journal) -> None:
+        assert source.changes is not None
+        self.table, self._path = source.table, Path(str(source.changes.rows.path))
+        self._spark, self._journal = spark, journal
+
+    def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
+        waiting = self._waiting()
+        return ({"first": waiting[0], "last": waiting[-1]}, []) if waiting else None
+
+    def read(self, plan: Plan) -> Delta:
+        found = plain_arrow(self._read(plan["first"], plan["last"]))
+        layout = self._spark.createDataFrame(found.drop_columns([WEIGHT]).slice(0, 0)).schema
+        check_columns(f"the sink {self._path}", layout, file_schema(self.table), exactly=True)
+        rows = conformed(found.select(list(self.table.column_names)), self.table)
+        return delta_of(rows, found.column(WEIGHT).combine_chunks())
+
+    def lag(self) -> int:
+        return len(self._waiting())
+
+    def first(self) -> int:
+        return 0
+
+    def _waiting(self) -> list[int]:
+        last = self._journal.last_of(self.table.name)
+        reached = -1 if last is None else int(last.plan["last"])
+        return [number for number in self._batches() if number > reached]
+
+    def _is_delta(self) -> bool:
+        return (self._path / "_delta_log").is_dir()
+
+    def _batches(self) -> list[int]:
+        """The batches that are there whole. A Delta table has one batch a version, so the newest is all that counts."""
+        if self._is_delta():
+            import pyarrow.compute as pc
+            from deltalake import DeltaTable
+
+            found = DeltaTable(str(self._path)).to_pyarrow_dataset().to_table([BATCH]).column(BATCH)
+            return sorted(pc.unique(found).to_pylist())
+        names = [path.name for path in self._path.iterdir()] if self._path.is_dir() else []
+        return sorted(numbered(names, f"{BATCH}="))
+
+    def _read(self, first: int, last: int) -> pa.Table:
+        import pyarrow.compute as pc
+        import pyarrow.dataset as ds
+
+        between = (pc.field(BATCH) >= first) & (pc.field(BATCH) <= last)
+        if self._is_delta():
+            from deltalake import DeltaTable
+
+            return DeltaTable(str(self._path)).to_pyarrow_dataset().to_table(filter=between).drop_columns([BATCH])
+        partitioning = ds.partitioning(pa.schema([(BATCH, pa.int64())]), flavor="hive")
+        dataset = ds.dataset(self._path, format="parquet", partitioning=partitioning)
+        return dataset.to_table(filter=between).drop_columns([BATCH])
+
+
+def is_exact(changes: Changes) -> bool:
+    """Whether what has been applied can be read again later, for verification."""
+    return changes.kind != "stream"

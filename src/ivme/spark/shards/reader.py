@@ -1,0 +1,187 @@
+"""`spark.read.format("ivme")` and `readStream`: the rows and the changes of views as DataFrames.
+
+Options: `checkpoint` and `view`; `parameter.NAME` for each parameter of the view. Each shard is a partition, read on
+the host that the task runs on. Where parts of rows are in several shards they are merged: by Spark for
+`SparkDatabase.table`, in one task for the plain format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from ivme.engine.codes.arrow_types import arrow_type
+from ivme.errors import SparkError, UnknownNameError
+from ivme.shards.access import put_together, questions_for, read_requests
+from ivme.shards.change_files import change_files, merged_up_to, read_change
+from ivme.shards.engine import Engine, change_schema
+from ivme.shards.merge import WEIGHT, expanded
+from ivme.shards.present import Present
+from ivme.shards.sharding import Sharding, needs_merging
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ivme.spark.shards.database import SparkDatabase
+
+WEIGHTS = "_weight"
+"""The column of a DataFrame with the weights of rows."""
+
+
+class ViewSource(DataSource):
+    """The format `ivme`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ivme"
+
+    def _wanted(self) -> tuple[str, str]:
+        missing = [name for name in ("checkpoint", "view") if name not in self.options]
+        if missing:
+            raise SparkError(f"format('ivme') needs the option {missing[0]}")
+        return self.options["checkpoint"], self.options["view"]
+
+    def schema(self) -> StructType:
+        root, view = self._wanted()
+        made = Present.of(root).view(view)
+        if self.options.get("changes") == "true":
+            return from_arrow_schema(_renamed(change_schema(made)))
+        return from_arrow_schema(Engine.partial_schema(made) if self._partial(made) else row_schema(made))
+
+    def _partial(self, made: Sharding) -> bool:
+        return self.options.get("partial") == "true" and made.has_partial_rows
+
+    def reader(self, schema: StructType) -> ViewReader:  # noqa: ARG002
+        root, view = self._wanted()
+        present = Present.of(root)
+        made = present.view(view)
+        return ViewReader(root, view, present.step, _parameters(made, self.options), self._partial(made))
+
+    def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: ARG002, N802
+        root, view = self._wanted()
+        if self.options.get("changes") != "true":
+            raise SparkError("a stream of format('ivme') has the option changes=true; SparkDatabase.changes sets it")
+        return ChangeReader(root, view, int(self.options["after"]))
+
+
+class ViewReader(DataSourceReader):
+    """One partition for each shard that has rows, or one for all if their parts must be merged."""
+
+    def __init__(self, root: str, view: str, step: int, parameters: Mapping[str, Any], partial: bool) -> None:
+        self._root, self._view, self._step = root, view, step
+        self._parameters, self._partial = dict(parameters), partial
+
+    def _questions(self, made: Sharding) -> list[Any]:
+        return questions_for(made, read_requests(made, {name: [value] for name, value in self._parameters.items()}))
+
+    def partitions(self) -> Sequence[InputPartition]:
+        made = Present.of(self._root, self._step).view(self._view)
+        if needs_merging(made) and not self._partial:
+            return [InputPartition(-1)]
+        return [InputPartition(number) for number in range(len(self._questions(made)))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        present = Present.of(self._root, self._step)
+        made = present.view(self._view)
+        questions = self._questions(made)
+        chosen = questions if partition.value < 0 else [questions[partition.value]]
+        parts = [answer.tables[0] for answer in present.ask(chosen)]
+        rows = pa.concat_tables(parts) if self._partial else expanded(put_together(made, parts))
+        yield from rows.to_batches(max_chunksize=65_536)
+
+
+class ChangeReader(DataSourceStreamReader):
+    """The changes of a followed view; offsets are the numbers of steps."""
+
+    def __init__(self, root: str, view: str, after: int) -> None:
+        self._root, self._view, self._after = root, view, after
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"step": self._after}
+
+    def latestOffset(self, start: Mapping[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
+        present = Present.of(self._root)
+        return {"step": merged_up_to(present.journal.root, self._view, start["step"], max(start["step"], present.step))}
+
+    def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
+        files = change_files(Present.of(self._root).journal, self._view, start["step"], end["step"])
+        return [InputPartition(str(path)) for paths in files.values() for path in paths]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        change = read_change(Path(partition.value))
+        yield from change.rename_columns([*change.column_names[:-1], WEIGHTS]).to_batches()
+
+
+def row_schema(made: Sharding) -> pa.Schema:
+    """The columns of a view's rows."""
+    heads = zip(made.query.head, made.typed.head, strict=True)
+    return pa.schema([(column.name, arrow_type(type_)) for column, type_ in heads])
+
+
+def _renamed(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_name(WEIGHTS) if field.name == WEIGHT else field for field in schema])
+
+
+def _parameters(made: Sharding, options: Mapping[str, str]) -> dict[str, Any]:
+    """The values of a view's parameters among the options, from their texts."""
+    given = {key[len("parameter.") :]: value for key, value in options.items() if key.startswith("parameter.")}
+    known = {name.lower(): name for name in made.query.parameters}
+    types = dict(zip(made.query.parameters, (made.typed.types[v] for v in made.query.input), strict=True))
+    found = {}
+    for name, text in given.items():
+        if name.lower() not in known:
+            raise UnknownNameError(
+                f"view {made.name} has no parameter {name}; it has {', '.join(known.values()) or 'none'}"
+            )
+        target = known[name.lower()]
+        try:
+            found[target] = pa.array([text]).cast(arrow_type(types[target]))[0].as_py()
+        except pa.ArrowException as error:
+            raise SparkError(f"parameter {target} of view {made.name}: {error}") from None
+    return found
+
+
+def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any]) -> DataFrame:
+    """The rows of a view as a DataFrame, merged by Spark where that is needed."""
+    made = database.view(view)._sharding
+    read_requests(made, {name: [value] for name, value in parameters.items()})
+    spark = database.spark
+    spark.dataSource.register(ViewSource)
+    reader = spark.read.format("ivme").option("checkpoint", str(database._journal.root)).option("view", made.name)
+    for name, value in parameters.items():
+        reader = reader.option(f"parameter.{name}", _text(value))
+    if made.query.aggregates and needs_merging(made) and not made.query.input:
+        return _merged(made, reader.option("partial", "true").load())
+    return reader.load()
+
+
+def _text(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _merged(made: Sharding, partial: DataFrame) -> DataFrame:
+    """The groups of partial rows added up and finished as everywhere, those of one group together."""
+    keys = [column.name for column in made.partial if isinstance(column.source, str)]
+    schema = Engine.partial_schema(made)
+
+    def merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = pa.Table.from_batches([batch.cast(schema) for batch in batches], schema=schema)
+        if parts.num_rows or not keys:
+            yield from put_together(made, [parts]).drop_columns([WEIGHT]).to_batches()
+
+    together = partial.repartition(*keys) if keys else partial.coalesce(1)
+    return together.mapInArrow(merging, from_arrow_schema(row_schema(made)))
+
+
+def stream_changes(database: SparkDatabase, view: str) -> DataFrame:
+    """The changes of a view from the present step on, as a streaming DataFrame."""
+    spark = database.spark
+    spark.dataSource.register(ViewSource)
+    reader = spark.readStream.format("ivme").option("checkpoint", str(database._journal.root)).option("view", view)
+    return reader.option("changes", "true").option("after", str(database._step)).load()
