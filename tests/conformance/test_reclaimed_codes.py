@@ -6,6 +6,9 @@ new values get them. `test_planted_holders.py` takes each holder away in turn.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import pytest
 from ivme.database import Database
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import reclaim
-from ivme.errors import DataError
+from ivme.errors import DataError, StaleCursor
 from tests.databases import in_one_batch
 from tests.scenes_of_codes import SCENES, names, people
 from tests.sweeping import sweep, sweeping_always, values
@@ -133,3 +136,41 @@ def test_equal_sizes_of_types_do_not_share_codes(db: Database) -> None:
     assert values(db) == 4 * 10
     db.insert("R", rows[::2])
     assert sorted(view) == sorted(rows)
+
+
+def test_readers_beside_a_writer_see_the_values_that_were_there(db: Database) -> None:
+    """A name always goes with its number, so that a code with another meaning would show."""
+    people(db)
+    view = db.create_view("v", "SELECT name, age FROM people")
+    asked = db.create_view("asked", "SELECT name, age FROM people WHERE name = :name")
+    wrong: list[Any] = []
+    over = threading.Event()
+
+    def check(rows: Iterable[Any]) -> None:
+        wrong.extend(row for row in rows if row[0] != f"name {row[1]}")
+
+    def read(number: int) -> None:
+        while not over.is_set():
+            with suppress(StaleCursor):
+                check(view)
+            check(view.to_arrow().select(["name", "age"]).to_pandas().itertuples(index=False))
+            for age in range(latest[0] - 60, latest[0], 7 + number):
+                check(asked(name=f"name {age}"))
+                check(row for row in asked(name=f"name {age}") if row[1] != age)
+                found = asked.request_many(name=[f"name {age}", "nobody"]).to_pydict()
+                wrong.extend(other for other in found["age"] if other != age)
+                view.multiplicity((f"name {age}", age))
+
+    latest = [0]
+    readers = [threading.Thread(target=read, args=(number,)) for number in range(3)]
+    with sweeping_always():
+        for reader in readers:
+            reader.start()
+        for turn in range(1, 31):
+            latest[0] = 40 * turn
+            db.insert("people", [(f"name {age}", age) for age in range(40 * turn, 40 * turn + 40)])
+            db.delete("people", [(f"name {age}", age) for age in range(40 * turn - 40, 40 * turn)], strict=False)
+        over.set()
+        for reader in readers:
+            reader.join()
+    assert not wrong
