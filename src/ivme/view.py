@@ -331,7 +331,8 @@ class View:
         return self._state.explanation
 
     def stats(self) -> dict[str, Any]:
-        """The view's strategy, the sizes of its maps (shared ones included), and the kernel's operations and memory.
+        """The view's strategy, the sizes of its maps (shared ones included), the kernel's operations, and the memory of
+        all maps and dictionaries.
 
         With heavy and light parts also N, the thresholds, how many keys are heavy, and what rebalancing took so far.
         """
@@ -342,7 +343,7 @@ class View:
                 "strategy": self._state.explanation.strategy,
                 "maps": {n.replace("\0", "."): backend.size(n) for n in group.maps_of(self.name)},
                 "operations": backend.operations,
-                "memory_bytes": backend.memory_bytes(),
+                **self._runtime.memory(),
             }
             return found if group.rebalancer is None else {**found, **group.rebalancer.stats()}
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -198,16 +199,17 @@ class ReclaimingMachine(RuleBasedStateMachine):
         self._note(table, mine, insert=True)
         self._note(other, theirs[1::2], insert=True)
 
-    @precondition(lambda self: len(self.open) < 4)
-    @rule(data=st.data())
-    def begin_to_read(self, data: Any) -> None:
-        name = data.draw(st.sampled_from([each for each in self.names if each not in ("asked", "cycles")] or ["none"]))
-        if name != "none":
-            rows = [iter(db.view(name)) for db in self.databases]
-            self.open += [
-                (each, list(map(tuple, [r for r in [next(each, None)] if r])), expected_rows(name, self.held))
-                for each in rows
-            ]
+    @precondition(lambda self: len(self.open) < 20)
+    @rule(change=st.booleans(), table=st.sampled_from(sorted(TABLES)))
+    def begin_to_read(self, change: bool, table: str) -> None:
+        """One row of each view is taken; with `change`, a table is emptied before the others are."""
+        for name in self.names:
+            if name not in ("asked", "cycles"):
+                for rows in [iter(db.view(name)) for db in self.databases]:
+                    self.open.append((rows, list(islice(rows, 1)), expected_rows(name, self.held)))
+        rows = list(self.held[table].elements())
+        if change and rows:
+            self._apply(table, rows, insert=False)
 
     @precondition(lambda self: bool(self.open))
     @rule()

@@ -114,6 +114,11 @@ class Relations:
         self._inputs.clear()
         self._ways.clear()
 
+    def memory(self) -> dict[str, int]:
+        """The bytes of maps and dictionaries, and those of dictionaries alone."""
+        dictionaries = self.domains.memory_bytes()
+        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+
     def forget_constants(self) -> None:
         """To be called before codes are taken back: those of constants are found anew."""
         self._inputs.clear()
