@@ -225,11 +225,10 @@ class Relations:
                 read.finish()
 
     def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
-        """The whole answer to an access request if it has few rows; None if there may be more."""
-        with self.lock:
-            self._check_there(state)
-            self._refresh(state)
-            return state.group.request(state.name, inputs, FEW)
+        """The whole answer to an access request if it has few rows, None if there may be more; under the lock."""
+        self._check_there(state)
+        self._refresh(state)
+        return state.group.request(state.name, inputs, FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""

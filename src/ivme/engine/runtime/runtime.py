@@ -167,7 +167,9 @@ class Runtime(Installation):
             else:
                 done = way.put(row, weight)
             if way.coded:
-                self._reclaim_sometimes()
+                self._rows_written += 1
+                if self._rows_written >= ROWS_BETWEEN:
+                    self._reclaim_after_rows()
         if start is not None and done:
             self.settle()
             self.tell(1, start)
@@ -187,15 +189,15 @@ class Runtime(Installation):
         with self.lock:
             current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
             done = current and self._put_all(changes)
-            self._reclaim_sometimes()
+            self._rows_written += len(changes)
+            if self._rows_written >= ROWS_BETWEEN:
+                self._reclaim_after_rows()
             return done
 
-    def _reclaim_sometimes(self) -> None:
+    def _reclaim_after_rows(self) -> None:
         """Single rows are quick, so that not each of them looks whether there are codes to take back."""
-        self._rows_written += 1
-        if self._rows_written >= ROWS_BETWEEN:
-            self._rows_written = 0
-            reclaim(self)
+        self._rows_written = 0
+        reclaim(self)
 
     def _put_all(self, changes: Sequence[Few]) -> bool:
         given = [(change.way, change.way.encode(change.row), change.weight) for change in changes]
