@@ -27,6 +27,7 @@ from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.open_read import FEW, MANY, OpenRead
 from ivme.engine.runtime.positions import Positions
+from ivme.engine.runtime.reclaim import Holder
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import Group, too_many
 from ivme.engine.runtime.single_row import ShortWay
@@ -53,6 +54,7 @@ class Relations:
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
+        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[RowChange]]] = {}
@@ -113,6 +115,15 @@ class Relations:
         self._layouts.clear()
         self._inputs.clear()
         self._ways.clear()
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of maps and dictionaries, and those of dictionaries alone."""
+        dictionaries = self.domains.memory_bytes()
+        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+
+    def forget_constants(self) -> None:
+        """To be called before codes are taken back: those of constants are found anew."""
+        self._inputs.clear()
 
     def all_rows(self, relation: str) -> Changed:
         """All rows of a table or view, with their multiplicities."""
@@ -225,11 +236,10 @@ class Relations:
                 read.finish()
 
     def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
-        """The whole answer to an access request if it has few rows; None if there may be more."""
-        with self.lock:
-            self._check_there(state)
-            self._refresh(state)
-            return state.group.request(state.name, inputs, FEW)
+        """The whole answer to an access request if it has few rows, None if there may be more; under the lock."""
+        self._check_there(state)
+        self._refresh(state)
+        return state.group.request(state.name, inputs, FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""

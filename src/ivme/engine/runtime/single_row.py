@@ -54,6 +54,9 @@ class ShortWay:
     followed: bool
     """Whether somebody follows a view that reads the relation."""
 
+    coded: bool
+    """Whether a row may have values that are not their own codes."""
+
 
 FEW = 16
 """Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
@@ -159,7 +162,8 @@ def single_row(
             return False
         return True
 
-    return ShortWay(check, encode, run, put, log, followed)
+    coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
+    return ShortWay(check, encode, run, put, log, followed, coded)
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
