@@ -66,8 +66,8 @@ def failing_joins(query: Query) -> tuple[FailingJoin, ...]:
     parts = [_parts(query, number) for number in range(len(query.atoms))]
     keys = [place for part in parts for place in part.keys]
     if len(keys) > MOST_KEYS:
-        failing = [n for n, part in enumerate(parts) if part.can_fail or part.keys]
-        return tuple(FailingJoin(_join(query, parts, {n}, set(keys), is_any=True), (n,)) for n in failing)
+        numbers = [n for n, part in enumerate(parts) if part.can_fail or part.keys]
+        return tuple(FailingJoin(_join(query, parts, {n}, set(keys), is_any=True), (n,)) for n in numbers)
     sets = chain.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1))
     found = [FailingJoin(_join(query, parts, {n}, set()), (n,)) for n, part in enumerate(parts) if part.can_fail]
     for lost in sets:
