@@ -199,3 +199,22 @@ def test_columns_that_are_too_short_are_refused() -> None:
         program.run([np.zeros(2, np.int64)], 3, [])
     with pytest.raises(ValueError, match="lacks columns"):
         program.run([], 3, [])
+
+
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 20_000])
+def test_rows_beyond_a_chunk_are_computed_like_the_first(count: int) -> None:
+    """More rows than a chunk has, and than the GIL is kept for; every thousandth is doubtful, and text is foreign."""
+    domains, numbers = native_domains(), np.arange(count)
+    rows = [
+        row(i=int(n) if n % 1000 else 2**62, s=f"s{n % 700}", n=Decimal(int(n) % 97), t=f"t{n % 3}") for n in numbers
+    ]
+    large = Call("cast_float", (Call("cast_decimal", (K, Literal(38), Literal(18))),))
+    wanted = [
+        FeedColumn(Call("concat", (S, OTHER)), "code", Call("gt", (N, Literal(50)))),
+        FeedColumn(Call("multiply", (N, Call("length", (S,)))), "low"),
+        FeedColumn(large, "code"),
+        FeedColumn(Call("like", (S, Literal("%1"))), "test"),
+    ]
+    given = changed(rows, domains)
+    found = [column.tolist() for column in KernelColumns(T, wanted, domains).of(given)]
+    assert [column.tolist() for column in RowColumns(T, wanted, domains).of(given)] == found
