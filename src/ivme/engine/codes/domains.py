@@ -181,7 +181,7 @@ class Domains:
 
     `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. With
     `in_kernel`, the kernel knows the codes, and computes expressions from them. `memos` has what is remembered by code.
-    `sweeps` counts how often codes were taken back: codes of values that nothing held may be those of others since then.
+    `sweeps` counts how often codes were taken back: those of values that nothing held may be others' since then.
     """
 
     def __init__(
