@@ -110,8 +110,8 @@ struct ExpressionFrame {
         const int64_t *a = at<int64_t>(i.a), *b = at<int64_t>(i.b);
         int64_t* to = at<int64_t>(i.to);
         for (size_t row = 0; row < n; ++row) {
-            bool is_decided = a[row] == decided || b[row] == decided;
-            bool null = is_null(a[row]) || is_null(b[row]);
+            bool is_decided = (a[row] == decided) | (b[row] == decided);
+            bool null = is_null(a[row]) | is_null(b[row]);
             to[row] = is_decided ? decided : null ? NULL_CODE : 1 - decided;
         }
     }
