@@ -268,6 +268,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("operations", [](Kernel& k) {
             return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });
+    bind_heap(kernel);
     bind_partition(kernel);
     bind_reading(m, kernel);
     bind_transaction(m);
