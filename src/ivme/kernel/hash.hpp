@@ -41,6 +41,10 @@ struct Seed {
     }
 
     uint32_t tag(const int64_t* words, unsigned n) const { return static_cast<uint32_t>(hash(words, n) >> 32); }
+    template <class Word>
+    uint32_t tag_of(unsigned n, Word word) const {
+        return static_cast<uint32_t>(hash_of(n, word) >> 32);
+    }
 };
 
 // Open addressing with linear probing, kept in the order of home positions (Robin Hood), so that a failing look-up

@@ -77,7 +77,7 @@ private:
     }
     template <class Word>
     uint32_t tag(Word word) const {
-        return static_cast<uint32_t>(seed_.hash_of(static_cast<unsigned>(key_.size()), word) >> 32);
+        return seed_.tag_of(static_cast<unsigned>(key_.size()), word);
     }
     template <class Word>
     uint32_t find(Word word, uint32_t tag) const {
