@@ -265,6 +265,16 @@ void Heap::refuse(const char* check, const int64_t* const* columns, size_t row, 
     throw BrokenCheck(check, std::move(codes));
 }
 
+void Heap::mark_codes(CodeMarks& marks) {
+    bool has_codes = false;
+    for (const auto& column : columns_) {
+        for (size_t id = 0; id < weights_.size(); ++id) {
+            if (weights_[id]) has_codes |= marks.mark(column[id]);
+        }
+    }
+    marked_size_ = has_codes ? live_ : 0;
+}
+
 size_t Heap::bytes() const {
     size_t total = weights_.bytes() + index_.bytes() + reweighed_.bytes();
     for (const auto& column : columns_) total += column.bytes();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "codes.hpp"
 #include "hash.hpp"
 
 namespace ivme {
@@ -45,6 +46,12 @@ public:
     void roll_back() noexcept;
     // Forgets all rows; there is nothing to undo.
     void clear() noexcept;
+
+    // Marks the codes that rows have.
+    void mark_codes(CodeMarks& marks);
+    // How many rows fewer there are than when codes were last marked, if there were any.
+    uint64_t shrunk() const { return marked_size_ > live_ ? marked_size_ - live_ : 0; }
+    uint64_t marked_size() const { return marked_size_; }
 
     size_t bytes() const;
     // Of the rows and their weights, wherever they lie.
@@ -99,6 +106,7 @@ private:
     Seed seed_;
     IdTable index_;
     uint64_t live_ = 0;
+    uint64_t marked_size_ = 0;
     size_t base_ = 0;           // rows from here on came after the last commit
     uint64_t base_live_ = 0;    // how many there were then
     Array<int64_t> reweighed_;  // since then: a row before `base_` and its weight then, by pairs
