@@ -53,8 +53,8 @@ class QueryMaker:
         found = []
         for name, columns in self.relations.items():
             for kind in ("int", "string"):
-                ends = [c.name for c in columns if c.type.kind == kind and c.exact]
-                found += [(name, tuple(ends[:2]))] if len(ends) > 1 else []
+                named = [c.name for c in columns if c.type.kind == kind and c.exact]
+                found += [(name, tuple(named[:2]))] if len(named) > 1 else []
         if not found:
             return None
         relation, ends = self.random.choice(found)

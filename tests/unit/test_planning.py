@@ -12,6 +12,7 @@ import pytest
 import ivme
 from ivme import planning
 from ivme.budget import Cancellation, cancellable
+from ivme.compile import compile_plan
 from ivme.database import Database
 from ivme.engine.runtime import shared_views as group
 from ivme.errors import CancelledError, PlanError, SchemaError, UnknownNameError
@@ -32,7 +33,7 @@ def db() -> Iterator[Database]:
 
 def while_planning(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], Any]) -> list[int]:
     """Does something in another thread while the first views are planned; how many were."""
-    waiting, planned, real = list(meanwhile), [0], planning.compile_plan
+    waiting, planned, real = list(meanwhile), [0], compile_plan
 
     def slow(*given: Any, **options: Any) -> Any:
         planned[0] += 1

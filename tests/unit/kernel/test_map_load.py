@@ -33,6 +33,7 @@ def test_a_map_that_was_loaded_is_the_same_and_goes_on_as_the_other_would(before
         indexed(each)
     added(one, before)
     other.kernel.load_map(other.map, one.kernel.dump_map(one.map))
+    changes: Any
     for changes in ([], after):
         for each in (one, other):
             added(each, changes)

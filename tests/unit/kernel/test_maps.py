@@ -124,7 +124,7 @@ def test_a_map_that_a_trigger_uses_cannot_be_dropped() -> None:
 def test_steps_that_make_no_sense_are_refused_when_they_are_given() -> None:
     kernel = Kernel(1)
     stored = kernel.add_map(2, [])
-    load = ("load", 0, 0, [0, 1], [], [], [], [])
+    load: Any = ("load", 0, 0, [0, 1], [], [], [], [])
     wrong: list[Any] = [
         [("add", 0, stored, "")],
         [load, load],
