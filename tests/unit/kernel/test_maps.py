@@ -17,6 +17,7 @@ Changes = list[tuple[tuple[int, int, int], int]]
 CHANGES = st.lists(st.tuples(st.tuples(*[st.integers(0, 4)] * 3), st.integers(-2, 2)), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(CHANGES, max_size=8), st.integers(0, 4))
 def test_maps_and_all_kinds_of_indexes_follow_a_counter(batches: list[Changes], late: int) -> None:
