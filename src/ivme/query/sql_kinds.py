@@ -78,12 +78,6 @@ _TAKEN = {
     **dict.fromkeys(("cast_int", "cast_float", "cast_decimal", "cast_bool"), _CONVERTIBLE),
 }
 """The kinds that a function takes as its first argument, where it does not take all."""
-_CAST_ONE = "CAST one of them"
-_IN_NUMBERS = {
-    **dict.fromkeys(("date", "timestamp"), "use YEAR, MONTH or DAY of it"),
-    "binary": "use LENGTH of it, or CAST it to a string",
-}
-"""How a number is made of a value that no CAST makes one of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +86,14 @@ class Mismatch:
 
     message: str
     instead: str
+
+
+_CAST_ONE = "CAST one of them"
+_IN_NUMBERS = {
+    **dict.fromkeys(("date", "timestamp"), "use YEAR, MONTH or DAY of it"),
+    "binary": "use LENGTH of it, or CAST it to a string",
+}
+"""How a number is made of a value that no CAST makes one of."""
 
 
 def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -> Mismatch | None:
