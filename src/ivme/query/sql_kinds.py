@@ -175,8 +175,8 @@ def _one_of(kinds: tuple[str, ...]) -> str:
     >>> _one_of(("date", "timestamp", "string"))
     'a date, timestamp or string'
     """
-    names = list(dict.fromkeys("number" if kind in _NUMBERS else kind for kind in kinds))
-    return f"a {' or '.join([*([', '.join(names[:-1])] if names[:-1] else []), names[-1]])}"
+    *others, last = dict.fromkeys("number" if kind in _NUMBERS else kind for kind in kinds)
+    return f"a {', '.join(others)} or {last}" if others else f"a {last}"
 
 
 def _are_comparable(left: str | None, right: str | None) -> bool:
