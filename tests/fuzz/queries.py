@@ -188,8 +188,8 @@ class QueryMaker:
         text = f"{below.spark} = {other.spark} AND {other.spark} <> 0"
         made = [Condition(Expr(text, text, Type("bool"), features=(GUARD,)), (left, right))]
         if self.random.random() < 0.4:
-            compared = [f"{each} > 0" for each in (self.guarded[left].spark, self.guarded[left].duck)]
-            made.append(Condition(Expr(*compared, Type("bool"), features=(GUARDED,)), (left,)))
+            spark, duck = f"{self.guarded[left].spark} > 0", f"{self.guarded[left].duck} > 0"
+            made.append(Condition(Expr(spark, duck, Type("bool"), features=(GUARDED,)), (left,)))
         return made
 
     def _quotient(self, above: Expr, below: Expr) -> Expr:
