@@ -27,7 +27,7 @@ from ivme.engine.runtime import decoding as reading
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.decoding import Finisher
 from ivme.engine.runtime.rebalance import Rebalancer
-from ivme.query import expression
+from ivme.query import functions
 from ivme.store.contents import Contents, StoredTable
 from ivme.view import View
 from tests.fuzz.cases import Case, make_case
@@ -233,8 +233,8 @@ def _nulls(_right: Any, _self: Any, outputs: Any, doubtful: Any, *_: Any) -> Non
 
 
 def _function(name: str, wrong: Callable[..., Any]) -> Callable[[], AbstractContextManager[Any]]:
-    changed = replace(expression.FUNCTIONS[name], apply=wrong)
-    return lambda: patch.dict(expression.FUNCTIONS, {name: changed})
+    changed = replace(functions.FUNCTIONS[name], apply=wrong)
+    return lambda: patch.dict(functions.FUNCTIONS, {name: changed})
 
 
 _NATIVE = ("native",)

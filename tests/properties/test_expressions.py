@@ -7,6 +7,7 @@ names the kind of expressions among which it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def _without_masks(_self: Any, _operation: str, mask: Any, _truth: Any) -> Any:
 
 
 def _without_scale(_self: Any, value: Any, scale: int, _mask: Any) -> Any:
-    return numbers.replace(value, scale=scale)
+    return replace(value, scale=scale)
 
 
 def _never_null(self: Any, kind: str) -> Any:
@@ -101,7 +102,7 @@ def _truncate(self: Any, value: Any, scale: int, _how: str) -> Any:
 
 
 def _always_true(self: Any, value: Any) -> Any:
-    return comparisons.Value(self._graph.word(1), value.type)
+    return numbers.Value(self._graph.word(1), value.type)
 
 
 _one, _lowered = by_code.Elsewhere._one, numbers.Numbers.lowered

@@ -11,7 +11,6 @@ import pytest
 
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import (
-    FUNCTIONS,
     Call,
     ColumnRef,
     Expression,
@@ -21,6 +20,7 @@ from ivme.query.expression import (
     evaluate,
     is_predicate,
 )
+from ivme.query.functions import FUNCTIONS
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
 

@@ -40,7 +40,7 @@ def changed(rows: list[tuple[Any, ...]], domains: Domains) -> Changed:
 def computed(expression: Expression, rows: list[tuple[Any, ...]], form: str = "code") -> list[int]:
     domains = native_domains()
     (found,) = KernelColumns(T, [FeedColumn(expression, form)], domains).of(changed(rows, domains))
-    return found.tolist()
+    return [int(code) for code in found]
 
 
 def row(**values: Any) -> tuple[Any, ...]:
@@ -51,7 +51,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The rows that `evaluate` is called for, as they come."""
     calls: list[tuple[int, ...]] = []
     one = Elsewhere._one
-    monkeypatch.setattr(Elsewhere, "_one", lambda self, codes: calls.append(codes) or one(self, codes))
+
+    def counting(self: Elsewhere, codes: tuple[int, ...]) -> tuple[int, int]:
+        calls.append(codes)
+        return one(self, codes)
+
+    monkeypatch.setattr(Elsewhere, "_one", counting)
     return calls
 
 
