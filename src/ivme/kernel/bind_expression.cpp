@@ -117,7 +117,7 @@ private:
         return nb::cast(nb::ndarray<nb::numpy, int64_t>(data, {program_.outputs(), n}, owner));
     }
 
-    // The GIL is let go while waiting: whoever holds the strings may need it.
+    // The GIL is released while waiting: the holder of the strings may need it.
     std::vector<std::shared_lock<std::shared_mutex>> hold() const {
         std::vector<std::shared_lock<std::shared_mutex>> held;
         for (const Dictionary* dictionary : program_.dictionaries) {

@@ -1,4 +1,4 @@
-// What a function of one coded column gives, by code: each distinct value is computed once, by whoever fills the table.
+// What a function of one coded column gives, by code: each distinct value is computed once, by the caller.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ivme {
 
 class CodeTable {
 public:
-    // A doubtful code is one whose value only the caller can tell, because there is none.
+    // A doubtful code is one that the caller has found no value for.
     enum State : uint8_t { MISSING, KNOWN, DOUBTFUL, REQUESTED };
 
     explicit CodeTable(int64_t base) : base_(base) {}

@@ -20,35 +20,30 @@ namespace ivme {
 
 // Names and the kinds of their registers: target, first and second operand; w word, r real, d decimal of 128 bits,
 // o output, - none.
-#define IVME_EXPRESSION_OPERATIONS(X)                                                                                  \
-    X(add_int, "www")                                                                                                  \
-    X(subtract_int, "www")                                                                                             \
-    X(multiply_int, "www")                                                                                             \
-    X(modulo_int, "www")                                                                                               \
-    X(add_narrow, "www") X(subtract_narrow, "www") X(multiply_narrow, "www") X(multiply_words, "dww") X(               \
-        add_wide, "ddd") X(subtract_wide, "ddd") X(multiply_wide, "ddd") X(modulo_wide, "ddd") X(divide_wide, "ddd")   \
-        X(add_real, "rrr") X(subtract_real, "rrr") X(multiply_real, "rrr") X(divide_real, "rrr") X(modulo_real, "rrr") \
-            X(negate_word, "ww-") X(negate_wide, "dd-") X(negate_real, "rr-") X(abs_word, "ww-") X(abs_wide, "dd-")    \
-                X(abs_real, "rr-") X(eq_word, "www") X(ne_word, "www") X(lt_word, "www") X(le_word, "www")             \
-                    X(gt_word, "www") X(ge_word, "www") X(eq_wide, "wdd") X(ne_wide, "wdd") X(lt_wide, "wdd")          \
-                        X(le_wide, "wdd") X(gt_wide, "wdd") X(ge_wide, "wdd") X(eq_real, "wrr") X(ne_real, "wrr")      \
-                            X(lt_real, "wrr") X(le_real, "wrr") X(gt_real, "wrr") X(ge_real, "wrr") X(lt_text, "www")  \
-                                X(le_text, "www") X(gt_text, "www") X(ge_text, "www") X(is_null_word, "ww-") X(        \
-                                    is_null_wide, "wd-") X(is_null_real, "wr-") X(in_words, "ww-") X(and_truth, "www") \
-                                    X(or_truth, "www") X(not_truth, "ww-") X(mask_true, "ww-") X(mask_not_true, "ww-") \
-                                        X(mask_not_false, "ww-") X(select_word, "www") X(select_wide, "ddd") X(        \
-                                            select_real, "rrr") X(widen, "dw-") X(narrow, "wd-") X(fits_wide, "-d-")   \
-                                            X(fits_word, "-w-") X(drop_half_up, "dd-") X(drop_floor, "dd-") X(         \
-                                                drop_ceil, "dd-") X(drop_truncate, "dd-") X(real_of_code, "rw-")       \
-                                                X(real_of_int, "rw-") X(real_of_wide, "rd-") X(wide_of_code, "dw-") X( \
-                                                    floor_real, "wr-") X(ceil_real, "wr-") X(truncate_real, "wr-")     \
-                                                    X(days_of_micros, "ww-") X(micros_of_days, "ww-")                  \
-                                                        X(year, "ww-") X(month, "ww-") X(day, "ww-") X(look_up, "ww-") \
-                                                            X(foreign, "w--") X(doubt, "---") X(out_word, "ow-")       \
-                                                                X(out_real, "or-") X(out_wide, "od-")                  \
-                                                                    X(out_test, "ow-") X(known_word, "ow-")            \
-                                                                        X(known_real, "or-") X(known_wide, "od-")      \
-                                                                            X(low_wide, "od-") X(high_wide, "od-")
+// clang-format off
+#define IVME_EXPRESSION_OPERATIONS(X) \
+    X(add_int, "www") X(subtract_int, "www") X(multiply_int, "www") X(modulo_int, "www") \
+    X(add_narrow, "www") X(subtract_narrow, "www") X(multiply_narrow, "www") X(multiply_words, "dww") \
+    X(add_wide, "ddd") X(subtract_wide, "ddd") X(multiply_wide, "ddd") X(modulo_wide, "ddd") \
+    X(divide_wide, "ddd") X(add_real, "rrr") X(subtract_real, "rrr") X(multiply_real, "rrr") \
+    X(divide_real, "rrr") X(modulo_real, "rrr") X(negate_word, "ww-") X(negate_wide, "dd-") \
+    X(negate_real, "rr-") X(abs_word, "ww-") X(abs_wide, "dd-") X(abs_real, "rr-") X(eq_word, "www") \
+    X(ne_word, "www") X(lt_word, "www") X(le_word, "www") X(gt_word, "www") X(ge_word, "www") \
+    X(eq_wide, "wdd") X(ne_wide, "wdd") X(lt_wide, "wdd") X(le_wide, "wdd") X(gt_wide, "wdd") \
+    X(ge_wide, "wdd") X(eq_real, "wrr") X(ne_real, "wrr") X(lt_real, "wrr") X(le_real, "wrr") \
+    X(gt_real, "wrr") X(ge_real, "wrr") X(lt_text, "www") X(le_text, "www") X(gt_text, "www") \
+    X(ge_text, "www") X(is_null_word, "ww-") X(is_null_wide, "wd-") X(is_null_real, "wr-") \
+    X(in_words, "ww-") X(and_truth, "www") X(or_truth, "www") X(not_truth, "ww-") X(mask_true, "ww-") \
+    X(mask_not_true, "ww-") X(mask_not_false, "ww-") X(select_word, "www") X(select_wide, "ddd") \
+    X(select_real, "rrr") X(widen, "dw-") X(narrow, "wd-") X(fits_wide, "-d-") X(fits_word, "-w-") \
+    X(drop_half_up, "dd-") X(drop_floor, "dd-") X(drop_ceil, "dd-") X(drop_truncate, "dd-") \
+    X(real_of_code, "rw-") X(real_of_int, "rw-") X(real_of_wide, "rd-") X(wide_of_code, "dw-") \
+    X(floor_real, "wr-") X(ceil_real, "wr-") X(truncate_real, "wr-") X(days_of_micros, "ww-") \
+    X(micros_of_days, "ww-") X(year, "ww-") X(month, "ww-") X(day, "ww-") X(look_up, "ww-") \
+    X(foreign, "w--") X(doubt, "---") X(out_word, "ow-") X(out_real, "or-") X(out_wide, "od-") \
+    X(out_test, "ow-") X(known_word, "ow-") X(known_real, "or-") X(known_wide, "od-") X(low_wide, "od-") \
+    X(high_wide, "od-")
+// clang-format on
 
 enum class Operation : uint8_t {
 #define IVME_NAME(name, kinds) name,

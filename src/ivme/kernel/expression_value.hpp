@@ -41,7 +41,7 @@ inline int64_t code_of_real(double value) {
 
 inline Wide magnitude(Wide value) { return value < 0 ? -value : value; }
 
-// Integers of 64 bits whose least is NULL. False if the result is none of them.
+// Integers of 64 bits whose least is NULL. False if the result does not fit.
 struct AddInt {
     bool operator()(int64_t a, int64_t b, int64_t* to) const { return !add_overflows(a, b, to) && !is_null(*to); }
 };

@@ -20,7 +20,7 @@ class Memos:
 
     def __init__(self) -> None:
         self.generation = 0
-        """How often codes have been forgotten; whoever holds on to single codes finds them anew when it has changed."""
+        """How often codes have been forgotten; single codes that are held elsewhere are found anew after each time."""
         self._memos: dict[Hashable, Any] = {}
 
     def memo(self, key: Hashable, make: Callable[[], _Memo]) -> _Memo:

@@ -26,7 +26,7 @@ from ivme.query.types import Type
 def evaluate_columns(expression: Expression, data: pa.Table) -> pa.Array:
     """The expression's value for each row of the data, an array of the expression's type.
 
-    The data's columns have the Arrow types that columns are kept in. An expression that is only ever NULL gives an
+    The data's columns have the Arrow types of stored columns. An expression that is only ever NULL gives an
     array of Arrow's null type. Raises `DataError` where `evaluate` does for some row.
 
     >>> long = Call("concat", (Call("upper", (ColumnRef("s"),)), Literal("!")))

@@ -38,7 +38,7 @@ class _ArrowRows:
 def evaluate_table(expression: Expression, data: pa.Table) -> pa.Array:
     """The expression's value for each row of the data, in the Arrow type of the expression's type.
 
-    The data's columns have the Arrow types that columns are kept in. An expression that is only ever NULL gives an
+    The data's columns have the Arrow types of stored columns. An expression that is only ever NULL gives an
     array of Arrow's null type. Raises `DataError` where an expression has no value for some row.
 
     >>> from ivme.query.expression import Call, Literal

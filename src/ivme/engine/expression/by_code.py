@@ -47,7 +47,7 @@ class Elsewhere:
         self._domain = domains.domain(self._type or Type("int"))
 
     def codes(self, columns: Sequence[Codes]) -> tuple[Codes, States]:
-        """The codes of the values for some rows; doubtful where there is none."""
+        """The codes of the values for some rows; doubtful where a row has no value."""
         if len(columns[0]) >= _MANY:
             try:
                 return self._in_arrow(columns)

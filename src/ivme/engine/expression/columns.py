@@ -72,7 +72,7 @@ class KernelColumns:
         return list(outputs)
 
     def row(self, codes: tuple[int, ...]) -> tuple[int, ...]:
-        """The codes of a row with those of the columns behind them; DataError where there is none."""
+        """The codes of a row with those of the columns behind them; DataError where an expression has no value."""
         if self._generation == self._memos.generation:
             found = self._program.run_row(codes)
             if found is not None:

@@ -1,4 +1,4 @@
-"""What computes the columns of a feed that are expressions: the kernel, or `evaluate` where there is none."""
+"""What computes the columns of a feed that are expressions: the kernel, or `evaluate` without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ComputedColumns(Protocol):
         """The columns for some rows; DataError where an expression has no value, as `failure` words it."""
 
     def row(self, codes: tuple[int, ...], /) -> tuple[int, ...]:
-        """The codes of a row with those of the columns behind them; DataError where there is none."""
+        """The codes of a row with those of the columns behind them; DataError where an expression has no value."""
 
 
 def computed_columns(table: Table, columns: Sequence[FeedColumn], domains: Domains) -> ComputedColumns:
