@@ -6,8 +6,8 @@
 
 namespace ivme {
 
-Enumerator::Enumerator(const Reader& reader)
-    : reader_(reader), layout_(reader.layout.slots, &floats_), stages_(reader.loops.size() + 1) {}
+Enumerator::Enumerator(const Reader& reader, FloatPool* floats)
+    : reader_(reader), layout_(reader.layout.slots, floats ? floats : &floats_), stages_(reader.loops.size() + 1) {}
 
 void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
     inputs_ = std::move(inputs);

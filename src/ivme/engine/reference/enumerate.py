@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ivme.algebra.ring import Payload, multiply
+from ivme.algebra.ring import Payload, add, count, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.indexed_map import IndexedMap
-from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, single_guards
+from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, long_guards, single_guards
 
 
 def enumerate_items(
@@ -22,13 +22,37 @@ def enumerate_items(
     context = {variable: inputs[original] for variable, original in enumeration.inputs}
     if any(value is None for value in context.values()):
         return
+    if enumeration.branches:
+        yield from _union(enumeration, maps, context)
+        return
     if not all(_finds(loop, maps[loop.read.map], context) for loop in single_guards(enumeration)):
+        return
+    if not _pass(long_guards(enumeration), maps, context):
         return
     for assignment in _nested(enumeration.loops, maps, context):
         payload = _product(enumeration.factors, maps, assignment)
         if payload is not None:
             extremes = tuple(_extreme(extreme, maps, assignment) for extreme in enumeration.extremes)
             yield tuple(assignment[variable] for variable in enumeration.outputs), payload, extremes
+
+
+def _union(
+    enumeration: Enumeration, maps: Mapping[str, IndexedMap], context: dict[str, Any]
+) -> Iterator[tuple[Row, Payload, Row]]:
+    """The rows of several branches, each once, with the sum of its payloads over all branches and contexts."""
+    total: dict[Row, Payload] = {}
+    for branch in enumeration.branches:
+        for assignment in _nested(branch.loops, maps, context) if _pass(branch.guards, maps, context) else ():
+            payload = _product(branch.factors, maps, assignment)
+            if payload is not None:
+                row = tuple(assignment[variable] for variable in enumeration.outputs)
+                total[row] = add(total[row], payload) if row in total else payload
+    yield from ((row, payload, ()) for row, payload in total.items() if count(payload))
+
+
+def _pass(guards: tuple[tuple[Loop, ...], ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]) -> bool:
+    """Whether each guarded component has a row."""
+    return all(any(True for _ in _nested(guard, maps, context)) for guard in guards)
 
 
 def _nested(

@@ -184,15 +184,15 @@ class Relations:
             yield (), (state.finisher.nothing(), 1)
 
     def blocks(self, state: ViewState, inputs: tuple[int, ...]) -> Iterator[Block]:
-        """The answer to an access request in blocks, for whoever holds the lock until the last."""
-        cursor = self.open_cursor(state, inputs)
+        """The answer to an access request in blocks, for a caller who reads all of it under the lock."""
+        cursor = self.open_cursor(state, inputs, whole=True)
         while len((block := self.next_block(state, cursor, MANY))[1]):
             yield block
 
-    def open_cursor(self, state: ViewState, inputs: tuple[int, ...]) -> Cursor:
+    def open_cursor(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = False) -> Cursor:
         self._check_there(state)
         self._refresh(state)
-        return state.group.open(state.name, inputs)
+        return state.group.open(state.name, inputs, whole=whole)
 
     def next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         try:
