@@ -110,7 +110,7 @@ private:
     // A segment of the branch that is being read.
     struct Level {
         explicit Level(const Reader& reader, FloatPool& floats, const Seed& seed)
-            : rows(reader, &floats), seen(static_cast<unsigned>(reader.outputs.size()), seed) {
+            : rows(reader, &floats, true), seen(static_cast<unsigned>(reader.outputs.size()), seed) {
             found.shape(reader);
         }
         Enumerator rows;
