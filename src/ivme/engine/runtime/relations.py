@@ -183,9 +183,9 @@ class Relations:
         if nothing and is_global(query.head, query.output):
             yield (), (state.finisher.nothing(), 1)
 
-    def blocks(self, state: ViewState, inputs: tuple[int, ...]) -> Iterator[Block]:
-        """The answer to an access request in blocks, for a caller who reads all of it under the lock."""
-        cursor = self.open_cursor(state, inputs, whole=True)
+    def blocks(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = True) -> Iterator[Block]:
+        """The answer to a request in blocks, for a caller who holds the lock and, if `whole`, reads all of it."""
+        cursor = self.open_cursor(state, inputs, whole=whole)
         while len((block := self.next_block(state, cursor, MANY))[1]):
             yield block
 
