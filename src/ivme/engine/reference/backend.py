@@ -256,7 +256,8 @@ class PureCursor:
         self._backend = backend
         self._enumeration = enumeration
         parts = enumeration.branches or (enumeration,)
-        self._maps = {read.map for part in parts for read in (*(loop.read for loop in part.loops), *part.factors)}
+        loops = [loop for part in parts for each in (part.loops, *part.guards) for loop in each]
+        self._maps = {loop.read.map for loop in loops} | {read.map for part in parts for read in part.factors}
         self._maps |= {extreme.read.map for extreme in enumeration.extremes}
         self._version = self._versions()
         self._items = backend.items(enumeration, inputs)
