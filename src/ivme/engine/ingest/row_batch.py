@@ -30,7 +30,7 @@ from ivme.query.model import Table
 class Changed:
     """Rows of a relation and their weights. Of `data` and `codes` one may be left out, or a part of the codes."""
 
-    __slots__ = ("_codes", "_data", "_layout", "weights")
+    __slots__ = ("__weakref__", "_codes", "_data", "_layout", "weights")
 
     def __init__(
         self, layout: Layout, weights: Codes, data: pa.Table | None = None, codes: list[Codes | None] | None = None
@@ -50,6 +50,15 @@ class Changed:
     def codes(self) -> list[Codes]:
         """The codes of all columns."""
         return [self.code(position) for position in range(len(self._codes))]
+
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has already."""
+        return [codes for codes in self._codes if codes is not None]
+
+    def forget_codes(self) -> None:
+        """The values are encoded anew: codes of some may have been taken back."""
+        assert self._data is not None, "rows that are codes only are held"
+        self._codes = [None] * len(self._codes)
 
     @property
     def data(self) -> pa.Table:

@@ -13,9 +13,9 @@ import numpy as np
 from ivme.algebra.exact import ExactSum
 from ivme.algebra.ring import Payload, add, count, lift
 from ivme.engine.backend import Block, Codes, EmittedDelta, Inputs, Listed, listed
-from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.reference.enumerate import enumerate_items
+from ivme.engine.reference.enumerate import enumerate_items, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.reference.partition import Noted
@@ -49,6 +49,7 @@ class PureBackend:
         self._readers: dict[str, ir.Enumeration] = {}
         self._slots: dict[str, _Types] = {}
         self._limits: dict[str, Sequence[str]] = {}
+        self._swept: dict[str, int] = {}
 
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         self._limits[name] = limits
@@ -195,29 +196,16 @@ class PureBackend:
         found: list[tuple[int, Any]] = []
         requests = list(zip(*(column.tolist() for column in columns), strict=True)) if columns else [()]
         if enumeration.branches and not enumeration.outputs:
-            found = self._points(enumeration, requests)
+            found = probed_items(enumeration, self.kernel, requests)
         else:
             for number, inputs in enumerate(requests):
                 found += [(number, item) for item in self.items(enumeration, inputs)]
         numbers = np.array([number for number, _ in found], dtype=np.int64)
         return numbers, block_of([item for _, item in found], enumeration)
 
-    def _points(self, enumeration: ir.Enumeration, requests: Sequence[tuple[int, ...]]) -> list[tuple[int, Any]]:
-        """The only row of each request that has one, its payload summed over the branches' probes."""
-        originals = [original for _, original in enumeration.inputs]
-        asked = [originals.index(original) for original in dict.fromkeys(originals)]
-        keys = [tuple(request[i] for i in asked) for request in requests]
-        total: Delta = {}
-        for branch in enumeration.branches:
-            for deltas in self.kernel.execute(branch.probe, lambda _: dict.fromkeys(keys, 1)).values():
-                for key, payload in ((key, payload) for _, delta in deltas for key, payload in delta.items()):
-                    total[key] = add(total[key], payload) if key in total else payload
-        present = ((number, total.get(key, 0)) for number, key in enumerate(keys))
-        return [(number, ((), payload, ())) for number, payload in present if count(payload)]
-
     def items(self, enumeration: ir.Enumeration, inputs: Sequence[int]) -> Iterator[Any]:
         if enumeration.branches and not enumeration.outputs:
-            return (item for _, item in self._points(enumeration, [tuple(inputs)]))
+            return (item for _, item in probed_items(enumeration, self.kernel, [tuple(inputs)]))
         given = {variable: code for (variable, _), code in zip(enumeration.inputs, inputs, strict=True)}
         renamed = tuple((variable, variable) for variable, _ in enumeration.inputs)
         return enumerate_items(replace(enumeration, inputs=renamed), self.kernel.maps, given)
@@ -229,6 +217,22 @@ class PureBackend:
     def scan(self, name: str) -> tuple[list[Codes], Codes]:
         stored = dict(self.kernel.maps[name].items())
         return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
+
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)
+        maps = self.kernel.maps
+        shrunk = sum(max(0, size - len(maps.get(name, ()))) for name, size in self._swept.items())
+        return kept + added >= least and added + shrunk > kept // 2 + self.entries() // 4
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        found = {code for words in held for code in words.tolist()}
+        for stored in self.kernel.maps.values():
+            found.update(code for key in stored.peek_all() for code in key)
+        for partition in self.kernel.partitions.values():
+            found.update(code for side in partition.noted() for key in side for code in key)
+        for dictionary in dictionaries:
+            dictionary.sweep(found)
+        self._swept = {name: len(stored) for name, stored in self.kernel.maps.items()}
 
     def size(self, name: str) -> int:
         return len(self.kernel.maps[name])

@@ -6,13 +6,16 @@ the answer; the delay is constant. The payload of a row is the product of its fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ivme.algebra.ring import Payload, add, count, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.indexed_map import IndexedMap
 from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, long_guards, single_guards
+
+if TYPE_CHECKING:
+    from ivme.engine.reference.interpreter import PureKernel
 
 
 def enumerate_items(
@@ -48,6 +51,22 @@ def _union(
                 row = tuple(assignment[variable] for variable in enumeration.outputs)
                 total[row] = add(total[row], payload) if row in total else payload
     yield from ((row, payload, ()) for row, payload in total.items() if count(payload))
+
+
+def probed_items(
+    enumeration: Enumeration, kernel: PureKernel, requests: Sequence[Row]
+) -> list[tuple[int, tuple[Row, Payload, Row]]]:
+    """The only row of each request that has one, for a view of branches without outputs: summed over their probes."""
+    originals = [original for _, original in enumeration.inputs]
+    asked = [originals.index(original) for original in dict.fromkeys(originals)]
+    keys = [tuple(request[i] for i in asked) for request in requests]
+    total: dict[Row, Payload] = {}
+    for branch in enumeration.branches:
+        for deltas in kernel.execute(branch.probe, lambda _: dict.fromkeys(keys, 1)).values():
+            for key, payload in ((key, payload) for _, delta in deltas for key, payload in delta.items()):
+                total[key] = add(total[key], payload) if key in total else payload
+    present = ((number, total.get(key, 0)) for number, key in enumerate(keys))
+    return [(number, ((), payload, ())) for number, payload in present if count(payload)]
 
 
 def _pass(guards: tuple[tuple[Loop, ...], ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]) -> bool:

@@ -51,6 +51,10 @@ class Maintained(Group):
         """The same as rows, the values of parameters in front."""
 
     @abstractmethod
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has."""
+
+    @abstractmethod
     def all_rows(self, layout: Layout) -> Changed:
         """All rows, over the columns of the view."""
 

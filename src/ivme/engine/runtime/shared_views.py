@@ -205,6 +205,10 @@ class Group:
         if self.rebalancer is not None:
             self.rebalancer.roll_back()
 
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has outside of maps."""
+        return [] if self.rebalancer is None else self.rebalancer.held_codes()
+
     def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         """Begins to read an access request; see `Backend.open`."""
         self.observed.requests += 1
