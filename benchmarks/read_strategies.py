@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ class Case:
     def read(self, view: View, asked: Mapping[str, Any]) -> int:
         """Reads everything; how many rows came."""
         if self.way == "weighted":
-            return int(sum(counts.sum() for _, counts in view.weighted()))
-        return self.table(view, asked).num_rows
+            return sum(int(counts.sum()) for _, counts in view.weighted())
+        return int(self.table(view, asked).num_rows)
 
     def table(self, view: View, asked: Mapping[str, Any]) -> pa.Table:
         """All rows; those of a view with parameters with their values in front."""
@@ -133,6 +134,7 @@ FLAT = "SELECT R.a, b, c FROM R JOIN S ON R.a = S.a"
 FLAT_RULE = "Q(A, B, C) = R(A, B), S(A, C)"
 PAIRS = "SELECT b, c FROM R JOIN S ON R.a = S.a"
 PATH = "SELECT a, R.b, S.c, d FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c"
+TOTALS = "SELECT COUNT(*) AS n, SUM(b) AS s FROM R"
 PRODUCT = "SELECT a, b, S.c, d, e FROM R, S JOIN T ON S.c = T.c"
 
 
@@ -157,7 +159,7 @@ CASES = [
     grouped("view tree: COUNT(b), MIN, MAX", "a, COUNT(b) AS n, MIN(b) AS l, MAX(b) AS m"),
     grouped("key not selected", "SUM(b) AS n"),
     grouped("key not selected, weighted", "SUM(b) AS n", "weighted"),
-    Case("global aggregates", *(2 * ["SELECT COUNT(*) AS n, SUM(b) AS s FROM R"]), whole_numbers, {}),
+    Case("global aggregates", TOTALS, TOTALS, whole_numbers, {}),
     Case("guards of two components", "Q(A, B, C, D, E) = R(A, B), S(C, D), T(C, E)", PRODUCT, factors, {}),
     Case("classical", FLAT_RULE, FLAT, flat, {"strategy": "classical"}),
     Case("recompute", FLAT_RULE, FLAT, flat, {"strategy": "recompute"}),
@@ -216,7 +218,7 @@ def main() -> None:
         view, tables = case.made(options.rows)
         asked = parameters(view, tables)
         rows = case.read(view, asked)
-        took = median(lambda case=case, view=view, asked=asked: seconds(lambda: case.read(view, asked)), options.runs)
+        took = median(partial(seconds, partial(case.read, view, asked)), options.runs)
         speed = rows / took
         first = first or speed
         slow += [case.name] if speed < TARGET and rows > 1 else []

@@ -128,7 +128,7 @@ def unions(draw: Any) -> UnionSpec:
 def _separate(draw: Any, slot: str, number: int) -> BranchSpec:
     """A branch whose rows no other has."""
     found = draw(entries(2, bool(slot)))
-    mine = {(given, 10 * number + a, b): payload for (given, a, b), payload in found.items()}
+    mine: Entries = {(given, 10 * number + a, b): payload for (given, a, b), payload in found.items()}
     guard = draw(st.none() | st.frozensets(st.integers(0, 2)))
     return guarded(BranchSpec((Part(("A", "B"), mine, bool(slot)),), False, guard))
 
@@ -148,7 +148,9 @@ class Built:
         self.backend.set_reader("one", point(whole), self.slots)
 
     def _branch(self, number: int, branch: BranchSpec) -> ir.Branch:
-        reads, loops, known = [], [], [INPUT]
+        reads: list[ir.Read] = []
+        loops: list[ir.Loop] = []
+        known = [INPUT]
         for i, part in enumerate(branch.parts):
             schema = (INPUT, *part.schema)
             new = tuple(variable for variable in part.schema if variable not in known)
@@ -157,7 +159,7 @@ class Built:
             reads.append(ir.Read(name, schema))
             loops.append(ir.Loop(reads[-1], new))
             known += new
-        segments = (ir.Segment(tuple(loops), OUTPUTS),)
+        segments: tuple[ir.Segment, ...] = (ir.Segment(tuple(loops), OUTPUTS),)
         if branch.cut:
             keep = tuple(variable for variable in loops[0].new if variable in OUTPUTS)
             segments = (ir.Segment(tuple(loops[:1]), keep), ir.Segment(tuple(loops[1:]), OUTPUTS))
@@ -203,7 +205,7 @@ class Built:
     def _probe(self, reads: list[ir.Read]) -> tuple[ir.Step, ...]:
         atom = parse_rule("Q(P, A, B) = rows(P, A, B)").atoms[0]
         steps: list[ir.Step] = [ir.Load("d0", ir.Source(replace(atom, relation=ir.ROWS), ("_1", "_2", "_3"), KEY))]
-        schema = KEY
+        schema: tuple[str, ...] = KEY
         for i, read in enumerate(reads):
             schema += tuple(variable for variable in read.variables if variable and variable not in schema)
             steps.append(ir.Join(f"d{i + 1}", f"d{i}", (read,), schema, ONE))

@@ -99,7 +99,8 @@ def _planted(change: Callable[[Parts, int], Parts], disjoint: bool | None = None
             return made
 
     def planted(enumeration: Any, kernel: Any, maps: Any, slots: Any = ()) -> int:
-        return right(enumeration, Wrong(kernel), maps, slots)
+        wrong: Any = Wrong(kernel)
+        return right(enumeration, wrong, maps, slots)
 
     return patch.object(lower, "lower_reader", planted)
 

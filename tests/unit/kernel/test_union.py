@@ -25,22 +25,27 @@ class TwoMaps:
             self.kernel.add_trigger(1, self.slots, [("load", 0, 0, [0], [], [], [], lifts), ("add", 0, each, "")])
             for each in self.maps
         ]
-        self.parts = [([self.loops(each)], [], self.probe(each)) for each in self.maps]
+        self.parts: list[Any] = [([self.loops(each)], [], self.probe(each)) for each in self.maps]
         self.reader = self.kernel.add_union(0, 1, [], self.parts, False, False)
 
     def loops(self, each: int) -> int:
         return self.kernel.add_reader(0, 1, [0], [(each, [0], [0])], [(each, [0])], [])
 
     def probe(self, each: int) -> int:
-        load, join = ("load", 0, 0, [0], [], [], [], []), ("join", 1, 0, 0, [(each, [0], True, -1)])
-        return self.kernel.add_trigger(2, self.slots, [load, join, ("emit", 1)])
+        steps: list[Any] = [
+            ("load", 0, 0, [0], [], [], [], []),
+            ("join", 1, 0, 0, [(each, [0], True, -1)]),
+            ("emit", 1),
+        ]
+        return self.kernel.add_trigger(2, self.slots, steps)
 
     def insert(self, number: int, *columns: Any) -> None:
         ones = np.ones(len(columns[0]), np.int64)
         self.kernel.run(self.fill[number], [([np.asarray(c, np.int64) for c in columns], ones)])
 
     def read(self, size: int = 100, *, whole: bool = False) -> dict[int, int]:
-        cursor, found = self.kernel.open(self.reader, [], whole), {}
+        cursor = self.kernel.open(self.reader, [], whole)
+        found: dict[int, int] = {}
         while len((block := cursor.next_block(size))[1]):
             found.update(zip(block[0][0].tolist(), block[1].tolist(), strict=True))
         return found
@@ -90,7 +95,7 @@ def test_parts_that_do_not_fit_are_refused(
     inputs: int, outputs: int, asked: list[int], disjoint: bool, message: str
 ) -> None:
     two = TwoMaps()
-    parts = [([two.loops(each)], [], two.probe(each)) for each in two.maps]
+    parts: list[Any] = [([two.loops(each)], [], two.probe(each)) for each in two.maps]
     with pytest.raises(ValueError, match=message):
         two.kernel.add_union(inputs, outputs, asked, parts, disjoint, False)
 

@@ -125,10 +125,10 @@ class Relations:
         """To be called before codes are taken back: those of constants are found anew."""
         self._inputs.clear()
 
-    def all_rows(self, relation: str) -> Changed:
-        """All rows of a table or view, with their multiplicities."""
+    def all_rows(self, relation: str, *, distinct: bool = True) -> Changed:
+        """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""
         if relation in self.tables:
-            columns, counts = self.backend.scan(self.tables[relation].rows)
+            columns, counts = self.backend.scan(self.tables[relation].rows, distinct=distinct)
             return Changed(self.layout(relation), counts, None, list(columns))
         state = self.views[relation]
         if isinstance(state.group, Maintained):
@@ -152,7 +152,7 @@ class Relations:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.all_rows(relation)
+                rows = self.all_rows(relation, distinct=False)
                 inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:
