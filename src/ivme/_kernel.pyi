@@ -145,8 +145,23 @@ class Kernel:
 
         A guard: (map, columns of its key, their inputs); a request without a match has no rows. With `exact`, sums of
         floats come as they are, and not rounded."""
+    def add_union(
+        self,
+        inputs: int,
+        outputs: int,
+        asked: Sequence[int],
+        branches: Sequence[tuple[Sequence[int], Sequence[int], int | None]],
+        disjoint: bool,
+        exact: bool,
+    ) -> int:
+        """A reader of several branches, which takes over the readers and triggers that it is made of.
+
+        A branch: the readers of its segments, each given the inputs and what the one before it kept; the readers of
+        its guards, which must have a row; and the trigger that takes the inputs `asked` and the outputs to their
+        payloads in this branch. `disjoint` branches have no row in common and need no such trigger; those of a view
+        without outputs need nothing else."""
     def drop_reader(self, reader: int) -> None: ...
-    def run(self, trigger: int, inputs: Sequence[Input], exact: bool = False) -> list[Emitted]:
+    def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
@@ -157,7 +172,8 @@ class Kernel:
     def roll_back(self) -> None: ...
     def alive(self) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
         """The numbers of all maps, partitions, triggers and readers."""
-    def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
+    def open(self, reader: int, inputs: Sequence[int], whole: bool = False) -> Cursor:
+        """With `whole`, all rows of overlapping branches come as one block, summed rather than probed."""
     def request(
         self, reader: int, inputs: Sequence[int], limit: int
     ) -> tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]] | None:

@@ -227,7 +227,7 @@ class View:
         rows = 0
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            blocks = () if codes is None else self._runtime.blocks(state, codes)
+            blocks = () if codes is None else self._runtime.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
                 rows += int(np.maximum(batches[-1][1], 0).sum())

@@ -121,7 +121,7 @@ class ClosureGroup(Maintained):
 
     # Reading
 
-    def open(self, view: str, inputs: Sequence[int]) -> Cursor:  # noqa: ARG002  there is just one
+    def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:  # noqa: ARG002
         given = self._given(inputs)
         if len(given) == 2:
             return _Answer(_block(self.reaches(given)))

@@ -23,6 +23,9 @@ from ivme.plan.ir import program as ir
 
 Codes = npt.NDArray[np.int64]
 
+Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
+"""The changed rows of relations: the columns of their feeds, and weights."""
+
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
 
@@ -132,7 +135,9 @@ class Backend(Protocol):
         """
 
     def drop_trigger(self, name: str) -> None: ...
-    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None: ...
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:
+        """Compiles an enumeration with its guards and branches, in place of what was there; `slots` as for triggers."""
+
     def drop_reader(self, name: str) -> None: ...
     def set_partition(self, partition: ir.Partition) -> None:
         """Makes a partition of maps that are there, in place of what was there; nothing is noted without bounds."""
@@ -159,18 +164,16 @@ class Backend(Protocol):
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         """The light keys with a degree >= threshold in some leaf, and the heavy ones that have it in none; O(N)."""
 
-    def run(
-        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
-    ) -> list[EmittedDelta]:
-        """Runs a trigger, as part of the open transaction or as one of its own; what it emits.
-
-        Steps that add to no map leave all cursors as they are. Sums of floats are rounded, or `ExactSum`s in lists.
-        """
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
+        """Runs a trigger, as part of the open transaction or as one of its own; what it emits. Cursors on maps that it
+        adds nothing to stay as they are."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
-    def open(self, reader: str, inputs: Sequence[int]) -> Cursor: ...
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        """Begins to read a request; with `whole` all of it will be read, and may come at once if that is quicker."""
+
     def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
 
@@ -326,11 +329,11 @@ class NativeBackend:
             if self._collects:
                 self.kernel.drop_trigger(number)
 
-    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:
         from ivme.engine.lower import lower_reader
 
         self.drop_reader(name)
-        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps)
+        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps, slots)
 
     def drop_reader(self, name: str) -> None:
         if name in self._readers:
@@ -365,11 +368,9 @@ class NativeBackend:
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.census(self._partitions[name], threshold)
 
-    def run(
-        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
-    ) -> list[EmittedDelta]:
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
         number, relations, emits = self._triggers[name]
-        emitted = self.kernel.run(number, [inputs[relation] for relation in relations], exact)
+        emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
         pairs = zip(emits, emitted, strict=True)
         return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
 
@@ -387,8 +388,8 @@ class NativeBackend:
         """The views whose changes a trigger emits, and over which variables."""
         return self._triggers[name][2]
 
-    def open(self, reader: str, inputs: Sequence[int]) -> Cursor:
-        return self.kernel.open(self._readers[reader], inputs)
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        return self.kernel.open(self._readers[reader], inputs, whole)
 
     def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
         return self.kernel.request(self._readers[reader], inputs, limit)

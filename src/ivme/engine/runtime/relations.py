@@ -205,16 +205,16 @@ class Relations:
         if nothing and is_global(query.head, query.output):
             yield (), (state.finisher.nothing(), 1)
 
-    def blocks(self, state: ViewState, inputs: tuple[int, ...]) -> Iterator[Block]:
-        """The answer to an access request in blocks, for whoever holds the lock until the last."""
-        cursor = self.open_cursor(state, inputs)
+    def blocks(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = True) -> Iterator[Block]:
+        """The answer to a request in blocks, for a caller who holds the lock and, if `whole`, reads all of it."""
+        cursor = self.open_cursor(state, inputs, whole=whole)
         while len((block := self.next_block(state, cursor, MANY))[1]):
             yield block
 
-    def open_cursor(self, state: ViewState, inputs: tuple[int, ...]) -> Cursor:
+    def open_cursor(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = False) -> Cursor:
         self._check_there(state)
         self._refresh(state)
-        return state.group.open(state.name, inputs)
+        return state.group.open(state.name, inputs, whole=whole)
 
     def next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         try:
