@@ -191,6 +191,24 @@ class RowRuns:
     def run(self, codes: tuple[int, ...], weight: int) -> None:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
 
+class KeptRows:
+    """Rows by the codes of their groups: so many columns of keys, so many of values."""
+
+    def __init__(self, keys: int, values: int, seed: int) -> None: ...
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]
+    ) -> tuple[list[Codes], Codes]:
+        """What rows groups had and have no more (weight -1), and have now (+1): keys, then values, and the weights.
+
+        There are so many groups. `numbers` are those that have a row now, which `values` has in the same order.
+        """
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]) -> None:
+        """Keeps the rows that groups have now, and none of those that have no row any more."""
+    def columns(self) -> list[Codes]:
+        """All rows by column: keys, then values."""
+    def memory_bytes(self) -> int: ...
+
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 

@@ -84,6 +84,17 @@ class Cursor(Protocol):
         """The next rows; none at the end. Raises StaleCursor if its maps changed."""
 
 
+class KeptRows(Protocol):
+    """Rows of a view by the codes of their groups, as they were after the last batch; see `_kernel.KeptRows`."""
+
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /
+    ) -> tuple[list[Codes], Codes]: ...
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /) -> None: ...
+    def columns(self) -> list[Codes]: ...
+
+
 class Backend(Protocol):
     """A kernel with room for many views. Names are the runtime's own."""
 
@@ -165,6 +176,9 @@ class Backend(Protocol):
         """The answer to one access request as lists; None if it may have more rows than the limit."""
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        """Room for rows with so many columns of keys and of values."""
+
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry, 0 if it is not there."""
 
@@ -354,6 +368,11 @@ class NativeBackend:
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)
         return numbers, (outputs, counts, slots, extremes)
+
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        from ivme import _kernel
+
+        return _kernel.KeptRows(keys, values, secrets.randbits(64))
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         found = self.kernel.get(self._maps[name], codes)

@@ -270,6 +270,7 @@ NB_MODULE(_kernel, m) {
         });
     bind_partition(kernel);
     bind_reading(m, kernel);
+    bind_following(m);
     bind_transaction(m);
 }
 

@@ -10,6 +10,7 @@ decimals whose number has more than 62 bits. Arrays are encoded and decoded by v
 from __future__ import annotations
 
 import datetime
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -28,10 +29,16 @@ from ivme.query.types import Type
 __all__ = ["NULL_CODE", "Codes", "Domain", "Domains"]
 
 _FLIP = 2**63 - 1
+NAN_CODE = 0x7FF8_0000_0000_0000
+"""The code of a float that is not a number: a sum may be one, though no value is."""
+
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _DAY_MICROSECONDS = 86_400_000_000
+_FEW = 16
+"""Up to so many values are decoded one by one, which is quicker than all at once."""
+
 _FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_DAY
 _LAST_DAY = datetime.date.max.toordinal() - _EPOCH_DAY
 
@@ -127,14 +134,24 @@ class _Floats(Domain):
     """The bits of a float; those of negative numbers turned over, so that larger numbers have larger codes."""
 
     def _encode(self, array: pa.Array) -> Codes:
+        codes = self.encode_computed(array)
+        if (codes == NAN_CODE).any():
+            raise DataError(NAN_REASON)
+        return codes
+
+    def encode_computed(self, array: pa.Array) -> Codes:
         nulls = array.null_count
         numbers = (array.fill_null(0.0) if nulls else array).to_numpy() + 0.0
-        if np.isnan(numbers).any():
-            raise DataError(NAN_REASON)
         codes = self._turned(numbers.view(np.int64))
+        undefined = np.isnan(numbers)
+        if undefined.any():
+            codes[undefined] = NAN_CODE
         if nulls:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes
+
+    def code_computed(self, value: float | None) -> int:
+        return NULL_CODE if value is None else self._code(value + 0.0)
 
     def _turned(self, bits: Codes) -> Codes:
         return np.where(bits < 0, bits ^ _FLIP, bits)
@@ -142,13 +159,23 @@ class _Floats(Domain):
     def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
         return pa.array(self._turned(codes.astype(np.int64, copy=False)).view(np.float64), mask=null)
 
+    def values(self, codes: list[int]) -> list[Any]:
+        if len(codes) <= _FEW:
+            return super().values(codes)
+        given = np.array(codes, dtype=np.int64)
+        values: list[Any] = self._turned(given).view(np.float64).tolist()
+        for special in np.flatnonzero((given == NULL_CODE) | (given == NAN_CODE)).tolist():
+            values[special] = None if codes[special] == NULL_CODE else math.nan
+        return values
+
     def _code(self, value: float) -> int:
         (bits,) = struct.unpack("<q", struct.pack("<d", value))
         return int(bits ^ _FLIP if bits < 0 else bits)
 
     def _value(self, code: int) -> float:
+        """Always the same object for NaN: rows that hold it then equal each other."""
         (value,) = struct.unpack("<d", struct.pack("<q", code ^ _FLIP if code < 0 else code))
-        return float(value)
+        return math.nan if code == NAN_CODE else float(value)
 
 
 _DOMAINS: dict[str, type[Domain]] = {

@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Block, Listed, exact_sums, listed
+from ivme.engine.backend import Block, Codes, Listed, exact_sums, listed
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
-from ivme.engine.runtime.totals import average, narrow, part_value, sum_value
+from ivme.engine.runtime.finishing import averages, parts, sums
+from ivme.engine.runtime.totals import average, part_value, sum_value
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
 
 Row = tuple[Any, ...]
+
+_FEW = 4
+"""Up to so many rows are finished one by one, which is quicker than all at once."""
 
 
 class Finisher:
@@ -34,8 +39,14 @@ class Finisher:
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
+        self._heads = query.head
+        self._shown = [domains.domain(type_) for type_ in typed.head]
         self._columns = [self._column(c, t) for c, t in zip(query.head, typed.head, strict=True)]
         self.schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, typed.head, strict=True)])
+        self.floats = [
+            i for i, c in enumerate(query.head) if isinstance(c.source, Aggregate) and typed.head[i].kind == "float"
+        ]
+        """The columns that may have what no table takes: a sum or an average that is no number."""
         self._once = query.distinct or bool(query.aggregates)
 
     def domain(self, variable: str) -> Domain:
@@ -60,12 +71,12 @@ class Finisher:
 
     def batch(self, block: Block, inputs: Mapping[str, Any]) -> tuple[pa.RecordBatch, np.ndarray[Any, Any]]:
         """A block as Arrow columns, and the multiplicities of its rows; inputs may be arrays with a value a row."""
-        counts = block[1]
-        arrays = [
-            self._array(c, t, block, inputs) for c, t in zip(self._typed.query.head, self._typed.head, strict=True)
-        ]
-        ones = np.ones(len(counts), np.int64) if self._once else counts
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), ones
+        arrays = [self._array(number, block, inputs) for number in range(len(self._heads))]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), self.multiplicities(block)
+
+    def multiplicities(self, block: Block) -> Codes:
+        """How often the rows of a block are there."""
+        return np.ones(len(block[1]), np.int64) if self._once else block[1]
 
     def _column(self, column: HeadColumn, type_: Type) -> Callable[[Listed, Mapping[str, Any], int], list[Any]]:
         """A function from a block to the Python values of one column."""
@@ -114,24 +125,82 @@ class Finisher:
             values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
         return [int(value is not None) for value in values] if function == "count_distinct" else values
 
-    def _array(self, column: HeadColumn, type_: Type, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+    def codes(self, block: Block) -> list[Codes]:
+        """The columns of a block's rows as codes, for a view without parameters."""
+        return [self.column_codes(number, block) for number in range(len(self._heads))]
+
+    def column_codes(self, number: int, block: Block) -> Codes:
+        """The same of one column."""
+        column, domain = self._heads[number], self._shown[number]
         source = column.source
         if isinstance(source, str):
-            if source in self._outputs:
-                return self._domains[source].decode(block[0][self._outputs[source]])
-            if isinstance(inputs[source], pa.Array):
-                return inputs[source]
-        elif source.variable is None:
-            return pa.array(block[1])
-        elif (source.function, source.variable) in self._extremes:
-            codes = block[3][self._extremes[source.function, source.variable]]
-            counted = source.function == "count_distinct"
-            return pa.array(codes) if counted else self._domains[source.variable].decode(codes)
-        elif source.function == "sum" and type_.kind in ("int", "float"):
-            present, sums = (block[2][self._slots[part, source.variable]] for part in ("count", "sum"))
-            shown = narrow(sums, self._place(column)) if type_.kind == "int" else sums
-            return pa.array(shown, arrow_type(type_), mask=present == 0)
-        return pa.array(self._column(column, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
+            return block[0][self._outputs[source]]
+        found = self._kept_codes(source, block)
+        if found is not None:
+            return found
+        if len(block[1]) > _FEW:
+            return domain.encode_computed(self._finished(column, domain.type, block))
+        values = self._aggregate(source, domain.type, listed(block), {}, self._place(column))
+        return np.array([domain.code_computed(value) for value in values], np.int64)
+
+    def _kept_codes(self, source: Aggregate, block: Block) -> Codes | None:
+        """The codes of an aggregate that are there as they are."""
+        function, variable = source.function, source.variable
+        if variable is None:
+            return block[1]
+        if (function, variable) in self._extremes:
+            return block[3][self._extremes[function, variable]]
+        if function == "count":
+            return self._present(variable, block)
+        if function in ("min", "max", "count_distinct") and variable in self._outputs:
+            codes = block[0][self._outputs[variable]]
+            return (codes != NULL_CODE).astype(np.int64) if function == "count_distinct" else codes
+        return None
+
+    def _present(self, variable: str, block: Block) -> Codes:
+        """How many values of a variable are not NULL."""
+        counts: Codes = block[2][self._slots["count", variable]].astype(np.int64, copy=False)
+        return counts
+
+    def _finished(self, column: HeadColumn, type_: Type, block: Block) -> pa.Array:
+        """The values of SUM and AVG."""
+        source = column.source
+        assert isinstance(source, Aggregate)
+        assert source.variable is not None
+        present, where = self._present(source.variable, block), self._place(column)
+        if source.function == "exact_sum":
+            return parts(block[2][self._slots["exact_sum", source.variable]], present, type_)
+        slot = block[2][self._slots["sum", source.variable]]
+        if source.function == "sum":
+            return sums(slot, present, type_, where)
+        return averages(slot, present, self._typed.types[source.variable], type_, where)
+
+    def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        column, domain = self._heads[number], self._shown[number]
+        source = column.source
+        if isinstance(source, str):
+            return self._variable(source, block, inputs)
+        codes = self._kept_codes(source, block)
+        if codes is not None:
+            return domain.decode(codes)
+        if source.function in ("min", "max", "count_distinct"):
+            assert source.variable is not None
+            given = self._variable(source.variable, block, inputs)
+            return given if source.function != "count_distinct" else given.is_valid().cast(pa.int64())
+        return self._finished(column, domain.type, block)
+
+    def _variable(self, variable: str, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        """The values of an output, or of an input: one for all rows, or an array with one for each."""
+        if variable in self._outputs:
+            return self._domains[variable].decode(block[0][self._outputs[variable]])
+        given = inputs[variable]
+        if isinstance(given, pa.Array):
+            return given
+        return pa.array([given] * len(block[1]), self._domains[variable].arrow_type)
+
+    def nothing_codes(self) -> list[Codes]:
+        """The row of a global aggregate over nothing, by its codes."""
+        return [np.array([NULL_CODE if value is None else value], np.int64) for value in self.nothing()]
 
     def nothing(self) -> Row:
         """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.feed import Feed
@@ -13,10 +15,13 @@ from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Table
 from ivme.query.typed import TypedQuery
 
+if TYPE_CHECKING:
+    from ivme.engine.runtime.following import Followed
+
 Key = tuple[int, ...]
 """The codes of a row's outputs."""
 
-RowChange = dict[Row, int]
+RowChange = Mapping[Row, int]
 """The change of a view's rows: by how much the multiplicity of each changed."""
 
 
@@ -37,7 +42,7 @@ class TableState:
 
 @dataclass(slots=True)
 class ViewState:
-    """A view and its plan; `rows` are kept for those who follow a view with aggregates.
+    """A view and its plan; `followed` tells its changes while somebody follows it.
 
     A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
 
@@ -55,7 +60,7 @@ class ViewState:
     ring: bool = False
     followers: int = 0
     stale: bool = True
-    rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
+    followed: Followed | None = None
 
     @property
     def hides_keys(self) -> bool:

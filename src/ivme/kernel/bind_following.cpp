@@ -1,0 +1,88 @@
+// The rows that are kept of followed views. Their users hold the lock of the database.
+#include "bind.hpp"
+#include "kept_rows.hpp"
+
+namespace ivme {
+
+namespace {
+
+NewRows new_rows(const std::vector<Codes>& keys, size_t groups, const Codes& numbers,
+                 const std::vector<Codes>& values) {
+    NewRows now;
+    now.rows.resize(groups);
+    for (size_t i = 0; i < groups; ++i) now.rows[i] = NIL;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+        auto group = static_cast<size_t>(numbers.data()[i]);
+        if (group >= groups) throw std::invalid_argument("a row has the number of no group");
+        now.rows[group] = static_cast<uint32_t>(i);
+    }
+    for (const Codes& column : keys) {
+        if (column.size() != groups) throw std::invalid_argument("columns of different lengths");
+        now.keys.push_back(column.data());
+    }
+    for (const Codes& column : values) {
+        if (column.size() != numbers.size()) throw std::invalid_argument("columns of different lengths");
+        now.values.push_back(column.data());
+    }
+    return now;
+}
+
+void require_width(const KeptRows& kept, const NewRows& now) {
+    if (now.keys.size() + now.values.size() != kept.width()) throw std::invalid_argument("rows of another width");
+}
+
+nb::tuple shown(Delta& delta) {
+    nb::list columns;
+    for (auto& column : delta.columns) columns.append(to_numpy(std::move(column), delta.n));
+    return nb::make_tuple(columns, to_numpy(std::move(delta.payloads), delta.n));
+}
+
+nb::tuple compare(const KeptRows& kept, const std::vector<Codes>& keys, size_t groups, const Codes& numbers,
+                  const std::vector<Codes>& values) {
+    NewRows now = new_rows(keys, groups, numbers, values);
+    require_width(kept, now);
+    Delta changes;
+    {
+        nb::gil_scoped_release release;
+        changes.shape(kept.width(), Layout());
+        changes.reserve(2 * groups);
+        kept.compare(now, changes);
+    }
+    return shown(changes);
+}
+
+void put(KeptRows& kept, const std::vector<Codes>& keys, size_t groups, const Codes& numbers,
+         const std::vector<Codes>& values) {
+    NewRows now = new_rows(keys, groups, numbers, values);
+    require_width(kept, now);
+    nb::gil_scoped_release release;
+    kept.put(now);
+}
+
+nb::list columns(const KeptRows& kept) {
+    Delta all;
+    {
+        nb::gil_scoped_release release;
+        all.shape(kept.width(), Layout());
+        all.reserve(kept.size());
+        kept.each_row([&](const int64_t* row) {
+            size_t at = all.extend(1);
+            for (unsigned w = 0; w < kept.width(); ++w) all.columns[w][at] = row[w];
+        });
+    }
+    return nb::list(shown(all)[0]);
+}
+
+}  // namespace
+
+void bind_following(nb::module_& m) {
+    nb::class_<KeptRows>(m, "KeptRows")
+        .def(nb::init<unsigned, unsigned, uint64_t>())
+        .def("__len__", &KeptRows::size)
+        .def("compare", &compare)
+        .def("put", &put)
+        .def("columns", &columns)
+        .def("memory_bytes", &KeptRows::bytes);
+}
+
+}  // namespace ivme
