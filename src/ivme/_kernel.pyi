@@ -191,6 +191,21 @@ class RowRuns:
     def run(self, codes: tuple[int, ...], weight: int) -> None:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
 
+def sum_codes(sums: Codes, counts: Codes, most: int, /) -> Codes | None:
+    """The codes of sums of whole numbers, NULL where nothing is counted; None if one is not within `most`.
+
+    Numbers of several words have a row each, the low word first.
+    """
+
+def mean_codes(sums: Codes, counts: Codes, /) -> Codes | None:
+    """Those of their means as floats; None if one would be rounded twice."""
+
+def decimal_mean_codes(sums: Codes, counts: Codes, factor: int, most: int, /) -> Codes | None:
+    """Those of the means of decimals, in units that are so much finer; None if one is not within `most`."""
+
+def float_codes(sums: npt.NDArray[np.float64], counts: Codes, mean: bool, /) -> Codes:
+    """Those of sums of floats, or of their means."""
+
 class KeptRows:
     """Rows by the codes of their groups: so many columns of keys, so many of values."""
 

@@ -22,6 +22,8 @@ from ivme.plan.ir import program as ir
 
 Codes = npt.NDArray[np.int64]
 
+_WORD = 2**64 - 1
+
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
 
@@ -41,26 +43,19 @@ def whole_sums(slot: Any) -> list[Any]:
         return list(slot)
     if slot.ndim == 1:
         return list(slot.tolist())
-    whole: list[Any] = slot[:, -1].tolist()
-    for i in range(slot.shape[1] - 2, -1, -1):
-        whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
-    return whole
+    return [_whole(words) for words in slot.tolist()]
+
+
+def _whole(words: list[int]) -> int:
+    total = words[-1]
+    for word in words[-2::-1]:
+        total = total << 64 | word & _WORD
+    return total
 
 
 def exact_sums(slot: Any) -> list[Any]:
     """`whole_sums`, with sums of floats that come as they are as `ExactSum`s."""
     return [ExactSum(*each) if isinstance(each, tuple) else each for each in whole_sums(slot)]
-
-
-def narrow_sums(slot: Any) -> Codes | None:
-    """The sums of a slot as 64-bit integers; None if one does not fit."""
-    if slot.ndim == 1:
-        try:
-            return slot.astype(np.int64)  # type: ignore[no-any-return]
-        except OverflowError:
-            return None
-    low = np.ascontiguousarray(slot[:, 0])
-    return low if all(bool((slot[:, i] == low >> 63).all()) for i in range(1, slot.shape[1])) else None
 
 
 @dataclass(frozen=True, slots=True)

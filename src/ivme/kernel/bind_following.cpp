@@ -1,5 +1,7 @@
-// The rows that are kept of followed views. Their users hold the lock of the database.
+// What followed views need: aggregates finished by column, and the rows that are kept. Users of these hold the lock of
+// the database.
 #include "bind.hpp"
+#include "finishing.hpp"
 #include "kept_rows.hpp"
 
 namespace ivme {
@@ -73,6 +75,51 @@ nb::list columns(const KeptRows& kept) {
     return nb::list(shown(all)[0]);
 }
 
+using Sums = nb::ndarray<const int64_t, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+struct Finishing {
+    Finishing(const Sums& sums, const Codes& counts) : sums(sums.data()), counts(counts.data()), n(counts.size()) {
+        if (sums.ndim() < 1 || sums.ndim() > 2 || sums.shape(0) != n)
+            throw std::invalid_argument("a sum for each count");
+        width = sums.ndim() == 1 ? 1 : static_cast<unsigned>(sums.shape(1));
+        codes.resize(n);
+    }
+    // None if a total was left out.
+    nb::object shown(bool all) { return all ? to_numpy(std::move(codes), n) : nb::none(); }
+
+    const int64_t* sums;
+    const int64_t* counts;
+    size_t n;
+    unsigned width;
+    Array<int64_t> codes;
+};
+
+nb::object sum_codes(const Sums& sums, const Codes& counts, int64_t most) {
+    Finishing made(sums, counts);
+    return made.shown(finish_sums(made.sums, made.width, made.counts, made.n, most, made.codes.data()));
+}
+
+nb::object mean_codes(const Sums& sums, const Codes& counts) {
+    Finishing made(sums, counts);
+    return made.shown(finish_means(made.sums, made.width, made.counts, made.n, made.codes.data()));
+}
+
+nb::object decimal_mean_codes(const Sums& sums, const Codes& counts, int64_t factor, int64_t most) {
+    Finishing made(sums, counts);
+    if (factor <= 0 || factor > EXACT) return nb::none();
+    return made.shown(
+        finish_decimal_means(made.sums, made.width, made.counts, made.n, factor, most, made.codes.data()));
+}
+
+nb::object float_codes(const Floats& sums, const Codes& counts, bool mean) {
+    if (sums.size() != counts.size()) throw std::invalid_argument("a sum for each count");
+    Array<int64_t> codes;
+    codes.resize(counts.size());
+    finish_floats(sums.data(), counts.data(), counts.size(), mean, codes.data());
+    return to_numpy(std::move(codes), counts.size());
+}
+
 }  // namespace
 
 void bind_following(nb::module_& m) {
@@ -83,6 +130,10 @@ void bind_following(nb::module_& m) {
         .def("put", &put)
         .def("columns", &columns)
         .def("memory_bytes", &KeptRows::bytes);
+    m.def("sum_codes", &sum_codes);
+    m.def("mean_codes", &mean_codes);
+    m.def("decimal_mean_codes", &decimal_mean_codes);
+    m.def("float_codes", &float_codes);
 }
 
 }  // namespace ivme

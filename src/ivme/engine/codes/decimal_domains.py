@@ -35,7 +35,7 @@ class NarrowDecimals(Domain):
         return codes
 
     def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
-        return decimal_array(_two_words(codes), null, self.arrow_type)
+        return _decimals(_two_words(codes), null, self.arrow_type)
 
     def _code(self, value: Decimal) -> int:
         return int(value.scaleb(self._scale, _DIGITS))
@@ -77,7 +77,7 @@ class WideDecimals(DictionaryValues):
         words = _two_words(codes)
         if large.any():
             words[large] = _words(self.dictionary.decode(codes[large], None, self.arrow_type))
-        return decimal_array(words, null, self.arrow_type)
+        return _decimals(words, null, self.arrow_type)
 
     def _number(self, value: Decimal) -> int:
         return int(value.scaleb(self._scale, _WIDE_DIGITS))
@@ -106,7 +106,6 @@ def _two_words(codes: Codes) -> npt.NDArray[np.int64]:
     return np.stack([codes, codes >> 63], axis=1)
 
 
-def decimal_array(words: npt.NDArray[np.int64], null: Nulls | None, type_: pa.DataType) -> pa.Array:
-    """The decimals of numbers without their point, two words each, the low one first; `null` marks NULLs."""
+def _decimals(words: npt.NDArray[np.int64], null: Nulls | None, type_: pa.DataType) -> pa.Array:
     valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").tobytes())
     return pa.Array.from_buffers(type_, len(words), [valid, pa.py_buffer(words.astype("<i8").tobytes())])

@@ -48,12 +48,8 @@ class Domain(ABC):
             array = self._widened(array)
         return self._encode(array)
 
-    def encode_computed(self, array: pa.Array) -> Codes:
-        """The codes of what the engine computed, where a value may be one that no table takes: a NaN."""
-        return self._encode(array)
-
     def code_computed(self, value: Any) -> int:
-        """The same of one value."""
+        """The code of what the engine computed, which may be what no table takes: a NaN."""
         return NULL_CODE if value is None else self._code(value)
 
     def encode_value(self, value: Any) -> int:

@@ -134,18 +134,11 @@ class _Floats(Domain):
     """The bits of a float; those of negative numbers turned over, so that larger numbers have larger codes."""
 
     def _encode(self, array: pa.Array) -> Codes:
-        codes = self.encode_computed(array)
-        if (codes == NAN_CODE).any():
-            raise DataError(NAN_REASON)
-        return codes
-
-    def encode_computed(self, array: pa.Array) -> Codes:
         nulls = array.null_count
         numbers = (array.fill_null(0.0) if nulls else array).to_numpy() + 0.0
+        if np.isnan(numbers).any():
+            raise DataError(NAN_REASON)
         codes = self._turned(numbers.view(np.int64))
-        undefined = np.isnan(numbers)
-        if undefined.any():
-            codes[undefined] = NAN_CODE
         if nulls:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes

@@ -16,7 +16,7 @@ from ivme.engine.backend import Block, Codes, Listed, exact_sums, listed
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
-from ivme.engine.runtime.finishing import averages, parts, sums
+from ivme.engine.runtime.finishing import finished
 from ivme.engine.runtime.totals import average, part_value, sum_value
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Aggregate, HeadColumn
@@ -25,8 +25,7 @@ from ivme.query.types import Type
 
 Row = tuple[Any, ...]
 
-_FEW = 4
-"""Up to so many rows are finished one by one, which is quicker than all at once."""
+_ORDERED = ("min", "max", "count_distinct")
 
 
 class Finisher:
@@ -40,6 +39,7 @@ class Finisher:
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
         self._heads = query.head
+        self._all = range(len(query.head))
         self._shown = [domains.domain(type_) for type_ in typed.head]
         self._columns = [self._column(c, t) for c, t in zip(query.head, typed.head, strict=True)]
         self.schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, typed.head, strict=True)])
@@ -71,7 +71,7 @@ class Finisher:
 
     def batch(self, block: Block, inputs: Mapping[str, Any]) -> tuple[pa.RecordBatch, np.ndarray[Any, Any]]:
         """A block as Arrow columns, and the multiplicities of its rows; inputs may be arrays with a value a row."""
-        arrays = [self._array(number, block, inputs) for number in range(len(self._heads))]
+        arrays = [self._array(number, block, inputs) for number in self._all]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), self.multiplicities(block)
 
     def multiplicities(self, block: Block) -> Codes:
@@ -99,7 +99,7 @@ class Finisher:
         variable = aggregate.variable
         if variable is None:
             return list(counts)
-        if aggregate.function in ("min", "max", "count_distinct"):
+        if aggregate.function in _ORDERED:
             return self._ordered(aggregate.function, variable, block, inputs)
         present = block[2][self._slots["count", variable]]
         if aggregate.function == "count":
@@ -125,69 +125,46 @@ class Finisher:
             values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
         return [int(value is not None) for value in values] if function == "count_distinct" else values
 
-    def codes(self, block: Block) -> list[Codes]:
-        """The columns of a block's rows as codes, for a view without parameters."""
-        return [self.column_codes(number, block) for number in range(len(self._heads))]
+    def codes(self, block: Block, columns: Sequence[int] | None = None) -> list[Codes]:
+        """Columns of a block's rows as codes, all or those of these numbers; for a view without parameters."""
+        return [self._codes(number, block) for number in (self._all if columns is None else columns)]
 
-    def column_codes(self, number: int, block: Block) -> Codes:
-        """The same of one column."""
-        column, domain = self._heads[number], self._shown[number]
-        source = column.source
+    def _codes(self, number: int, block: Block) -> Codes:
+        source = self._heads[number].source
         if isinstance(source, str):
             return block[0][self._outputs[source]]
-        found = self._kept_codes(source, block)
+        found = self._aggregate_codes(source, self._shown[number].type, block)
         if found is not None:
             return found
-        if len(block[1]) > _FEW:
-            return domain.encode_computed(self._finished(column, domain.type, block))
-        values = self._aggregate(source, domain.type, listed(block), {}, self._place(column))
-        return np.array([domain.code_computed(value) for value in values], np.int64)
+        code = self._shown[number].code_computed
+        return np.array(list(map(code, self._columns[number](listed(block), {}, len(block[1])))), np.int64)
 
-    def _kept_codes(self, source: Aggregate, block: Block) -> Codes | None:
-        """The codes of an aggregate that are there as they are."""
+    def _aggregate_codes(self, source: Aggregate, type_: Type, block: Block) -> Codes | None:
+        """The codes of an aggregate, found without a Python object for each value; None if they cannot be."""
         function, variable = source.function, source.variable
         if variable is None:
             return block[1]
         if (function, variable) in self._extremes:
             return block[3][self._extremes[function, variable]]
-        if function == "count":
-            return self._present(variable, block)
-        if function in ("min", "max", "count_distinct") and variable in self._outputs:
+        if function in _ORDERED:
+            if variable not in self._outputs:
+                return None
             codes = block[0][self._outputs[variable]]
             return (codes != NULL_CODE).astype(np.int64) if function == "count_distinct" else codes
-        return None
-
-    def _present(self, variable: str, block: Block) -> Codes:
-        """How many values of a variable are not NULL."""
-        counts: Codes = block[2][self._slots["count", variable]].astype(np.int64, copy=False)
-        return counts
-
-    def _finished(self, column: HeadColumn, type_: Type, block: Block) -> pa.Array:
-        """The values of SUM and AVG."""
-        source = column.source
-        assert isinstance(source, Aggregate)
-        assert source.variable is not None
-        present, where = self._present(source.variable, block), self._place(column)
-        if source.function == "exact_sum":
-            return parts(block[2][self._slots["exact_sum", source.variable]], present, type_)
-        slot = block[2][self._slots["sum", source.variable]]
-        if source.function == "sum":
-            return sums(slot, present, type_, where)
-        return averages(slot, present, self._typed.types[source.variable], type_, where)
+        present: Codes = block[2][self._slots["count", variable]].astype(np.int64, copy=False)
+        if function == "count":
+            return present
+        slot = block[2][self._slots["exact_sum" if function == "exact_sum" else "sum", variable]]
+        return finished(function, slot, present, self._typed.types[variable], type_)
 
     def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
-        column, domain = self._heads[number], self._shown[number]
-        source = column.source
+        source, domain = self._heads[number].source, self._shown[number]
         if isinstance(source, str):
             return self._variable(source, block, inputs)
-        codes = self._kept_codes(source, block)
+        codes = self._aggregate_codes(source, domain.type, block)
         if codes is not None:
             return domain.decode(codes)
-        if source.function in ("min", "max", "count_distinct"):
-            assert source.variable is not None
-            given = self._variable(source.variable, block, inputs)
-            return given if source.function != "count_distinct" else given.is_valid().cast(pa.int64())
-        return self._finished(column, domain.type, block)
+        return pa.array(self._columns[number](listed(block), inputs, len(block[1])), type=domain.arrow_type)
 
     def _variable(self, variable: str, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
         """The values of an output, or of an input: one for all rows, or an array with one for each."""

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.ingest.row_batch import Changed
 
 Row = tuple[Any, ...]
+
+
+class WeightedRows(Protocol):
+    """Rows and their weights, by column and one by one; `Changed` has them as codes."""
+
+    weights: Codes
+
+    @property
+    def data(self) -> pa.Table:
+        """The columns in Arrow."""
+
+    def rows(self) -> Iterable[Row]:
+        """The rows as Python values."""
+
+
+class ArrowRows:
+    """Rows that are there in Arrow."""
+
+    def __init__(self, data: pa.Table, weights: Codes) -> None:
+        self.data = data
+        self.weights = weights
+
+    def rows(self) -> Iterable[Row]:
+        columns = [column.to_pylist() for column in self.data.columns]
+        return zip(*columns, strict=True) if columns else repeat((), len(self.weights))
 
 
 class Delta(Mapping[Row, int]):
@@ -22,7 +48,7 @@ class Delta(Mapping[Row, int]):
 
     __slots__ = ("_changed", "_rows")
 
-    def __init__(self, changed: Changed) -> None:
+    def __init__(self, changed: WeightedRows) -> None:
         self._changed = changed
         self._rows: dict[Row, int] | None = None
 
@@ -51,3 +77,11 @@ class Delta(Mapping[Row, int]):
         if self._rows is None:
             self._rows = dict(zip(self._changed.rows(), self._changed.weights.tolist(), strict=True))
         return self._rows
+
+
+def delta_table(deltas: Iterable[Delta], schema: pa.Schema, weight: str) -> pa.Table:
+    """Deltas as one table of this schema, with their weights as last column."""
+    listed = list(deltas)
+    rows = pa.concat_tables([schema.empty_table(), *(delta.to_arrow().cast(schema) for delta in listed)])
+    weights = np.concatenate([np.empty(0, np.int64), *(delta.weights for delta in listed)])
+    return rows.append_column(weight, pa.array(weights)) if len(schema) else pa.table({weight: weights})

@@ -114,7 +114,7 @@ class FollowedGroups(Followed):
 
     def _finished(self, block: Block) -> list[Codes]:
         """The codes of a block's aggregates."""
-        return [self._state.finisher.column_codes(i, block) for i in self._values]
+        return self._state.finisher.codes(block, self._values)
 
     def _nothing(self) -> list[Codes]:
         """Those of a global aggregate over nothing."""
@@ -132,27 +132,26 @@ def keeps_rows(state: ViewState) -> bool:
 
 def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
     """The emitted keys, each once, with the sums of their counts."""
-    columns, counts = _stacked(emitted, width)
-    if len(counts) == 1 and counts[0]:
-        return columns, counts
+    some = [delta for delta in emitted if len(delta.counts)]
+    if len(some) == 1 and len(some[0].columns) == width > 0:
+        return _there(some[0].columns, some[0].counts)  # a single delta has each row once
+    columns, counts = _stacked(some, width)
     return _net(group, columns, counts)
 
 
 def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
     """The emitted keys, each once."""
-    columns, counts = _stacked(emitted, width)
-    if len(counts) <= 1 or not width:
-        return columns
-    return group.net(columns, np.ones(len(counts), np.int64))[0]
+    some = [delta for delta in emitted if len(delta.counts)]
+    if len(some) == 1 and (len(some[0].columns) == width or len(some[0].counts) == 1):
+        return some[0].columns[:width]
+    columns, counts = _stacked(some, width)
+    return group.net(columns, np.ones(len(counts), np.int64))[0] if width else []
 
 
 def _stacked(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
-    some = [delta for delta in emitted if len(delta.counts)]
-    if len(some) == 1:
-        return some[0].columns[:width], some[0].counts
     nothing = np.empty(0, np.int64)
-    columns = [np.concatenate([nothing, *(delta.columns[i] for delta in some)]) for i in range(width)]
-    return columns, np.concatenate([nothing, *(delta.counts for delta in some)])
+    columns = [np.concatenate([nothing, *(delta.columns[i] for delta in emitted)]) for i in range(width)]
+    return columns, np.concatenate([nothing, *(delta.counts for delta in emitted)])
 
 
 def _net(group: Group, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:

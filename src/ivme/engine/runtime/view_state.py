@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.runtime.decoding import Finisher, Row
+from ivme.engine.runtime.decoding import Finisher
 from ivme.engine.runtime.shared_views import Group
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.strategy.plan import Plan
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 Key = tuple[int, ...]
 """The codes of a row's outputs."""
-
-RowChange = Mapping[Row, int]
-"""The change of a view's rows: by how much the multiplicity of each changed."""
 
 
 @dataclass(slots=True)
