@@ -51,7 +51,7 @@ typecheck: $(STAMP) ## check the types
 	$(BIN)/mypy
 
 bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
-	for name in exponents order_search join_count bulk_load access enumerate memory recovery serve tpch skew triangles marks closure; do \
+	for name in exponents order_search join_count bulk_load access following enumerate memory recovery serve tpch skew triangles marks closure; do \
 		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.kernel
