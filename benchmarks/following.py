@@ -116,7 +116,7 @@ def as_arrow(feed: Changes) -> int:
 
 
 def as_rows(feed: Changes) -> int:
-    return sum(len(dict(change)) for change in feed)
+    return sum(len(list(change.items())) for change in feed)
 
 
 def measure_following(options: argparse.Namespace, name: str, partners: int, query: str) -> None:

@@ -222,7 +222,6 @@ class KeptRows:
         """Keeps the rows that groups have now, and none of those that have no row any more."""
     def columns(self) -> list[Codes]:
         """All rows by column: keys, then values."""
-    def memory_bytes(self) -> int: ...
 
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""

@@ -39,7 +39,7 @@ nb::tuple shown(Delta& delta) {
     return nb::make_tuple(columns, to_numpy(std::move(delta.payloads), delta.n));
 }
 
-nb::tuple compare(const KeptRows& kept, const std::vector<Codes>& keys, size_t groups, const Codes& numbers,
+nb::tuple compare(KeptRows& kept, const std::vector<Codes>& keys, size_t groups, const Codes& numbers,
                   const std::vector<Codes>& values) {
     NewRows now = new_rows(keys, groups, numbers, values);
     require_width(kept, now);
@@ -48,6 +48,7 @@ nb::tuple compare(const KeptRows& kept, const std::vector<Codes>& keys, size_t g
         nb::gil_scoped_release release;
         changes.shape(kept.width(), Layout());
         changes.reserve(2 * groups);
+        kept.reserve(groups);
         kept.compare(now, changes);
     }
     return shown(changes);
@@ -128,8 +129,7 @@ void bind_following(nb::module_& m) {
         .def("__len__", &KeptRows::size)
         .def("compare", &compare)
         .def("put", &put)
-        .def("columns", &columns)
-        .def("memory_bytes", &KeptRows::bytes);
+        .def("columns", &columns);
     m.def("sum_codes", &sum_codes);
     m.def("mean_codes", &mean_codes);
     m.def("decimal_mean_codes", &decimal_mean_codes);

@@ -25,7 +25,6 @@ public:
     KeptRows(unsigned keys, unsigned values, uint64_t seed) : keys_(keys), words_(keys + values), seed_(seed) {}
 
     size_t size() const { return table_.size(); }
-    size_t bytes() const { return table_.bytes() + records_.bytes() + free_.bytes(); }
 
     // Appends the rows that go (weight -1) and come (+1): keys, then values; none where nothing is different.
     void compare(const NewRows& now, Delta& changes) const {
@@ -40,6 +39,13 @@ public:
             if (id != NIL) append(changes, record(id), -1);
             if (at != NIL) append(changes, row.data(), 1);
         });
+    }
+
+    // Room for so many groups more, so that `put` has nothing to ask for once a batch is committed.
+    void reserve(size_t groups) {
+        table_.reserve(size() + groups);
+        records_.reserve(records_.size() + groups * words_);
+        free_.reserve(high_ + groups);
     }
 
     void put(const NewRows& now) {

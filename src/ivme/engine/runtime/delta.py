@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from itertools import repeat
 from typing import Any, Protocol
 
@@ -69,6 +69,12 @@ class Delta(Mapping[Row, int]):
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._decoded())
+
+    def items(self) -> ItemsView[Row, int]:
+        return self._decoded().items()
+
+    def values(self) -> ValuesView[int]:
+        return self._decoded().values()
 
     def __repr__(self) -> str:
         return repr(self._decoded())

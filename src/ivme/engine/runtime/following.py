@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from ivme.engine.backend import Block, Codes, EmittedDelta, KeptRows
+from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
 from ivme.engine.ingest.row_batch import Changed, Layout
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.shared_views import Group
@@ -57,7 +57,7 @@ class Followed:
     def _shown(self, columns: list[Codes], weights: Codes) -> Changed | None:
         """The columns that the view shows; groups that look the same are one row."""
         if self._hides:
-            columns, weights = _net(self._state.group, columns, weights)
+            columns, weights = net(self._state.group, columns, weights)
         return Changed(self.layout, weights, None, list(columns)) if len(weights) else None
 
 
@@ -136,7 +136,7 @@ def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> 
     if len(some) == 1 and len(some[0].columns) == width > 0:
         return _there(some[0].columns, some[0].counts)  # a single delta has each row once
     columns, counts = _stacked(some, width)
-    return _net(group, columns, counts)
+    return net(group, columns, counts)
 
 
 def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
@@ -154,10 +154,10 @@ def _stacked(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], 
     return columns, np.concatenate([nothing, *(delta.counts for delta in emitted)])
 
 
-def _net(group: Group, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+def net(netting: Group | Backend, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
     """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
     if columns:
-        return group.net(columns, weights)
+        return netting.net(columns, weights)
     total = weights.sum(keepdims=True)
     return [], total[total != 0]
 

@@ -19,7 +19,7 @@ from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import Maintained
-from ivme.engine.runtime.following import representatives
+from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.open_read import FEW, MANY, OpenRead
@@ -138,8 +138,8 @@ class Relations:
         layout, nothing = self.layout(relation), np.empty(0, np.int64)
         columns = [np.concatenate([nothing, *(part[i] for part, _ in parts)]) for i in range(len(layout.domains))]
         weights = np.concatenate([nothing, *(counts for _, counts in parts)])
-        if state.hides_keys and columns:
-            columns, weights = self.backend.net(columns, weights)
+        if state.hides_keys:
+            columns, weights = net(self.backend, columns, weights)
         return Changed(layout, weights, None, list(columns))
 
     def rows_to_feed(self, relation: str) -> Changed:

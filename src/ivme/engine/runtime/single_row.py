@@ -228,4 +228,5 @@ def _encoder(
 
 
 def _rows_of(changed: Changed) -> list[Codes]:
-    return list(zip(*(codes.tolist() for codes in changed.codes()), strict=True))
+    columns = [codes.tolist() for codes in changed.codes()]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(changed.weights)
