@@ -144,7 +144,9 @@ class _Floats(Domain):
         return codes
 
     def code_computed(self, value: float | None) -> int:
-        return NULL_CODE if value is None else self._code(value + 0.0)
+        if value is None:
+            return NULL_CODE
+        return self._code(value + 0.0) if value == value else NAN_CODE
 
     def _turned(self, bits: Codes) -> Codes:
         return np.where(bits < 0, bits ^ _FLIP, bits)
