@@ -46,7 +46,8 @@ class BrokenCheck(Exception):  # noqa: N818
     """Its arguments are the check and the codes of the entry."""
 
 class Dictionary:
-    """Strings (or bytes) by code: base, base + 1, and so on in the order of their coming.
+    """Strings (or bytes) by code: base, base + 1, and so on in the order of their coming; codes that were taken back
+    come first.
 
     With `numbers` they are big-endian numbers, and codes below the base are numbers that lie between the negative ones
     and the others.
@@ -64,6 +65,11 @@ class Dictionary:
         validity: npt.NDArray[np.uint8] | None = None,
         first: int = 0,
     ) -> Codes: ...
+    def load(self, offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8], valid: npt.NDArray[np.uint8], /) -> bool:
+        """Gives values the codes from the base on, none where one is not valid; False if it was not empty, or a value
+        is there twice."""
+    def present(self) -> npt.NDArray[np.uint8]:
+        """For each code from the base on, 1 if a value has it."""
     def decode(self, codes: Codes) -> list[Any]: ...
     def decode_one(self, code: int) -> Any: ...
     def decode_arrow(self, codes: Codes) -> tuple[Codes, npt.NDArray[np.uint8]]: ...
@@ -160,6 +166,10 @@ class Kernel:
         """What each sum of a map must fit: "int", "decimal" (38 digits), or "" for anything; which entries do not."""
     def misfits(self) -> list[tuple[int, tuple[int, ...]]]:
         """The maps and codes of the entries that the open transaction left with sums beyond their limits."""
+    def is_sweep_due(self, dictionaries: list[Dictionary], least: int, /) -> bool:
+        """Whether so many codes may be held no more that looking for them costs little for each; few never are."""
+    def sweep_codes(self, dictionaries: list[Dictionary], held: Sequence[Codes], /) -> None:
+        """Takes back the codes that neither an entry of a map nor `held` has; not within a transaction."""
     def memory_bytes(self) -> int: ...
     def digest(self) -> int:
         """The logical contents of all maps and indexes as one number, whatever their order in memory."""
@@ -247,6 +257,7 @@ class Closure:
     def reaches_many(self, start: Codes, end: Codes, /) -> Codes: ...
     def targets(self, start: int, most: int, /) -> list[int] | None: ...
     def targets_many(self, start: Codes, /) -> tuple[Codes, Codes]: ...
+    def codes(self) -> Codes: ...
     def path(self, start: int, end: int, /) -> list[int]: ...
     def open(self) -> ClosureCursor: ...
     def open_from(self, start: int, /) -> ClosureCursor: ...

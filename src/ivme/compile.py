@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ivme.budget import Budget, BudgetSpentError, limited
+from ivme.budget import Budget, BudgetSpentError, limited, within
 from ivme.errors import PlanError, QueryError
 from ivme.plan.explain.closure import explain_closure
 from ivme.plan.explain.explanation import Explanation, explain_choice
 from ivme.plan.strategy.choose import choose
 from ivme.plan.strategy.options import Options, read_options
-from ivme.plan.strategy.plan import Plan
+from ivme.plan.strategy.plan import Check, Plan
 from ivme.query.closures import closures_as_relations, is_closure
+from ivme.query.failures import FailingJoin, as_count, failing_joins, without_failures
 from ivme.query.model import ORDER_AGGREGATES, Query, Table
 from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
@@ -46,10 +47,21 @@ def compile_query(text: str | Query, tables: Tables | None = None, **given: obje
 def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
     """The explanation of a parsed query, and the plan that it explains, if there is one."""
     options = read_options(given)
-    query = promised(query, **given)
+    return _compiled(promised(query, **given), options, checked=options.semantics != "ring")
+
+
+def compile_unchecked(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
+    """A plan that computes expressions for all rows that pass the predicate of their own atom.
+
+    Where multiplicities may cancel, as those of ring semantics do, no check can count on seeing a row.
+    """
+    return _compiled(promised(query, **given), read_options(given), checked=False)
+
+
+def _compiled(query: Query, options: Options, *, checked: bool) -> tuple[Explanation, Plan | None]:
     try:
         with limited(options.planning_seconds) as budget:
-            return _planned(query, options, budget)
+            return _planned(query, options, budget, checked=checked)
     except BudgetSpentError:
         raise PlanError(
             f"no plan for the {len(query.atoms)} atoms of the query was found within "
@@ -70,7 +82,7 @@ def promised(query: Query, **given: object) -> Query:
     return closures_as_relations(with_promises(as_asked(query, options.semantics), options), options.graph)
 
 
-def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanation, Plan | None]:
+def _planned(query: Query, options: Options, budget: Budget, *, checked: bool) -> tuple[Explanation, Plan | None]:
     """The stages after parsing; what they recurse over is as deep as the variable order."""
     if is_closure(query):
         return explain_closure(query, options), None
@@ -80,8 +92,37 @@ def _planned(query: Query, options: Options, budget: Budget) -> tuple[Explanatio
     plain = classify(plain_structure)
     classification = classify_ordered(query, plain)
 
-    choice = replace(choose(query, classification, options), cut=budget.cut)
+    choice = choose(without_failures(query) if checked else query, classification, options)
+    plan = choice.plan
+    if plan is not None and checked:
+        plan = replace(plan, checks=_checks(query, plan, options))
+    choice = replace(choice, plan=plan, cut=budget.cut)
     return explain_choice(query, broken, classification, plain, choice, options), choice.plan
+
+
+def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
+    """The plans of what must have no row, since rows for which an expression fails are left out of the view.
+
+    They have a budget of their own, as much as the view's: a view that took all of it would else be refused.
+    """
+    joins, found = failing_joins(query), []
+    with limited(options.planning_seconds):
+        for number, each in enumerate(joins):
+            with within(1 / (len(joins) - number)):
+                found.append(_check(each, plan, options))
+    return tuple(found)
+
+
+def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
+    """A plan like the view's, with which it shares the maps of all other atoms; the chooser's for a count where those
+    are split, or the view has parameters, whatever was asked for the view."""
+    wanted, strategy = failing.query, plan.strategy
+    if plan.blueprint.splits or plan.blueprint.leaves.inputs:
+        wanted, strategy = as_count(failing.query), "recompute" if plan.program.lazy else ""
+    chosen = Options(strategy or None, planning_seconds=options.planning_seconds)
+    found = choose(wanted, classify(cqap_of(wanted)), chosen).plan
+    assert found is not None
+    return Check(wanted, failing.atoms, found.strategy, found.update, found.blueprint, found.tuning)
 
 
 def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:

@@ -27,6 +27,7 @@ from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.positions import read_progress
+from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.ring_view import RingView, lifting
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
@@ -256,6 +257,7 @@ class Database:
                 if view is not None:
                     self._forget_view(name)
                     del self._views[name]
+            reclaim(self._runtime)
         self._runtime.settle()
 
     def drop_table(self, name: str) -> None:
@@ -267,6 +269,7 @@ class Database:
                 if self._store is not None:
                     self._store.drop("table", name)
                 self._runtime.drop_table(name)
+            reclaim(self._runtime)
         self._runtime.settle()
 
     def entries(self) -> int:

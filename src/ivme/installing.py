@@ -19,7 +19,7 @@ def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
     if planned.plan is None:
         return None
     with limited(float("inf")):
-        return runtime.prepared(planned.name, planned.typed.slots, planned.plan)
+        return runtime.prepared(planned.name, planned.typed, planned.plan)
 
 
 def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:

@@ -109,8 +109,12 @@ class View:
 
     def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
         self._check_alive()
-        state, (codes, inputs) = self._state, self._request(parameters)
-        read = OpenRead(self._runtime, state, codes)
+        state = self._state
+        with self._runtime.lock:  # codes of parameters stay what they are until they are read by
+            codes, inputs = self._request(parameters)
+            read = OpenRead(self._runtime, state, codes)
+            if parameters:
+                read.read_all()
 
         def parts() -> Iterator[Iterator[Any]]:
             nothing = is_global(state.typed.query.head, state.typed.query.output)
@@ -120,20 +124,20 @@ class View:
             if nothing:
                 yield shown([(state.finisher.nothing(), 1)])
 
-        if parameters:
-            read.read_all()
         return rows_of(read, parts())
 
     def _few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
         """The rows of an access request that has few of them, all at once; None if it may have many."""
         self._check_alive()
-        state, (codes, inputs) = self._state, self._request(parameters)
-        block = None if codes is None else self._runtime.small_answer(state, codes)
-        if block is None:
-            return None
-        if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
-            return [state.finisher.nothing()]
-        return state.finisher.few(block, inputs)
+        state = self._state
+        with self._runtime.lock:
+            codes, inputs = self._request(parameters)
+            block = None if codes is None else self._runtime.small_answer(state, codes)
+            if block is None:
+                return None
+            if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
+                return [state.finisher.nothing()]
+            return state.finisher.few(block, inputs)
 
     def request_many(self, **columns: Any) -> pa.Table:
         """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
@@ -144,7 +148,8 @@ class View:
 
         self._check_alive()
         self._check_parameters(columns)
-        return request_many(self._runtime, self._state, columns)
+        with self._runtime.lock:
+            return request_many(self._runtime, self._state, columns)
 
     def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
         query = self._state.typed.query
@@ -218,11 +223,11 @@ class View:
         self, parameters: Mapping[str, Any], most: int | None = None
     ) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
         self._check_alive()
-        codes, inputs = self._request(parameters)
         state = self._state
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
         with self._runtime.lock:
+            codes, inputs = self._request(parameters)
             blocks = () if codes is None else self._runtime.blocks(state, codes)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
@@ -255,12 +260,13 @@ class View:
         if not set(query.output) <= set(shown) or is_global(query.head, query.output):
             with self._runtime.lock:
                 return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
-        requested, inputs = self._request(parameters)
-        values: dict[Any, Any] = {**shown, **inputs}
-        codes = [self._state.finisher.domain(v).find_value(values[v]) for v in query.free]
-        if requested is None or None in codes:
-            return 0
-        found = self._runtime.row_at(self._state, [code for code in codes if code is not None], inputs)
+        with self._runtime.lock:
+            requested, inputs = self._request(parameters)
+            values: dict[Any, Any] = {**shown, **inputs}
+            codes = [self._state.finisher.domain(v).find_value(values[v]) for v in query.free]
+            if requested is None or None in codes:
+                return 0
+            found = self._runtime.row_at(self._state, [code for code in codes if code is not None], inputs)
         return found[1] if found is not None and found[0] == row else 0
 
     # Reasons
@@ -327,7 +333,8 @@ class View:
         return self._state.explanation
 
     def stats(self) -> dict[str, Any]:
-        """The view's strategy, the sizes of its maps (shared ones included), and the kernel's operations and memory.
+        """The view's strategy, the sizes of its maps (shared ones included), the kernel's operations, and the memory of
+        all maps and dictionaries.
 
         With heavy and light parts also N, the thresholds, how many keys are heavy, and what rebalancing took so far.
         """
@@ -338,7 +345,7 @@ class View:
                 "strategy": self._state.explanation.strategy,
                 "maps": {n.replace("\0", "."): backend.size(n) for n in group.maps_of(self.name)},
                 "operations": backend.operations,
-                "memory_bytes": backend.memory_bytes(),
+                **self._runtime.memory(),
             }
             return found if group.rebalancer is None else {**found, **group.rebalancer.stats()}
 

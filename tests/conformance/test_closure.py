@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ivme.database import Database
+from ivme.engine.codes.dictionary import FIRST_CODE
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError, VerificationError
 from tests.databases import BACKENDS, in_one_batch, make_database, rows_of
 from tests.graphs import closure_of, stream
@@ -266,7 +267,7 @@ def test_verify_finds_a_wrong_pair(db: Database) -> None:
     view = db.create_view("reach", "Q(X, Y) = closure(edge)")
     db.insert("edge", edges("ab"))
     engine = view._state.group.engine  # type: ignore[attr-defined]
-    engine.change(np.array([5]), np.array([6]), np.array([1]))
+    engine.change(np.array([FIRST_CODE + 5]), np.array([FIRST_CODE + 6]), np.array([1]))
     engine.commit()
     db.insert("edge", [("c", "d"), ("e", "f"), ("g", "h")])
     with pytest.raises(VerificationError, match="the pair"):

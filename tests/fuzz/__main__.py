@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -13,6 +14,7 @@ from tests.fuzz.cases import make_case
 from tests.fuzz.fuzzing import findings
 from tests.fuzz.running import run_case
 from tests.fuzz.script import script
+from tests.sweeping import sweeping_always
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,10 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=10, help="stop after so many findings")
     parser.add_argument("--case", type=int, help="run the case of one seed only, and print it whole")
     parser.add_argument("--folder", type=Path, help="write a script for each finding into this folder")
+    parser.add_argument("--sweep", action="store_true", help="take codes back after each change")
     parser.add_argument("--quiet", action="store_true", help="leave out the coverage")
     given = parser.parse_args(arguments)
-    if given.case is not None:
-        return _one(given.case)
+    with sweeping_always() if given.sweep else nullcontext():
+        return _one(given.case) if given.case is not None else _many(given)
+
+
+def _many(given: argparse.Namespace) -> int:
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     start = monotonic()

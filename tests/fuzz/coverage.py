@@ -12,6 +12,7 @@ from tests.fuzz.fuzzing import Finding, shrunk
 from tests.fuzz.reading import PATHS
 from tests.fuzz.running import run_case
 from tests.fuzz.steps import Change
+from tests.fuzz.views import GUARDED
 
 _KINDS = ("int", "float", "decimal", "string", "bool", "date", "timestamp", "binary")
 _DECIMALS = ("add", "subtract", "multiply", "divide", "negate", "floor", "ceil", "round")
@@ -71,7 +72,7 @@ _QUERIES = (
     *("query:closure", "query:closure joined", "query:1 parameters", "query:2 parameters", "query:USING", "query:ON"),
     *("query:parameters and aggregates", "query:parameters and rows", "query:cross product", "query:cyclic join"),
     *(f"query:closure {step} UNION" for step in ("left", "right", "double")),
-    "query:filter",
+    *("query:filter", GUARDED),
 )
 _OPTIONS = (
     *("option:epsilon=int", "option:epsilon=float", "option:epsilon=auto", "option:workload=dict"),

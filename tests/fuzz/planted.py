@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from ivme import compile as compiler
 from ivme.closure.pure import PureClosure
 from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.reference import backend as pure_backend
@@ -224,6 +225,11 @@ def _function(name: str, wrong: Callable[..., Any]) -> Callable[[], AbstractCont
 _NATIVE = ("native",)
 _ON_DISK = ("native on disk",)
 
+
+def _unguarded(_: Any, query: Any) -> Any:
+    return query
+
+
 FAULTS = (
     Fault("a row of a larger batch is dropped", _wrapped(pure_backend, "_load", _row_dropped)),
     Fault("a batch of several rows loses its signs", _wrapped(pure_backend, "_load", _sign_lost)),
@@ -257,5 +263,6 @@ FAULTS = (
     Fault("the second block of rows is lost", _wrapped(runtime.Runtime, "blocks", _second_block_lost), _NATIVE),
     Fault("<= excludes equality", _function("le", _excluding), _NATIVE),
     Fault("the primary key may be NULL", _wrapped(batch, "_check_key", lambda *_: None), _NATIVE),
+    Fault("a guard of another table is none", _wrapped(compiler, "without_failures", _unguarded), _NATIVE),
     Fault("a static table changes", _wrapped(Batch, "_check_static", lambda *_: None), _NATIVE),
 )

@@ -11,7 +11,7 @@ from ivme.query.types import Type
 from tests.fuzz.expressions import Expr, Grower, reference
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import Column
-from tests.fuzz.views import Closure, Condition, Item, Parameter, Source, ViewSpec
+from tests.fuzz.views import GUARD, GUARDED, Closure, Condition, Item, Parameter, Source, ViewSpec
 
 _NOTHING = Expr("NULL", "NULL", Type("bool"))
 
@@ -32,6 +32,7 @@ class QueryMaker:
         self.name = name
         self.columns: dict[str, Sequence[Column]] = {}
         self.depth = random.choice([0, 1, 1, 2])
+        self.guarded: dict[str, Expr] = {}
 
     def view(self) -> ViewSpec:
         if self.random.random() < 0.08:
@@ -42,6 +43,7 @@ class QueryMaker:
         sources, conditions = self._from(closure)
         if closure is not None and self.random.random() < 0.4:
             return self._plain_closure(closure)
+        conditions += self._guards() if closure is None and self.random.random() < 0.25 else []
         conditions += self._filters()
         parameters = self._parameters() if self.random.random() < 0.3 else ()
         made = self._head(ViewSpec(self.name, sources, (), tuple(conditions), parameters, closure=closure))
@@ -167,6 +169,37 @@ class QueryMaker:
 
     # WHERE
 
+    def _guards(self) -> list[Condition]:
+        """Makes a divisor that is zero only in rows which another table keeps out of the view."""
+        aliases = [(one, other) for one in self.columns for other in self.columns if one != other]
+        found = [
+            (left, number, divisor, right, guard)
+            for left, right in aliases
+            for number in self.columns[left]
+            for divisor in self.columns[left]
+            for guard in self.columns[right]
+            if all(c.type.kind == "int" and c.exact for c in (number, divisor, guard)) and number.bound is not None
+        ]
+        if not found:
+            return []
+        left, number, divisor, right, guard = self.random.choice(found)
+        above, below, other = reference(left, number), reference(left, divisor), reference(right, guard)
+        self.guarded[left] = self._quotient(above, below)
+        text = f"{below.spark} = {other.spark} AND {other.spark} <> 0"
+        made = [Condition(Expr(text, text, Type("bool"), features=(GUARD,)), (left, right))]
+        if self.random.random() < 0.4:
+            compared = [f"{each} > 0" for each in (self.guarded[left].spark, self.guarded[left].duck)]
+            made.append(Condition(Expr(*compared, Type("bool"), features=(GUARDED,)), (left,)))
+        return made
+
+    def _quotient(self, above: Expr, below: Expr) -> Expr:
+        """A quotient or remainder; DuckDB gets a CASE that computes it only where the divisor is not zero."""
+        duck, type_, sign = f"CAST({above.duck} AS DOUBLE) / CAST({below.duck} AS DOUBLE)", Type("float"), "/"
+        if self.random.random() < 0.5:
+            duck, type_, sign = f"{above.duck} % {below.duck}", Type("int"), "%"
+        case = f"(CASE WHEN {below.duck} <> 0 THEN {duck} END)"
+        return Expr(f"({above.spark} {sign} {below.spark})", case, type_, above.bound, features=(GUARDED,))
+
     def _filters(self) -> list[Condition]:
         found = []
         for _ in range(self.random.choice([0, 0, 1, 1, 2])):
@@ -189,6 +222,8 @@ class QueryMaker:
 
     def _plain(self, alias: str | None = None) -> Expr | None:
         chosen = alias or self.random.choice(list(self.columns))
+        if chosen in self.guarded and self.random.random() < 0.6:
+            return self.guarded[chosen]
         depth = 0 if self.columns[chosen][0].name == "x" else self.depth
         return Grower(self.random, chosen, self.columns[chosen]).any(depth)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -130,7 +131,7 @@ def _with_step(case: Case, place: int, step: Any) -> Case:
 def _parts(case: Case) -> Iterator[Case]:
     """Views with less in them."""
     for i, view in enumerate(case.views):
-        for smaller in _smaller_views(view):
+        for smaller in filter(attrgetter("is_guarded"), _smaller_views(view)):
             yield replace(case, views=(*case.views[:i], smaller, *case.views[i + 1 :]))
 
 

@@ -12,6 +12,9 @@ from tests.fuzz.values import Column
 
 FLOAT = Type("float")
 
+GUARD, GUARDED = "guard of another table", "query:guarded by another table"
+"""Features of a condition that keeps rows out of a view, and of an expression over another table that fails there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Closure:
@@ -193,6 +196,12 @@ class ViewSpec:
             yield from expression.features
         for name, value in self.options:
             yield f"option:{name}={value if isinstance(value, str) else type(value).__name__}"
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nothing fails for a row of the view: expressions that could are there with the guard only."""
+        features = {name for expression in self.expressions() for name in expression.features}
+        return GUARDED not in features or GUARD in features
 
     def expressions(self) -> Iterator[Expr]:
         yield from (item.expression for item in self.items if item.expression is not None)

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivme.errors import DataError, IvmeError
-from ivme.query.expression import ColumnRef, Expression, evaluate
+from ivme.errors import DataError, ExpressionError, IvmeError
+from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
 from ivme.query.inference import type_of
 from ivme.query.model import Aggregate, Atom, Query, plain_head, table
 from tests.databases import BACKENDS, make_database
@@ -102,3 +102,77 @@ def test_a_predicate_guards_what_is_computed(backend: str, data: Any, kind: str,
     before = database(backend)
     before.insert("T", good)
     assert shown(before.create_view("v", view_of(expression, where))) == wanted
+
+
+G = table("G", {"k": "int", "ok": "bool"})
+
+
+def joined_with_guards(expression: Expression, where: Expression) -> Query:
+    """The values of rows whose guard, a row of another table, lets them through."""
+    rows = Atom("T", ("k", "value"), (ColumnRef("k"), expression), where)
+    guards = Atom("G", ("k",), (ColumnRef("k"),), ColumnRef("ok"))
+    return Query("v", ("k", "value"), (), (rows, guards), (T, G), plain_head(("k", "value")))
+
+
+def is_seen_failing(expression: Expression, where: Expression, row: dict[str, Any]) -> bool:
+    """Whether something fails for a row that no predicate drops: one that fails itself drops nothing."""
+    failed = False
+    for test in conjuncts(where):
+        try:
+            if evaluate(test, row) is not True:
+                return False
+        except DataError:
+            failed = True
+    return failed or outcome(expression, where, row) is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(ANYTHING), ROWS)
+def test_another_table_guards_what_is_computed(backend: str, data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
+    expression, where = data.draw(expressions(kind)), data.draw(expressions("bool"))
+    if type_of(expression, T) is None:
+        return
+    listed = [{"k": k, **{name: stored(row[name]) for name in COLUMNS}} for k, row in enumerate(rows)]
+    listed = [row for row in listed if not is_nan(expression, row)]
+    failing = {row["k"] for row in listed if is_seen_failing(expression, where, row)}
+    hidden = {row["k"]: data.draw(st.booleans()) for row in listed}
+    wanted = shown(
+        (row["k"], (outcome(expression, where, row) or [None])[0])
+        for row in listed
+        if not hidden[row["k"]] and row["k"] not in failing and outcome(expression, where, row)
+    )
+    good = [tuple(row.values()) for row in listed if hidden[row["k"]] or row["k"] not in failing]
+
+    db = database(backend)
+    db.create_table("G", {"k": "int", "ok": "bool"})
+    view = db.create_view("v", joined_with_guards(expression, where))
+    db.insert("G", [(k, not is_hidden) for k, is_hidden in hidden.items()])
+    for row in listed:
+        if row["k"] in failing and not hidden[row["k"]]:
+            with pytest.raises(ExpressionError, match="view v: "):
+                db.insert("T", [tuple(row.values())])
+        else:
+            db.insert("T", [tuple(row.values())])
+    assert wanted == shown(view)
+    view.verify()
+    for k in failing & {k for k, is_hidden in hidden.items() if is_hidden}:
+        with pytest.raises(ExpressionError, match=rf"the row \({k},"):
+            db.insert("G", [(k, True)])
+    db.insert("T", good * MANY)
+    assert shown(view) == Counter({row: (MANY + 1) * n for row, n in wanted.items()})
+    db.drop_view("v")
+    again = db.create_view("v", joined_with_guards(expression, where))
+    assert shown(again) == Counter({row: (MANY + 1) * n for row, n in wanted.items()})
+    db.delete("T", good * (MANY + 1))
+    db.insert("G", [(k, True) for k in hidden])
+    assert not list(again)
+
+
+def is_nan(expression: Expression, row: dict[str, Any]) -> bool:
+    """Whether a value is computed that no column holds: such a row is refused, whoever would see it."""
+    try:
+        value = evaluate(expression, row)
+    except DataError:
+        return False
+    return isinstance(value, float) and math.isnan(value)

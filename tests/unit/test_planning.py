@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def db() -> Iterator[Database]:
 
 def while_planning(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], Any]) -> list[int]:
     """Does something in another thread while the first views are planned; how many were."""
-    waiting, planned, real = list(meanwhile), [0], planning.compile_plan
+    waiting, planned = list(meanwhile), [0]
 
-    def slow(*given: Any, **options: Any) -> Any:
+    def slow(real: Callable[..., Any], *given: Any, **options: Any) -> Any:
         planned[0] += 1
         if waiting:
             thread = threading.Thread(target=waiting.pop(0))
@@ -43,7 +44,8 @@ def while_planning(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], Any
             assert not thread.is_alive(), "somebody waits for the planner"
         return real(*given, **options)
 
-    monkeypatch.setattr(planning, "compile_plan", slow)
+    for name in ("compile_plan", "compile_unchecked"):
+        monkeypatch.setattr(planning, name, partial(slow, getattr(planning, name)))
     return planned
 
 

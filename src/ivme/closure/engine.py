@@ -40,6 +40,9 @@ class ClosureEngine(Protocol):
     def changed(self) -> tuple[Codes, Codes, Codes]:
         """The pairs that came (weight 1) and went (-1) in the open transaction."""
 
+    def codes(self) -> Codes:
+        """The codes of all nodes."""
+
     def reaches(self, start: int, end: int, /) -> bool: ...
     def reaches_many(self, start: Codes, end: Codes, /) -> Codes:
         """The numbers of the requests that are true."""

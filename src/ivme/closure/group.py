@@ -104,6 +104,9 @@ class ClosureGroup(Maintained):
             known &= codes != NULL_CODE
         return start[known], end[known], weights[known]
 
+    def held_codes(self) -> list[Codes]:
+        return [self.engine.codes()]
+
     def all_rows(self, layout: Layout) -> Changed:
         parts = list(pairs_of(self.engine.open()))
         start, end = (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True))

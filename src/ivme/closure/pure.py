@@ -128,6 +128,9 @@ class PureClosure:
 
     # Reading
 
+    def codes(self) -> Codes:
+        return _codes({_code(node) for edge in self._counts for node in edge})
+
     def reaches(self, start: int, end: int, /) -> bool:
         return _end(end) in self._row(start)
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ivme.algebra.exact import ExactSum
+from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.ingest.feed import Feed
 from ivme.errors import PlanError
 from ivme.plan.ir import program as ir
@@ -179,6 +180,12 @@ class Backend(Protocol):
 
     def scan(self, name: str) -> tuple[list[Codes], Codes]:
         """All entries of a map with their counts."""
+
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        """Whether so many codes may be held no more that looking for them costs little for each; few never are."""
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        """Takes back the codes that neither a map nor `held` has; between transactions."""
 
     def size(self, name: str) -> int: ...
     def entries(self) -> int:
@@ -385,6 +392,12 @@ class NativeBackend:
         """Fills a map without entries with what `dump` gave, its indexes included; about a memory access an entry."""
         self.kernel.load_map(self._maps[name], records)
 
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        return self.kernel.is_sweep_due(_natives(dictionaries), least)
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        self.kernel.sweep_codes(_natives(dictionaries), held)
+
     def size(self, name: str) -> int:
         return self.kernel.size(self._maps[name])
 
@@ -401,6 +414,11 @@ class NativeBackend:
     @property
     def scans(self) -> int:
         return self.kernel.scans
+
+
+def _natives(dictionaries: Sequence[Any]) -> list[Any]:
+    """The kernel's own of dictionaries."""
+    return [dictionary.native for dictionary in dictionaries]
 
 
 def _native_order(domain: Any) -> Any:

@@ -107,6 +107,16 @@ nb::tuple changed(const Closure& closure) {
                           to_numpy(std::move(delta.weights), n));
 }
 
+nb::object codes_of(const Closure& closure) {
+    const Graph& graph = closure.graph();
+    Array<int64_t> codes;
+    for (uint32_t node = 0; node < graph.capacity(); ++node) {
+        if (graph.alive(node)) codes.push(graph.code(node));
+    }
+    size_t n = codes.size();
+    return to_numpy(std::move(codes), n);
+}
+
 void change(Closure& closure, const Codes& from, const Codes& to, const Codes& weights) {
     if (from.size() != to.size() || from.size() != weights.size()) {
         throw std::invalid_argument("the columns of the edges differ in length");
@@ -143,6 +153,7 @@ void bind_closure(nb::module_& m) {
         .def("targets", &targets_of)
         .def("targets_many", &targets_of_many)
         .def("path", &Closure::path)
+        .def("codes", &codes_of)
         .def(
             "open_from",
             [](const Closure& closure, int64_t code) { return new ClosureCursor(closure, source_of(closure, code)); },

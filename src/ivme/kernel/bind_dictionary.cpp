@@ -49,6 +49,15 @@ struct PyDictionary {
         return held;
     }
 
+    template <class Offset>
+    static void require_offsets(const Offset* at, size_t n, size_t bytes) {
+        for (size_t i = 0; i < n; ++i) {
+            if (at[i] < 0 || at[i + 1] < at[i] || static_cast<uint64_t>(at[i + 1]) > bytes) {
+                throw std::invalid_argument("string offsets do not fit their data");
+            }
+        }
+    }
+
     int64_t encode_one(nb::handle value) {
         if (value.is_none()) return NULL_CODE;
         nb::object keep;
@@ -92,11 +101,7 @@ struct PyDictionary {
             valid = bits.data();
         }
         const Offset* at = offsets.data();
-        for (size_t i = 0; i < n; ++i) {
-            if (at[i] < 0 || at[i + 1] < at[i] || static_cast<uint64_t>(at[i + 1]) > data.size()) {
-                throw std::invalid_argument("string offsets do not fit their data");
-            }
-        }
+        require_offsets(at, n, data.size());
         Array<int64_t> codes;
         codes.resize(n);
         auto held = lock();
@@ -108,6 +113,29 @@ struct PyDictionary {
         }
         held.unlock();
         return to_numpy(std::move(codes), n);
+    }
+
+    // What `encode_arrow` takes; a value that is not valid is a code without a value.
+    bool load(nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig> offsets,
+              nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig> data,
+              nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig> valid) {
+        size_t n = offsets.size() ? offsets.size() - 1 : 0;
+        require_offsets(offsets.data(), n, data.size());
+        if (valid.size() != n)
+            throw std::invalid_argument("there are more values than it is said of if they are there");
+        auto held = lock();
+        auto there = [&](size_t i) { return valid.data()[i] != 0; };
+        return dictionary.load(reinterpret_cast<const char*>(data.data()), offsets.data(), n, there);
+    }
+
+    // For each code from the base on, whether a value has it.
+    nb::object present() const {
+        Array<uint8_t> found;
+        auto held = lock();
+        size_t n = dictionary.high();
+        found.resize(n);
+        for (size_t i = 0; i < n; ++i) found[i] = dictionary.holds(dictionary.base() + static_cast<int64_t>(i));
+        return to_numpy(std::move(found), n);
     }
 
     nb::list decode(const Codes& codes) const {
@@ -157,6 +185,8 @@ void bind_dictionary(nb::module_& m) {
              nb::arg("validity") = nb::none(), nb::arg("first") = 0)
         .def("encode_arrow", &PyDictionary::encode_arrow<int64_t>, nb::arg("offsets"), nb::arg("data"),
              nb::arg("validity") = nb::none(), nb::arg("first") = 0)
+        .def("load", &PyDictionary::load)
+        .def("present", &PyDictionary::present)
         .def("decode", &PyDictionary::decode)
         .def("decode_one",
              [](const PyDictionary& d, int64_t code) {

@@ -1,4 +1,6 @@
-// Strings and byte strings as codes. A code never changes; strings are kept once, one after the other.
+// Strings and byte strings as codes. A string keeps its code for as long as something holds it: `sweep` takes back the
+// codes that have no mark (codes.hpp), and they are given again. Strings are kept once, one after the other, each
+// behind its length.
 //
 // The order of strings is that of their bytes, which for UTF-8 is the order of code points, as in Python.
 #pragma once
@@ -21,20 +23,22 @@ class Dictionary {
 public:
     // With `numbers`, strings are big-endian numbers without a sign whose first bit is set in all that are not below
     // zero, and codes that are no strings are smaller numbers.
-    Dictionary(uint64_t seed, int64_t base, bool numbers = false) : seed_(seed), base_(base), numbers_(numbers) {
-        offsets_.push(0);
-    }
+    Dictionary(uint64_t seed, int64_t base, bool numbers = false) : seed_(seed), base_(base), numbers_(numbers) {}
 
-    size_t size() const { return offsets_.size() - 1; }
+    size_t size() const { return table_.size(); }
+    // Behind the last code that a string has or had.
+    uint32_t high() const { return static_cast<uint32_t>(starts_.size()); }
     int64_t base() const { return base_; }
-    size_t bytes() const { return offsets_.bytes() + text_.bytes() + table_.bytes(); }
+    size_t bytes() const { return starts_.bytes() + text_.bytes() + table_.bytes(); }
 
-    bool holds(int64_t code) const { return code >= base_ && place(code) < size(); }
+    // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more.
+    uint64_t kept() const { return kept_; }
+    uint64_t added() const { return added_; }
+    static uint64_t weight(size_t length) { return 1 + length / 64; }
 
-    std::string_view text(int64_t code) const {
-        uint64_t id = place(code);
-        return {text_.data() + offsets_[id], offsets_[id + 1] - offsets_[id]};
-    }
+    bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
+
+    std::string_view text(int64_t code) const { return text_at(starts_[place(code)]); }
 
     // The code of a string, or false if it has none.
     bool find(std::string_view text, int64_t* code) const {
@@ -63,6 +67,45 @@ public:
         }
     }
 
+    // Gives strings the codes from the base on; those that are not valid are codes that no string has. False if the
+    // dictionary was not empty, or a string is there twice.
+    template <class Offset, class Valid>
+    bool load(const char* text, const Offset* at, size_t n, Valid valid) {
+        if (high()) return false;
+        for (size_t i = 0; i < n; ++i) {
+            if (!valid(i)) {
+                starts_.push(FREE | NIL);
+                continue;
+            }
+            std::string_view string(text + at[i], static_cast<size_t>(at[i + 1] - at[i]));
+            uint32_t hashed = tag(string);
+            if (look_up(string, hashed) != NIL) return false;
+            append(string, hashed);
+        }
+        free_ = link_free(starts_);
+        kept_ = added_;
+        added_ = 0;
+        return true;
+    }
+
+    // Takes back the codes without a mark, of which there is a bit for each. Throws before it has changed anything.
+    void sweep(const uint64_t* marks) {
+        auto is_kept = [&](uint32_t id) { return marks[id / 64] >> (id % 64) & 1 && !is_free(id); };
+        uint64_t kept = 0, strings = 0, bytes = 0;
+        uint32_t end = 0;
+        for (uint32_t id = 0; id < high(); ++id) {
+            if (!is_kept(id)) continue;
+            size_t length = text_at(starts_[id]).size();
+            kept += weight(length);
+            bytes += head_bytes(length) + length;
+            ++strings;
+            end = id + 1;
+        }
+        if (strings < size()) rebuild(is_kept, strings, bytes, end);
+        kept_ = kept;
+        added_ = 0;
+    }
+
     // Codes that are no strings of this dictionary sort by value, after none and before all of its strings.
     bool less(int64_t a, int64_t b) const {
         bool left = holds(a), right = holds(b);
@@ -75,20 +118,91 @@ public:
     mutable std::shared_mutex mutex;
 
 private:
+    // In place of where a string starts: the code has none, and the rest is the next code of that kind.
+    static constexpr uint64_t FREE = uint64_t{1} << 63;
+    static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
+
     int64_t encode(std::string_view text, uint32_t hashed) {
         uint32_t id = look_up(text, hashed);
-        if (id != NIL) return base_ + id;
-        if (size() >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
-        table_.reserve_one();
-        offsets_.reserve(offsets_.size() + 1);
-        size_t start = text_.size();
-        text_.resize(start + text.size());
-        if (!text.empty()) std::memcpy(text_.data() + start, text.data(), text.size());
-        id = static_cast<uint32_t>(size());
-        offsets_.push(text_.size());
-        table_.insert(hashed, id);
-        return base_ + id;
+        return base_ + (id != NIL ? id : append(text, hashed));
     }
+
+    // Room for everything comes first, so that a failure changes nothing.
+    uint32_t append(std::string_view text, uint32_t hashed) {
+        if (free_ == NIL && high() >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        table_.reserve_one();
+        starts_.reserve(starts_.size() + 1);
+        size_t start = text_.size();
+        text_.resize(start + head_bytes(text.size()) + text.size());
+        write(text_.data() + start, text);
+        uint32_t id = free_;
+        if (id == NIL) {
+            id = high();
+            starts_.push(start);
+        } else {
+            free_ = static_cast<uint32_t>(starts_[id]);
+            starts_[id] = start;
+        }
+        table_.insert(hashed, id);
+        added_ += weight(text.size());
+        return id;
+    }
+
+    template <class Kept>
+    void rebuild(Kept is_kept, uint64_t strings, uint64_t bytes, uint32_t end) {
+        IdTable table;
+        if (strings) table.reserve(strings);
+        table_.each([&](uint32_t tag, uint32_t id) {
+            if (is_kept(id)) table.insert(tag, id);
+        });
+        Array<uint64_t> starts;
+        if (end) starts.resize(end);
+        Array<char> text;
+        bool moves = bytes <= text_.size() / 2;
+        if (moves && bytes) text.reserve(bytes);
+        for (uint32_t id = 0; id < end; ++id) {
+            starts[id] = is_kept(id) ? starts_[id] : FREE;
+            if (!moves || !is_kept(id)) continue;
+            std::string_view string = text_at(starts_[id]);
+            starts[id] = text.size();
+            text.resize(text.size() + head_bytes(string.size()) + string.size());
+            write(text.data() + starts[id], string);
+        }
+        free_ = link_free(starts);
+        std::swap(table_, table);
+        starts_.swap(starts);
+        if (moves) text_.swap(text);
+    }
+
+    // Links the codes without a string, the least first: those that are given again come before new ones.
+    static uint32_t link_free(Array<uint64_t>& starts) {
+        uint32_t next = NIL;
+        for (uint32_t id = static_cast<uint32_t>(starts.size()); id-- > 0;) {
+            if (!(starts[id] & FREE)) continue;
+            starts[id] = FREE | next;
+            next = id;
+        }
+        return next;
+    }
+
+    static size_t head_bytes(size_t length) { return length < LONG ? 1 : 9; }
+
+    static void write(char* at, std::string_view text) {
+        uint64_t length = text.size();
+        *at = static_cast<char>(length < LONG ? length : LONG);
+        if (length >= LONG) std::memcpy(at + 1, &length, 8);
+        if (length) std::memcpy(at + head_bytes(length), text.data(), length);
+    }
+
+    std::string_view text_at(uint64_t start) const {
+        const char* at = text_.data() + start;
+        uint64_t length = static_cast<unsigned char>(*at);
+        if (length < LONG) return {at + 1, length};
+        std::memcpy(&length, at + 1, 8);
+        return {at + 9, length};
+    }
+
+    bool is_free(uint32_t id) const { return starts_[id] & FREE; }
 
     // The base may be far below zero, so the distance is taken without a sign.
     uint64_t place(int64_t code) const { return static_cast<uint64_t>(code) - static_cast<uint64_t>(base_); }
@@ -110,15 +224,17 @@ private:
     }
 
     uint32_t look_up(std::string_view wanted, uint32_t hashed) const {
-        return table_.find(hashed, [&](uint32_t id) { return text(base_ + id) == wanted; });
+        return table_.find(hashed, [&](uint32_t id) { return text_at(starts_[id]) == wanted; });
     }
 
     Seed seed_;
     int64_t base_;
     bool numbers_;
     IdTable table_;
-    Array<uint64_t> offsets_;
+    Array<uint64_t> starts_;
     Array<char> text_;
+    uint32_t free_ = NIL;
+    uint64_t kept_ = 0, added_ = 0;
 };
 
 }  // namespace ivme

@@ -113,6 +113,14 @@ public:
         size_ = 0;
     }
 
+    // Visits every tag with its id.
+    template <class Visit>
+    void each(Visit visit) const {
+        for (size_t i = 0; i < slots_.size(); ++i) {
+            if (slots_[i]) visit(static_cast<uint32_t>(slots_[i] >> 32), static_cast<uint32_t>(slots_[i]) - 1);
+        }
+    }
+
     // Room for `count` entries at once, for rebuilding.
     void reserve(uint64_t count) {
         unsigned bits = 3;

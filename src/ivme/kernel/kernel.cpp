@@ -145,6 +145,12 @@ auto shared(Kernel& kernel, Work work) {
     return work();
 }
 
+std::vector<Dictionary*> dictionaries_of(const nb::list& given) {
+    std::vector<Dictionary*> dictionaries;
+    for (nb::handle each : given) dictionaries.push_back(dictionary_of(each));
+    return dictionaries;
+}
+
 std::vector<Slot> slots_of(const std::vector<std::string>& names) {
     std::vector<Slot> slots;
     for (const auto& name : names) slots.push_back(parse_slot(name));
@@ -262,6 +268,18 @@ NB_MODULE(_kernel, m) {
                  return found;
              })
         .def("misfits", &misfits)
+        .def("is_sweep_due",
+             [](Kernel& k, const nb::list& dictionaries, uint64_t least) {
+                 std::vector<Dictionary*> given = dictionaries_of(dictionaries);
+                 return shared(k, [&] { return k.is_sweep_due(given, least); });
+             })
+        .def("sweep_codes",
+             [](Kernel& k, const nb::list& dictionaries, const std::vector<Codes>& held) {
+                 std::vector<Dictionary*> given = dictionaries_of(dictionaries);
+                 std::vector<std::pair<const int64_t*, size_t>> words;
+                 for (const Codes& each : held) words.emplace_back(each.data(), each.size());
+                 exclusively(k, [&] { k.sweep_codes(given, words); });
+             })
         .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
         .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
         .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })

@@ -49,6 +49,7 @@ public:
             throw std::invalid_argument("a trigger, a partition, a reader or an open cursor still uses the map");
         }
         if (in_transaction_) throw std::invalid_argument("a map cannot be dropped within a transaction");
+        dropped_ += map(id).shrunk();
         maps_[id].reset();
     }
 
@@ -179,6 +180,43 @@ public:
         return locks;
     }
 
+    // Whether so many codes may be held no more that a walk over all entries costs little for each of them. Few strings
+    // are not worth it.
+    bool is_sweep_due(const std::vector<Dictionary*>& dictionaries, uint64_t least) const {
+        uint64_t strings = 0, kept = 0, added = 0, entries = 0, shrunk = dropped_;
+        for (const Dictionary* each : dictionaries) {
+            strings += each->size();
+            kept += each->kept();
+            added += each->added();
+        }
+        if (kept + added < least) return false;
+        for (const auto& map : maps_) {
+            if (!map) continue;
+            entries += map->size();
+            shrunk += map->shrunk();
+        }
+        uint64_t average = strings ? (kept + added) / strings : 1;
+        return added + average * shrunk > kept / 2 + entries / 4;
+    }
+
+    // Takes back the codes that neither an entry nor a word of `held` is. Deltas and the undo log are empty between
+    // transactions.
+    void sweep_codes(const std::vector<Dictionary*>& dictionaries,
+                     const std::vector<std::pair<const int64_t*, size_t>>& held) {
+        if (in_transaction_) throw std::invalid_argument("codes cannot be taken back within a transaction");
+        std::vector<std::unique_lock<std::shared_mutex>> locks;
+        for (Dictionary* dictionary : dictionaries) locks.emplace_back(dictionary->mutex);
+        try {
+            CodeMarks marks(dictionaries);
+            for (const auto& [words, n] : held) marks.mark_all(words, n);
+            mark_codes(marks);
+            marks.sweep();
+            dropped_ = 0;
+        } catch (const std::bad_alloc&) {
+            // It works as well with the codes it has.
+        }
+    }
+
     size_t bytes() const {
         size_t total = log_.bytes() + machine.bytes() + floats_.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
@@ -249,6 +287,17 @@ private:
         return numbers;
     }
 
+    void mark_codes(CodeMarks& marks) {
+        for (const auto& map : maps_) {
+            if (map) map->mark_codes(marks);
+        }
+        for (const auto& partition : partitions_) {
+            if (!partition) continue;
+            partition->rising.mark_codes(marks);
+            partition->falling.mark_codes(marks);
+        }
+    }
+
     bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
 
     template <class Lock>
@@ -275,6 +324,7 @@ private:
     mutable std::shared_mutex mutex_;
     mutable std::condition_variable_any closed_;
     bool in_transaction_ = false;
+    uint64_t dropped_ = 0;  // entries with codes of maps that were dropped since codes were last taken back
     std::thread::id owner_;
 
 public:

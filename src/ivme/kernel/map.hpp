@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "codes.hpp"
 #include "hash.hpp"
 #include "index.hpp"
 #include "payload.hpp"
@@ -106,6 +107,11 @@ public:
     // Marks the long floats that entries have.
     void mark_floats() const noexcept;
 
+    // Marks the codes of dictionaries that entries have. Indexes and projections have no others.
+    void mark_codes(CodeMarks& marks);
+    // By how many entries it is smaller than when it was last found to have codes: so many may be held no more.
+    uint64_t shrunk() const { return marked_size_ > size() ? marked_size_ - size() : 0; }
+
     size_t bytes() const;
     uint64_t digest(uint64_t salt) const;
     // Throws std::logic_error if an index does not say what the entries say.
@@ -146,6 +152,7 @@ private:
     IdTable table_;
     Array<int64_t> records_;
     uint32_t free_ = NIL;
+    uint64_t marked_size_ = 0;
     std::vector<SumLimit> limits_;
     Array<uint32_t> suspects_;  // entries that exceeded a limit since the last commit
     std::vector<std::unique_ptr<GroupIndex>> indexes_;

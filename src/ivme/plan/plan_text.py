@@ -21,7 +21,7 @@ from ivme.plan.strategy.plan import Plan
 from ivme.query import expression, model, types
 from ivme.structure import fracture, hypergraph
 
-PLANNER_VERSION = 1
+PLANNER_VERSION = 2
 """To be raised when the planner makes other plans than before, or the steps of programs come to mean something else:
 views are then planned again when their directory is opened. tests/golden/test_planner_version.py tells when."""
 
@@ -68,8 +68,8 @@ def read_plan(text: str) -> StoredPlan:
     try:
         unpacked = zlib.decompressobj()
         content = unpacked.decompress(b64decode(text, validate=True), _MOST)
-        if not unpacked.eof:
-            raise ValueError("it is cut off")
+        if not unpacked.eof or unpacked.unused_data:
+            raise ValueError("it is cut off, or something follows it")
         written = content.decode("utf-8", "surrogatepass")
     except (ValueError, zlib.error) as error:
         raise StorageError(f"a stored plan cannot be unpacked: {error}") from error

@@ -135,21 +135,6 @@ def is_predicate(expression: Expression) -> bool | None:
     return FUNCTIONS[expression.function].predicate
 
 
-_NEVER_FAIL = frozenset(("and", "or", "not", "is_null", "case", "coalesce", "lower", "upper", "trim", "length"))
-_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif"))
-"""Functions that fail only where a column of texts is compared with a date and one of them is none."""
-
-
-def may_fail(expression: Expression) -> bool:
-    """Whether there may be rows for which an expression has no value; True where that takes more than a glance."""
-    if not isinstance(expression, Call):
-        return False
-    if expression.function in _COMPARISONS and sum(not isinstance(a, Literal) for a in expression.arguments) > 1:
-        return True
-    harmless = expression.function in _NEVER_FAIL or expression.function in _COMPARISONS
-    return not harmless or any(map(may_fail, expression.arguments))
-
-
 def columns_of(expression: Expression) -> Iterator[str]:
     """The columns that an expression reads, with repetitions."""
     if isinstance(expression, ColumnRef):
@@ -163,6 +148,15 @@ def conjunction(predicates: Iterable[Expression]) -> Expression | None:
     """The predicates joined by AND: None for no predicate, and one predicate as it is."""
     every = tuple(predicates)
     return Call("and", every) if len(every) > 1 else every[0] if every else None
+
+
+def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
+    """The predicates that AND joins, from left to right."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        for argument in predicate.arguments:
+            yield from conjuncts(argument)
+    elif predicate is not None:
+        yield predicate
 
 
 def _truth(expression: Expression, row: Row) -> bool | None:
@@ -207,6 +201,15 @@ def _case(arguments: tuple[Expression, ...], row: Row) -> Any:
 def _coalesce(arguments: tuple[Expression, ...], row: Row) -> Any:
     found = (evaluate(argument, row) for argument in arguments)
     return next((value for value in found if value is not None), None)
+
+
+def _fails(arguments: tuple[Expression, ...], row: Row) -> bool:
+    for argument in arguments:
+        try:
+            evaluate(argument, row)
+        except ExpressionError:
+            return True
+    return False
 
 
 def _in(value: Any, *options: Any) -> bool | None:
@@ -256,6 +259,7 @@ FUNCTIONS: dict[str, Function] = {
     "case": Function(2, _ANY_NUMBER, _case, lazy=True),
     "coalesce": Function(1, _ANY_NUMBER, _coalesce, lazy=True),
     "nullif": Function(2, 2, _nullif, strict=False),
+    "fails": Function(1, _ANY_NUMBER, _fails, lazy=True, predicate=True),
     "lower": Function(1, 1, lambda value: values.text(value).lower()),
     "upper": Function(1, 1, lambda value: values.text(value).upper()),
     "length": Function(1, 1, values.length),
@@ -274,7 +278,8 @@ FUNCTIONS: dict[str, Function] = {
     "cast_timestamp": Function(1, 1, values.to_timestamp),
 }
 """Every scalar function there is. `case` takes condition, value, condition, value, ..., and maybe a last else;
-`cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list."""
+`cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list. `fails`, which SQL
+does not have, is whether one of its arguments has no value (`failures`)."""
 
 
 _CASTS = {"cast_int": "BIGINT", "cast_float": "DOUBLE", "cast_bool": "BOOLEAN"}

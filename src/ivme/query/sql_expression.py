@@ -62,10 +62,11 @@ _NARROW = {
     exp.DType.FLOAT: ("floats", "DOUBLE"),
 }
 """Types that would round or overflow where ours do not: what values we have instead, and the type to write."""
+_NO_NAMES = ("not", "in", "like", "case", "negate", "fails")
+"""Functions that SQL does not write as a name with arguments, or does not have."""
+
 _SUPPORTED = "use + - * / % ||, comparisons, AND OR NOT, IS NULL, IN, BETWEEN, LIKE, CASE, IF, CAST, " + ", ".join(
-    name.upper()
-    for name in FUNCTIONS
-    if not FUNCTIONS[name].symbol and name not in ("not", "is_null", "in", "like", "case", "negate") and "_" not in name
+    name.upper() for name in FUNCTIONS if not FUNCTIONS[name].symbol and name not in _NO_NAMES and "_" not in name
 )
 
 

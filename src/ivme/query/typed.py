@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ivme.query.aggregates import payload_slots
-from ivme.query.expression import Call, Expression, Literal, conjunction, may_fail
+from ivme.query.can_fail import can_fail
+from ivme.query.expression import Call, Expression, Literal, conjunction
 from ivme.query.inference import head_types, type_of, variable_types
 from ivme.query.model import Atom, Query
 from ivme.query.one_type import cast_to, one_type_each
@@ -56,7 +57,7 @@ def _slot_type(type_: Type) -> str:
 def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:
     table = query.table(atom.relation)
     tests = [] if atom.where is None else [atom.where]
-    if any(map(may_fail, (*atom.columns, *tests))):
+    if any(isinstance(column, Call) for column in atom.columns) or any(can_fail(test, table) for test in tests):
         tests = [*_repeated(atom), *tests]
     terms, columns = [], []
     for term, column in zip(atom.terms, atom.columns, strict=True):

@@ -55,7 +55,7 @@ def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[st
             "broken_views": describe_broken(database),
             "sources": database._runtime.positions.all(),
             "operations": database._runtime.backend.operations,
-            "memory_bytes": database._runtime.backend.memory_bytes(),
+            **database._runtime.memory(),
             "subscribers": subscribers,
             "log_bytes": None if database._store is None else database._store.log.size,
         }

@@ -76,12 +76,14 @@ def _of_database(database: Database) -> Iterator[str]:
     runtime = database._runtime
     with runtime.lock:
         sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.tables.items()}
-        memory, operations = runtime.backend.memory_bytes(), runtime.backend.operations
+        memory, operations = runtime.memory(), runtime.backend.operations
     yield from _head("ivme_table_rows", "gauge", "Distinct rows of tables.")
     for name, size in sizes.items():
         yield f"ivme_table_rows{_labels(table=name)} {size}"
-    yield from _head("ivme_memory_bytes", "gauge", "Memory of the kernel.")
-    yield f"ivme_memory_bytes {memory}"
+    yield from _head("ivme_memory_bytes", "gauge", "Memory of maps and dictionaries.")
+    yield f"ivme_memory_bytes {memory['memory_bytes']}"
+    yield from _head("ivme_dictionary_bytes", "gauge", "Memory of dictionaries.")
+    yield f"ivme_dictionary_bytes {memory['dictionary_bytes']}"
     yield from _head("ivme_operations_total", "counter", "Operations of the kernel.")
     yield f"ivme_operations_total {operations}"
     if database._store is not None:

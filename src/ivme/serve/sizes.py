@@ -26,7 +26,7 @@ def view_stats(view: View) -> dict[str, Any]:
             "maps": sizes,
             "parts": _parts(program, sizes),
             "operations": runtime.backend.operations,
-            "memory_bytes": runtime.backend.memory_bytes(),
+            **runtime.memory(),
             **({} if group.rebalancer is None else group.rebalancer.stats()),
         }
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
+from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import Catalog, ViewEntry
 from ivme.shards.change_files import PARTIAL, merged_path
 from ivme.shards.degrees import local_degrees
@@ -296,7 +297,8 @@ class Shard:
     def degrees(self, catalog: Catalog, view: str) -> list[dict[str, Any]]:
         """Statistics of the values in this shard's rows of a view's tables."""
         plan = sharding(catalog.view(view), catalog.tables)
-        return [local_degrees(atom, self.table_rows(atom.relation)) for atom in plan.query.atoms]
+        atoms = with_failing_rows(plan.query)
+        return [local_degrees(atom, self.table_rows(atom.relation)) for atom in atoms]
 
 
 def _label(key: EngineKey) -> str:

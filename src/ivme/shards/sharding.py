@@ -21,6 +21,7 @@ import pyarrow as pa
 from ivme.compile import as_asked, parse
 from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
+from ivme.query.failures import with_failing_rows
 from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
@@ -134,7 +135,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     groups: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
     occurrences, atoms = [], []
-    for position, atom in enumerate(ready.query.atoms):
+    for position, atom in enumerate(with_failing_rows(ready.query)):
         identity = row_identity(position)
         key = (_route_key(atom, entry.routing.variables), identity in entry.routing.variables and identity)
         if key not in groups:

@@ -10,6 +10,7 @@ from ivme.database import Database
 from ivme.engine.expression.arrow_expression import evaluate_columns
 from ivme.engine.read.verify import comparable
 from ivme.errors import VerificationError
+from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.merge import WEIGHT
 from ivme.shards.routing import kept_rows
@@ -57,7 +58,7 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
     """Values of the parameters to verify: those of the first rows of atoms that have them."""
     values: dict[str, list[Any]] = {}
     for name, variable in zip(made.query.parameters, made.query.input, strict=True):
-        atom = next(atom for atom in made.query.atoms if variable in atom.variables)
+        atom = next(atom for atom in with_failing_rows(made.query) if variable in atom.variables)
         column = atom.columns[atom.terms.index(variable)]
         closure = made.query.table(atom.relation).closure_of
         rows, _ = fresh.contents(atom.relation if closure is None else closure.relation)

@@ -138,6 +138,7 @@ def fill(database: Database, contents: Contents, image: Image | None, advance: A
     runtime = database._runtime
     advance("filling tables", len(contents.tables), 0)
     advance("building views", len(contents.views), 0)
+    runtime.image = image
     if image is not None:
         image.load_values(runtime.domains)
     for stored in contents.tables.values():
@@ -148,18 +149,17 @@ def fill(database: Database, contents: Contents, image: Image | None, advance: A
     for source, position in contents.positions.items():
         runtime.positions.advance(Progress(source, position))
     if image is not None:
-        _load_views(database, contents, image, advance)
+        _load_views(database, contents, advance)
     views = [view for view in contents.views.values() if view.name not in database.views]
     make_views(database, views, contents.views, lambda: advance("building views", 0, 1))
 
 
-def _load_views(database: Database, contents: Contents, image: Image, advance: Advance) -> None:
+def _load_views(database: Database, contents: Contents, advance: Advance) -> None:
     """Loads the views of the snapshot, and lets them take the changes of the log.
 
     If one of them cannot, all of them are taken away again: they are then built one by one, each for itself.
     """
     runtime = database._runtime
-    runtime.image = image
     old = [view for view in contents.views.values() if view.name not in contents.new_views]
     make_views(database, old, contents.views, lambda: advance("building views", 0, 1))
     runtime.image = None

@@ -21,6 +21,7 @@ from ivme.engine.ingest.row_batch import Changed
 from ivme.engine.runtime.image import Image, image_of
 from ivme.engine.runtime.journal import Mark
 from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import StorageError
 from ivme.query.model import Table
@@ -146,12 +147,14 @@ class Store:
             publishing = False
             try:
                 with self._runtime.lock:
+                    reclaim(self._runtime, now=True)  # an image has all values of dictionaries
                     last = self.log.rotate()
                     self._unwritten |= self._changed
                     self._changed.clear()
                     changed = set(self._unwritten)
                     tables = {name: state.table for name, state in self._runtime.tables.items()}
                     rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
+                    self._runtime.holders.update(rows.values())
                     there = {*self._runtime.views, *self._broken}
                     views = tuple(view for view in self.views.values() if view.name in there)
                     positions = tuple(self._runtime.positions.all().items())

@@ -24,7 +24,7 @@ from ivme.query.types import parse_type
 from ivme.store.files import digest, free_name, read, whole_file
 from ivme.store.snapshot import Manifest, ViewFile
 
-FORMAT = 2
+FORMAT = 3
 """To be raised whenever codes, payloads or the definitions of maps come to mean something else."""
 
 MADE_BY = f"ivme {__version__}, maps {FORMAT}"

@@ -394,3 +394,40 @@ def test_options_reach_the_shards_and_survive_the_checkpoint(db: ShardedDatabase
     reopened: Any = ShardedDatabase(type(db._cluster)(db._journal.root, None))  # type: ignore[call-arg, arg-type]
     assert db._catalog == reopened._catalog
     assert [(1, 2, 3)] == list(reopened.view("v"))
+
+
+# Rows for which an expression fails
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT r.a, r.a / r.b AS q FROM r JOIN s ON r.a = s.b WHERE s.c > 0", [(6, 3.0)]),
+        (
+            "SELECT r.a / r.b AS q, COUNT(*) AS n FROM r JOIN s ON r.a = s.b WHERE s.c > 0 GROUP BY r.a / r.b",
+            [(3.0, 1)],
+        ),
+        ("SELECT SUM(r.a / r.b) AS q FROM r JOIN s ON r.a = s.b WHERE s.c > 0", [(3.0,)]),
+        ("SELECT r.a FROM r JOIN s ON r.a = s.b WHERE s.c > 0 AND r.a / r.b > 1", [(6,)]),
+        ("SELECT r.a / r.b AS q FROM r JOIN s ON r.a = s.b WHERE s.c > 0 AND r.a = :a", [(3.0,)]),
+    ],
+)
+@pytest.mark.parametrize("first", ["view", "rows"])
+def test_a_row_that_no_shard_shows_may_fail(db: ShardedDatabase, sql: str, rows: list[Any], first: str) -> None:
+    given = {"a": 6} if ":a" in sql else {}
+    if first == "rows":
+        db.insert("r", [(6, 2), (7, 0), (8, 0)])
+        db.insert("s", [(6, 1), (7, 0)])
+    view = db.create_view("v", sql)
+    if first == "view":
+        db.insert("r", [(6, 2), (7, 0), (8, 0)])
+        db.insert("s", [(6, 1), (7, 0)])
+    assert rows == list(view(**given))
+    for table, row in (("s", (7, 1)), ("s", (8, 1)), ("r", (6, 0))):
+        with pytest.raises(DataError, match=r"view v: .*a / b.* fails for the row"):
+            db.insert(table, [row])
+    assert rows == list(view(**given))
+    db.delete("r", [(7, 0)])
+    db.insert("s", [(7, 1)])
+    assert rows == list(view(**given))
+    view.verify()

@@ -14,7 +14,7 @@ from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
 from ivme.query.types import Type
 
 LARGE_DECIMALS = 2**62
-"""The first code of wide decimals that come from a dictionary; those between it and its negative are their own."""
+"""Wide decimals between this number and its negative are their own codes; others come from a dictionary."""
 
 NARROW_DIGITS = 18
 _DIGITS, _WIDE_DIGITS = Context(prec=NARROW_DIGITS), Context(prec=38)
@@ -47,7 +47,7 @@ class NarrowDecimals(Domain):
 class WideDecimals(DictionaryValues):
     """Decimals of more than 18 digits: integers of their smallest unit, but for large ones.
 
-    Sums that come and go are hardly ever large, and would each stay in a dictionary for ever.
+    Sums that come and go are hardly ever large, and would each be in a dictionary until its next sweep.
     """
 
     def __init__(self, type_: Type, dictionary: Dictionary) -> None:

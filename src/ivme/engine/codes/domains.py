@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.engine.codes.decimal_domains import LARGE_DECIMALS, NARROW_DIGITS, NarrowDecimals, WideDecimals
-from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary
+from ivme.engine.codes.decimal_domains import NARROW_DIGITS, NarrowDecimals, WideDecimals
+from ivme.engine.codes.dictionary import FIRST_CODE, NULL_CODE, Codes, Dictionary, first_code
 from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
 from ivme.engine.codes.value_check import INT_LIMIT, NAN_REASON
 from ivme.errors import DataError
 from ivme.query.types import Type
 
-__all__ = ["NULL_CODE", "Codes", "Domain", "Domains"]
+__all__ = ["FIRST_CODE", "NULL_CODE", "Codes", "Domain", "Domains"]
 
 _FLIP = 2**63 - 1
 NAN_CODE = 0x7FF8_0000_0000_0000
@@ -184,7 +184,7 @@ _DOMAINS: dict[str, type[Domain]] = {
 
 def plain_dictionary(type_: Type) -> Dictionary:
     """A dictionary in plain Python for the values of a type."""
-    return Dictionary(LARGE_DECIMALS if type_.kind == "decimal" else 0)
+    return Dictionary(first_code(type_))
 
 
 class BatchEncoder(Protocol):
@@ -200,7 +200,8 @@ class BatchEncoder(Protocol):
 class Domains:
     """The domains of a database, one for each type; they own its dictionaries.
 
-    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing.
+    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. `sweeps`
+    counts how often codes were taken back: whoever kept codes of values that nothing held may have others' since then.
     """
 
     def __init__(
@@ -211,12 +212,14 @@ class Domains:
         self._domains: dict[Type, Domain] = {}
         self._dictionary_of = dictionary_of
         self.encoder_of = encoder_of
+        self.sweeps = 0
 
     def domain(self, type_: Type) -> Domain:
         """The domain of a type, the same one every time.
 
         >>> strings = Domains().domain(Type("string"))
-        >>> strings.encode(pa.array(["a", None, "b", "a"])).tolist() == [0, NULL_CODE, 1, 0]
+        >>> codes = strings.encode(pa.array(["a", None, "b", "a"])).tolist()
+        >>> codes == [FIRST_CODE, NULL_CODE, FIRST_CODE + 1, FIRST_CODE]
         True
         """
         domain = self._domains.get(type_)
@@ -228,6 +231,10 @@ class Domains:
         """The dictionaries that are in use."""
         domains = self._domains.items()
         return {type_: domain.dictionary for type_, domain in domains if isinstance(domain, DictionaryValues)}
+
+    def memory_bytes(self) -> int:
+        """What the dictionaries take."""
+        return sum(dictionary.memory_bytes() for dictionary in self.dictionaries().values())
 
     def _new(self, type_: Type) -> Domain:
         if type_.kind in _DOMAINS:

@@ -15,8 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ivme import _kernel
-from ivme.engine.codes.decimal_domains import LARGE_DECIMALS
-from ivme.engine.codes.dictionary import Codes, Dictionary
+from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary, first_code
 from ivme.engine.codes.domain import Domain
 from ivme.engine.codes.domains import Domains
 from ivme.errors import DataError
@@ -31,12 +30,15 @@ class NativeDictionary(Dictionary):
 
     __slots__ = ("native",)
 
-    def __init__(self, *, binary: bool, base: int = 0, numbers: bool = False) -> None:
+    def __init__(self, base: int, *, binary: bool, numbers: bool = False) -> None:
         super().__init__(base)
         self.native = _kernel.Dictionary(secrets.randbits(64), base, binary, numbers)
 
     def __len__(self) -> int:
         return len(self.native)
+
+    def memory_bytes(self) -> int:
+        return self.native.memory_bytes()
 
     def add(self, value: Any) -> int:
         return self.native.encode_one(value)
@@ -67,17 +69,20 @@ class NativeDictionary(Dictionary):
         buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pa.Array.from_buffers(long, len(codes), buffers).cast(type_)
 
-    def dump(self, count: int) -> pa.Array:
-        """The bytes of the first values, in the order of their codes."""
-        offsets, text = self.native.decode_arrow(np.arange(self.base, self.base + count, dtype=np.int64))
-        return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    def dump(self) -> pa.Array:
+        """The bytes of all values in the order of their codes; NULL for a code that no value has."""
+        present = self.native.present().astype(bool)
+        codes = np.where(present, self.base + np.arange(len(present), dtype=np.int64), NULL_CODE)
+        offsets, text = self.native.decode_arrow(codes)
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+        return pa.Array.from_buffers(pa.large_binary(), len(codes), [valid, pa.py_buffer(offsets), pa.py_buffer(text)])
 
     def load(self, values: pa.Array) -> None:
         """Gives an empty dictionary what `dump` gave: each value has the code that it had."""
         _, ends, text = values.buffers()
         offsets = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1]
-        codes = self.native.encode_arrow(offsets, np.frombuffer(text or b"", np.uint8))
-        if not np.array_equal(codes, np.arange(self.base, self.base + len(values))):
+        present = values.is_valid().cast(pa.uint8()).to_numpy()
+        if not self.native.load(offsets, np.frombuffer(text or b"", np.uint8), present):
             raise ValueError("a dictionary has a value twice, or was not empty")
 
 
@@ -86,8 +91,8 @@ class NativeDecimals(NativeDictionary):
 
     __slots__ = ("_scale",)
 
-    def __init__(self, scale: int) -> None:
-        super().__init__(binary=True, base=LARGE_DECIMALS, numbers=True)
+    def __init__(self, base: int, scale: int) -> None:
+        super().__init__(base, binary=True, numbers=True)
         self._scale = scale
 
     def add(self, value: Any) -> int:
@@ -114,8 +119,8 @@ def native_dictionary(type_: Type) -> Dictionary:
     """The dictionary of a type whose values do not fit 64 bits."""
     if type_.kind == "decimal":
         assert type_.scale is not None
-        return NativeDecimals(type_.scale)
-    return NativeDictionary(binary=type_.kind == "binary")
+        return NativeDecimals(first_code(type_), type_.scale)
+    return NativeDictionary(first_code(type_), binary=type_.kind == "binary")
 
 
 def native_domains() -> Domains:

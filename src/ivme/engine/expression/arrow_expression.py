@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from ivme.engine.codes.arrow_types import arrow_type, column_type
 from ivme.engine.expression.arrow_functions import KERNELS, widened
-from ivme.errors import DataError
+from ivme.errors import DataError, ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
 from ivme.query.inference import BOOL, in_type, type_of, valued_arguments
 from ivme.query.model import Column, Table
@@ -228,4 +228,32 @@ def _coalesce_pieces(call: Call, scope: _Scope) -> Iterator[_Piece]:
     yield pa.nulls(scope.rows), places
 
 
-_LAZY = {"and": _connective, "or": _connective, "not": _negation, "case": _branches, "coalesce": _branches}
+def _failures(call: Call, scope: _Scope) -> pa.Array:
+    """Where one of the arguments has no value. Only those that fail somewhere are looked at row by row."""
+    found = np.zeros(scope.rows, dtype=bool)
+    for argument in call.arguments:
+        try:
+            _column(argument, scope)
+        except ExpressionError:
+            found |= _failing_rows(argument, scope)
+    return pa.array(found)
+
+
+def _failing_rows(argument: Expression, scope: _Scope) -> npt.NDArray[np.bool_]:
+    names = list(dict.fromkeys(columns_of(argument)))
+    columns = [scope.column(name).to_pylist() for name in names]
+    known: dict[tuple[Any, ...], bool] = {}
+    found = np.zeros(scope.rows, dtype=bool)
+    for i, row in enumerate(zip(*columns, strict=True) if names else [()] * scope.rows):
+        if row not in known:
+            known[row] = bool(evaluate(Call("fails", (argument,)), dict(zip(names, row, strict=True))))
+        found[i] = known[row]
+    return found
+
+
+_LAZY = {
+    **dict.fromkeys(("and", "or"), _connective),
+    **dict.fromkeys(("case", "coalesce"), _branches),
+    "not": _negation,
+    "fails": _failures,
+}

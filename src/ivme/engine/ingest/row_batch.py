@@ -57,6 +57,11 @@ class Changed:
         """The codes that it has already."""
         return [codes for codes in self._codes if codes is not None]
 
+    def forget_codes(self) -> None:
+        """The values are encoded anew: codes of some may have been taken back."""
+        assert self._data is not None, "rows that are codes only are held"
+        self._codes = [None] * len(self._codes)
+
     @property
     def data(self) -> pa.Table:
         """The columns in Arrow."""

@@ -20,8 +20,8 @@ from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import VerificationError
-from ivme.query.expression import ColumnRef, evaluate
+from ivme.errors import ExpressionError, VerificationError
+from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
 from ivme.query.inference import head_types, type_of
 from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
 from ivme.query.sql_values import compare, to_timestamp
@@ -111,12 +111,15 @@ def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
     partial: Assignments = [({}, 1)]
     joined = _joined(query)
     kinds: dict[str, str] = {}
-    for atom in query.atoms:
+    for number, atom in enumerate(query.atoms):
         mine = _kinds(atom, runtime.relation(atom.relation))
-        partial = _join(partial, list(_tuples(runtime, atom, joined)), kinds, mine)
+        partial = _join(partial, list(_tuples(runtime, atom, joined, number)), kinds, mine)
         kinds = {**mine, **kinds}
     groups: dict[Row, Assignments] = {}
     for assignment, weight in partial:
+        for number in range(len(query.atoms)):
+            for error in assignment[_errors(number)]:
+                raise VerificationError(f"view {query.name} has a row that cannot be computed: {error}")
         key = tuple(assignment[variable] for variable in query.input + query.output)
         groups.setdefault(key, []).append((assignment, weight))
     if not groups and not query.input and not query.output and query.aggregates:
@@ -124,23 +127,47 @@ def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
     return {key: _row(query, key, group) for key, group in groups.items()}
 
 
-def _tuples(runtime: Runtime, atom: Atom, joined: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
+def _errors(number: int) -> str:
+    """Where an assignment has the errors of an atom's expressions: they count only if the row is in the result."""
+    return f"\0{number}"
+
+
+def _tuples(runtime: Runtime, atom: Atom, joined: set[str], number: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
     data, weights = runtime.contents(atom.relation)
     table = runtime.relation(atom.relation)
     plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
     computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
     types = [type_of(column, table) for _, column in computed]
+    tests = list(conjuncts(atom.where))
     for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {_errors(number): []}
         if (
             all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
-            and (atom.where is None or evaluate(atom.where, row) is True)
+            and all(_passes(test, row, values[_errors(number)]) for test in tests)
             and all(
-                _fits(values, term, _in_type(evaluate(column, row), type_), joined)
+                _fits(values, term, _value(column, row, type_, values[_errors(number)]), joined)
                 for (term, column), type_ in zip(computed, types, strict=True)
             )
         ):
             yield values, weight
+
+
+def _passes(test: Expression, row: Mapping[str, Any], errors: list[ExpressionError]) -> bool:
+    """Whether a row passes a predicate; it does if that fails, as long as no other one drops the row."""
+    try:
+        return evaluate(test, row) is True
+    except ExpressionError as error:
+        errors.append(error)
+        return True
+
+
+def _value(column: Expression, row: Mapping[str, Any], type_: Type | None, errors: list[ExpressionError]) -> Any:
+    """The value of a computed column, NULL if there is none."""
+    try:
+        return _in_type(evaluate(column, row), type_)
+    except ExpressionError as error:
+        errors.append(error)
+        return None
 
 
 def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: set[str]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from ivme.algebra.exact import ExactSum
 from ivme.algebra.ring import Payload, add, count, lift
 from ivme.engine.backend import Block, Codes, EmittedDelta, Listed, listed
-from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.reference.enumerate import enumerate_items
 from ivme.engine.reference.indexed_map import CheckError
@@ -52,6 +52,7 @@ class PureBackend:
         self._readers: dict[str, ir.Enumeration] = {}
         self._slots: dict[str, _Types] = {}
         self._limits: dict[str, Sequence[str]] = {}
+        self._swept: dict[str, int] = {}
 
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         self._limits[name] = limits
@@ -217,6 +218,22 @@ class PureBackend:
     def scan(self, name: str) -> tuple[list[Codes], Codes]:
         stored = dict(self.kernel.maps[name].items())
         return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
+
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)
+        maps = self.kernel.maps
+        shrunk = sum(max(0, size - len(maps.get(name, ()))) for name, size in self._swept.items())
+        return kept + added >= least and added + shrunk > kept // 2 + self.entries() // 4
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        found = {code for words in held for code in words.tolist()}
+        for stored in self.kernel.maps.values():
+            found.update(code for key in stored.peek_all() for code in key)
+        for partition in self.kernel.partitions.values():
+            found.update(code for side in partition.noted() for key in side for code in key)
+        for dictionary in dictionaries:
+            dictionary.sweep(found)
+        self._swept = {name: len(stored) for name, stored in self.kernel.maps.items()}
 
     def size(self, name: str) -> int:
         return len(self.kernel.maps[name])

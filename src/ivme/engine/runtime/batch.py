@@ -38,6 +38,7 @@ class Batch:
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[Few] | None = [] if progress is None else None
+        self._sweeps = runtime.domains.sweeps
 
     def __enter__(self) -> Self:
         return self
@@ -138,6 +139,7 @@ class Batch:
     def _commit(self, collected: dict[str, list[Changed]]) -> None:
         batch = {}
         with self._runtime.lock:
+            self._encode_anew(collected)
             for name, parts in collected.items():
                 self._check_static(self._table(name))
                 changed = joined(parts)
@@ -145,6 +147,12 @@ class Batch:
                 batch[name] = self._runtime.grown(name, changed)
             if batch or self._progress is not None:
                 self._runtime.transact(batch, self._progress)
+
+    def _encode_anew(self, collected: dict[str, list[Changed]]) -> None:
+        """Codes that nothing held when they were taken back may be other values' now."""
+        if self._sweeps != self._runtime.domains.sweeps:
+            for changed in (each for parts in collected.values() for each in parts):
+                changed.forget_codes()
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:

@@ -47,6 +47,10 @@ class Maintained(Group):
         """The change of the view's rows in the open transaction, over the columns of the view, parameters in front."""
 
     @abstractmethod
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has."""
+
+    @abstractmethod
     def all_rows(self, layout: Layout) -> Changed:
         """All rows, over the columns of the view."""
 

@@ -83,6 +83,9 @@ class GradualRebalancer(Rebalancer):
         super().roll_back()
         self._waiting, self._positions = dict(self._kept[0]), list(self._kept[1])
 
+    def held_codes(self) -> list[Codes]:
+        return [np.array(key, dtype=np.int64) for _, key in self._waiting]
+
     def kept(self) -> dict[str, Any]:
         waiting = [[number, list(key), rising] for (number, key), rising in self._waiting.items()]
         return {**super().kept(), "waiting": waiting, "swept": [position < 0 for position in self._positions]}

@@ -8,7 +8,6 @@ each index, whatever it took to compute it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from ivme.engine.runtime.shared_views import Group
 
 _FEW = 1000
-_DEAD = 2
-"""A dictionary may have this many times more values than the tables' rows can have, and a few more."""
 
 
 @dataclass(slots=True)
@@ -73,13 +70,11 @@ class Image:
 def image_of(relations: Relations, most: int | None = None) -> Image | None:
     """The image of all views, under the lock: it takes a copy of their maps. None if there can be none.
 
-    There is none without maps, nor of maps in plain Python; nor if most values of a dictionary belong to no row any
-    more, as they are forgotten when the views are built; nor, with `most`, of maps with more words than this for each
-    row of the tables.
+    There is none without maps, nor of maps in plain Python; nor, with `most`, of maps with more words than this for
+    each row of the tables.
     """
     backend = relations.backend
-    dictionaries = _dictionaries(relations)
-    if not isinstance(backend, NativeBackend) or _is_stale(relations, dictionaries):
+    if not isinstance(backend, NativeBackend):
         return None
     rows = sum(backend.size(state.rows) for state in relations.tables.values())
     maps, balances = {}, {}
@@ -92,20 +87,10 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
             balances[repr(group.key)] = group.rebalancer.kept()
     if not maps:
         return None
-    return Image(maps, balances, {type_: each.dump(len(each)) for type_, each in dictionaries.items()})
+    return Image(maps, balances, {type_: each.dump() for type_, each in _dictionaries(relations).items()})
 
 
 def _dictionaries(relations: Relations) -> dict[Type, Any]:
     """The dictionaries whose codes may be in maps: those of the types of the views' variables."""
     types = {type_ for state in relations.views.values() for type_ in state.typed.types.values()}
     return {type_: each for type_, each in relations.domains.dictionaries().items() if type_ in types}
-
-
-def _is_stale(relations: Relations, dictionaries: Mapping[Type, Any]) -> bool:
-    """Whether a dictionary has many more values than the rows of all tables."""
-    rows = dict.fromkeys(dictionaries, 0)
-    for state in relations.tables.values():
-        for domain in state.domains:
-            if domain.type in rows:
-                rows[domain.type] += relations.backend.size(state.rows)
-    return any(len(each) > (1 + _DEAD) * rows[type_] + _FEW for type_, each in dictionaries.items())

@@ -16,6 +16,7 @@ from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs
 from ivme.engine.runtime.catalog_change import catalog_change
 from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
 from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
 from ivme.engine.runtime.relations import Relations, weighted
@@ -71,12 +72,17 @@ class Installation(Relations):
                 if held is not None:
                     self.backend.drop_map(held)
 
-    def prepared(self, name: str, slots: tuple[str, ...], plan: Plan) -> Assembled:
+    def prepared(self, name: str, typed: TypedQuery, plan: Plan) -> Assembled:
         """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
-        key = (*slots, *self._own(name, plan))
+        key = (*typed.slots, *self._own(name, plan.blueprint))
+        checks = {
+            each: check.blueprint
+            for each, check in new_checks(name, plan).items()
+            if key == (*check_slots(check, typed), *self._own(each, check.blueprint))
+        }
         with self.lock:
-            group = self._groups.get(key) or self._new_group(key, slots)
-            blueprints = {**group.blueprints, name: plan.blueprint}
+            group = self._groups.get(key) or self._new_group(key, typed.slots)
+            blueprints = {**group.blueprints, name: plan.blueprint, **checks}
         return group.assembled(blueprints)
 
     def add_view(
@@ -95,20 +101,47 @@ class Installation(Relations):
         self._check_ring(name, relations, ring=ring)
         try:
             with self.catalog_change():
-                group = self._group(typed.slots, self._own(name, plan))
+                group = self._group(typed.slots, self._own(name, plan.blueprint))
                 group.tuning = plan.tuning
+                checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
-                self._install(group, {**group.blueprints, name: plan.blueprint}, {name: typed}, prepared)
+                mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
+                self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
                 finisher = Finisher(typed, group.enumerations[name], self.domains)
-                state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring)
+                state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
                 for stored, codes in self._misfits:
                     if name in group.stored_sums.get(stored, ()):
                         check_row(state, codes)
+                for check in checks:
+                    if check.group is not group:
+                        blueprints = {**check.group.blueprints, check.name: check.plan.blueprint}
+                        self._install(check.group, blueprints, {name: typed})
                 self.views[name] = state
+                self._refuse_failures(state)
                 self._switch_rings(relations)
         except ExpressionError as error:
             raise error.of_view(name) from error
         return self.views[name]
+
+    def _new_checks(self, name: str, typed: TypedQuery, plan: Plan) -> tuple[InstalledCheck, ...]:
+        """The checks of a view, each with the group that it is to be installed in."""
+        checks = []
+        for each, check in new_checks(name, plan).items():
+            group = self._group(check_slots(check, typed), self._own(each, check.blueprint))
+            if check.blueprint.splits:
+                group.tuning = check.tuning
+            checks.append(InstalledCheck(each, group, check))
+        return tuple(checks)
+
+    def _refuse_failures(self, state: ViewState) -> None:
+        """Raises ExpressionError if a view that was just filled shows a row for which an expression fails."""
+        if state.lazy:
+            return
+        self.backend.begin()
+        try:
+            self.check_failures(state)
+        finally:
+            self.backend.rollback()
 
     def add_maintained(
         self, typed: TypedQuery, explanation: Explanation, table: Table, group: Maintained, relation: str
@@ -172,7 +205,7 @@ class Installation(Relations):
             if isinstance(state.group, Maintained):
                 del self.maintained[state.group.trigger(state.relations[0])]
             else:
-                self._leave(state.group, name)
+                self._leave(state)
             self._unfollow_all(state.relations)
             del self.views[name]
             self._queues.pop(name, None)
@@ -194,15 +227,17 @@ class Installation(Relations):
     def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> Group:
         return Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
 
-    def _own(self, name: str, plan: Plan) -> tuple[str, ...]:
+    def _own(self, name: str, blueprint: Blueprint) -> tuple[str, ...]:
         """What tells the group of a view from others of its slots: one with heavy and light parts is alone."""
-        return ("skew", name) if plan.blueprint.splits else ()
+        return ("skew", name) if blueprint.splits else ()
 
-    def _leave(self, group: Group, name: str) -> None:
-        """Takes a view out of its group, and the group away if it was the last."""
-        self._install(group, {view: b for view, b in group.blueprints.items() if view != name}, {})
-        if not group.blueprints:
-            del self._groups[group.key]
+    def _leave(self, state: ViewState) -> None:
+        """Takes a view and its checks out of their groups, and a group away if nothing is left in it."""
+        gone = {state.name, *(check.name for check in state.checks)}
+        for group in dict.fromkeys((state.group, *(check.group for check in state.checks))):
+            self._install(group, {view: b for view, b in group.blueprints.items() if view not in gone}, {})
+            if not group.blueprints:
+                del self._groups[group.key]
 
     def _check_ring(self, name: str, relations: Iterable[str], *, ring: bool) -> None:
         """Negative multiplicities are for views in ring mode only."""
@@ -239,8 +274,9 @@ class Installation(Relations):
             state.group.follow(True)
         elif state.followers == 0 and state.plan is not None:
             self._refresh(state)
-            followed = replace(state.plan.followed, lazy=False)
-            self._install(state.group, {**state.group.blueprints, name: followed}, {})
+            followed = {name: state.plan.followed, **self._checks_beside(state)}
+            maintained = {each: replace(blueprint, lazy=False) for each, blueprint in followed.items()}
+            self._install(state.group, {**state.group.blueprints, **maintained}, {})
             if keeps_rows(state):
                 self._keep_rows(state)
         state.followers += 1
@@ -262,7 +298,12 @@ class Installation(Relations):
             state.group.follow(state.followers > 0)
         elif state.followers == 0 and state.plan is not None:
             state.stale = True
-            self._install(state.group, {**state.group.blueprints, name: state.plan.blueprint}, {})
+            alone = {name: state.plan.blueprint, **self._checks_beside(state)}
+            self._install(state.group, {**state.group.blueprints, **alone}, {})
+
+    def _checks_beside(self, state: ViewState) -> dict[str, Blueprint]:
+        """The checks in the view's own group."""
+        return {check.name: check.plan.blueprint for check in state.checks if check.group is state.group}
 
     def _install(
         self,
@@ -272,15 +313,12 @@ class Installation(Relations):
         prepared: Assembled | None = None,
     ) -> None:
         """Assembles a group and fills the maps that are new."""
-        types = {
-            **{name: state.typed.types for name, state in self.views.items()},
-            **{n: t.types for n, t in new.items()},
-        }
         self.forget_inputs()
         is_new = group.rebalancer is None
+        known = {**{name: state.typed for name, state in self.views.items()}, **new}
+        types = {name: known[view_of(name)].types for name in blueprints}
         filled = group.install(blueprints, types, prepared)
-        known = {name: state.typed for name, state in self.views.items()}
-        self._misfits = limit_sums(self.backend, group, {**known, **new})
+        self._misfits = limit_sums(self.backend, group, known)
         if self.image is not None:
             filled = self.image.fill(self.backend, group, filled)
         steps = list(group.assembly.fill(filled))
@@ -289,7 +327,9 @@ class Installation(Relations):
             group.rebalancer.start()
             steps = []
         for name, blueprint in blueprints.items():
-            steps += [] if blueprint.lazy else group.assembly.build(name, filled)
+            mine = () if blueprint.lazy else group.assembly.build(name, filled)
+            filled |= {step.map for step in mine if isinstance(step, ir.Add)}
+            steps += mine
         if steps:
             self._run_once(steps, group.slots)
 

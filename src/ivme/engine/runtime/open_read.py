@@ -1,8 +1,8 @@
 """Answers that are read block by block, all of them as of the moment when they began.
 
 An answer that is being read is known to the runtime. Whoever is about to change what it is read from first lets it
-finish, into columns of codes, which are decoded when they are asked for; an answer that has more rows than that may
-take is stale from then on, and says so. An answer of which all rows are wanted is read at once.
+finish, into columns of codes, which are decoded when they are asked for, and are held until then; an answer that has
+more rows than that may take is stale from then on, and says so. An answer of which all rows are wanted is read at once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from contextlib import suppress
 from itertools import chain, repeat, starmap
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from ivme.errors import DataError, StaleCursor
 
 if TYPE_CHECKING:
-    from ivme.engine.backend import Block, Cursor
+    from ivme.engine.backend import Block, Codes, Cursor
     from ivme.engine.runtime.relations import Relations
     from ivme.engine.runtime.view_state import ViewState
 
@@ -41,6 +43,7 @@ class OpenRead:
         self._cursor: Cursor | None = None
         self._size = FEW
         self._blocks: deque[Block] = deque()
+        self._taken: Block | None = None
         self._ended = inputs is None
         self._begun = self._stale = False
 
@@ -54,7 +57,10 @@ class OpenRead:
         if self._blocks:
             self._size = min(2 * self._size, BLOCK)
             self._begun = True
-            return self._blocks.popleft()
+            self._taken = block = self._blocks[0]
+            self._blocks.popleft()
+            return block
+        self._taken = None
         if self._stale:
             raise StaleCursor(
                 f"view {self.state.name} changed while it was being read, and had more rows left than are kept for an "
@@ -75,6 +81,15 @@ class OpenRead:
         with suppress(DataError):
             self._read(MANY, most=MOST_FINISHED)
 
+    def held_codes(self) -> list[Codes]:
+        """Those of blocks that are not decoded yet. The last that was taken may just be on its way.
+
+        Without the lock, a block is taken before it leaves the queue, and is decoded before the next is taken.
+        """
+        blocks = [*tuple(self._blocks), self._taken]
+        codes = [column for block in blocks if block is not None for column in (*block[0], *block[3])]
+        return [*codes, np.array(self._inputs, dtype=np.int64)]
+
     def rows(self) -> int:
         """How many rows have been read and not been taken."""
         return sum(len(block[1]) for block in self._blocks)
@@ -86,6 +101,7 @@ class OpenRead:
         """
         if self._ended:
             return
+        self._relations.holders.add(self)
         was_open, self._stale, self._ended = self._cursor is not None, True, True
         if self._cursor is None:
             self._cursor = self._relations.open_cursor(self.state, self._inputs)

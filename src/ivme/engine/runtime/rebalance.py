@@ -126,6 +126,10 @@ class Rebalancer:
         self._partitions, self.measured = tuple(partitions), tuple(measured)
         self._set_bounds()
 
+    def held_codes(self) -> list[Codes]:
+        """The codes of keys that are outside of maps."""
+        return []
+
     def kept(self) -> dict[str, Any]:
         """What a snapshot needs beside the maps to go on from there, in the terms of JSON."""
         return {**asdict(self.balance), "epsilons": [str(epsilon) for epsilon in self.balance.epsilons]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,14 @@ from ivme.engine.ingest.feed import Feed, FeedColumn
 from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.delta import Delta
+from ivme.engine.runtime.error_check import visible_failure
 from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.open_read import FEW, MANY, OpenRead
 from ivme.engine.runtime.positions import Positions
+from ivme.engine.runtime.reclaim import Holder
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import Group, too_many
 from ivme.engine.runtime.single_row import ShortWay
@@ -33,13 +35,6 @@ from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import DataError, PlanError
 from ivme.plan.ir import program as ir
 from ivme.query.model import Table
-
-
-class Holder(Protocol):
-    """Something outside of maps that has codes for longer than it has the lock."""
-
-    def held_codes(self) -> Iterable[Codes]:
-        """All of them, perhaps among other numbers."""
 
 
 class Relations:
@@ -57,9 +52,9 @@ class Relations:
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, Maintained] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
+        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
-        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._queues: dict[str, list[deque[Delta]]] = {}
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
@@ -104,8 +99,9 @@ class Relations:
     def _owner(self, relation: str, column: FeedColumn) -> str:
         """A view that computes a column from a relation's rows, or nothing if it is not there yet."""
         for name, state in self.views.items():
-            for atom in state.typed.query.atoms:
-                if atom.relation == relation and column.expression in (*atom.columns, atom.where):
+            for atom in state.atoms:
+                guarded = column.expression in atom.columns and column.guard == atom.where
+                if atom.relation == relation and (guarded or column.expression == atom.where):
                     return name
         return ""
 
@@ -123,6 +119,15 @@ class Relations:
         self._layouts.clear()
         self._inputs.clear()
         self._ways.clear()
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of maps and dictionaries, and those of dictionaries alone."""
+        dictionaries = self.domains.memory_bytes()
+        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+
+    def forget_constants(self) -> None:
+        """To be called before codes are taken back: those of constants are found anew."""
+        self._inputs.clear()
 
     def all_rows(self, relation: str) -> Changed:
         """All rows of a table or view, with their multiplicities."""
@@ -181,6 +186,15 @@ class Relations:
             for view in (view for group in self._groups.values() for view in group.stored_sums.get(name, ())):
                 check_row(self.views[view], codes)
 
+    def check_failures(self, state: ViewState) -> None:
+        """Raises ExpressionError if the view would show a row for which an expression fails.
+
+        What was open before the call has to be rolled back then.
+        """
+        for check in state.checks:
+            if check.has_row():
+                raise visible_failure(self, state, check)
+
     def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
         """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
         columns = [np.array([code], dtype=np.int64) for code in codes]
@@ -224,11 +238,10 @@ class Relations:
                 read.finish()
 
     def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
-        """The whole answer to an access request if it has few rows; None if there may be more."""
-        with self.lock:
-            self._check_there(state)
-            self._refresh(state)
-            return state.group.request(state.name, inputs, FEW)
+        """The whole answer to an access request if it has few rows, None if there may be more; under the lock."""
+        self._check_there(state)
+        self._refresh(state)
+        return state.group.request(state.name, inputs, FEW)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -254,11 +267,16 @@ class Relations:
                 self._rebuild(state)
 
     def _rebuild(self, state: ViewState) -> None:
-        """One that is interrupted leaves the view stale."""
-        steps = list(state.group.assembly.build(state.name))
-        for name in {step.map for step in steps if isinstance(step, ir.Add)}:
+        """One that is interrupted, or refused, leaves the view stale."""
+        steps: list[ir.Step] = []
+        filled: frozenset[str] = frozenset()
+        for name in (state.name, *(check.name for check in state.checks)):
+            steps += state.group.assembly.build(name, filled)
+            filled = frozenset(step.map for step in steps if isinstance(step, ir.Add))
+        for name in filled:
             self.backend.clear_map(name)
         self._run_once(steps, state.group.slots)
+        self.check_failures(state)
         state.stale = False
 
 

@@ -24,6 +24,7 @@ from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.relations import check_numbers, weighted
 from ivme.engine.runtime.single_row import FEW, Emitted, Few, RowLog, ShortWay, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, delivery
@@ -50,6 +51,7 @@ class Runtime(Installation):
     """One kernel, its tables and views, changed in atomic batches."""
 
     observers: tuple[Observer, ...] = ()
+    _rows_written = 0
 
     def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> None:
         """Applies a batch, all or nothing, and tells whoever follows a view that it changed.
@@ -80,6 +82,7 @@ class Runtime(Installation):
                 self._transact(batch, run, record, FEW, progress)
             except (self.backend.overflow, _CountError):
                 self._transact(batch, run_deletes_first, record, 0, progress)
+            reclaim(self)
 
     def _transact(
         self,
@@ -107,6 +110,9 @@ class Runtime(Installation):
             self.backend.begin()
             changes, touched = self._propagate(relations, run, few)
             self.check_sums()
+            for state in self.views.values():
+                if state.checks and not state.lazy and touched.intersection(state.relations):
+                    self.check_failures(state)
             transaction.finish = self._finish(changes, touched, progress)
             record()
 
@@ -161,6 +167,10 @@ class Runtime(Installation):
                 done = kept is not None and self._put_all([Few(name, kept, weight, way)])
             else:
                 done = way.put(row, weight)
+            if way.coded:
+                self._rows_written += 1
+                if self._rows_written >= ROWS_BETWEEN:
+                    self._reclaim_after_rows()
         if start is not None and done:
             self.settle()
             self.tell(1, start)
@@ -179,7 +189,16 @@ class Runtime(Installation):
         """Makes changes of a few rows, all or none; False if they have to go the long way."""
         with self.lock:
             current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
-            return current and self._put_all(changes)
+            done = current and self._put_all(changes)
+            self._rows_written += len(changes)
+            if self._rows_written >= ROWS_BETWEEN:
+                self._reclaim_after_rows()
+            return done
+
+    def _reclaim_after_rows(self) -> None:
+        """Single rows are quick, so that not each of them looks whether there are codes to take back."""
+        self._rows_written = 0
+        reclaim(self)
 
     def _put_all(self, changes: Sequence[Few]) -> bool:
         given = [(change.way, change.way.encode(change.row), change.weight) for change in changes]
@@ -237,7 +256,8 @@ class Runtime(Installation):
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
         followed = any(view.followers for view in readers)
-        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, log
+        checks = [check for view in readers for check in view.checks]
+        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, checks, log
         return single_row(*given, followed=followed)
 
     def _propagate(

@@ -233,6 +233,10 @@ class Group:
         if self.rebalancer is not None:
             self.rebalancer.roll_back()
 
+    def held_codes(self) -> list[Codes]:
+        """The codes that it has outside of maps."""
+        return [] if self.rebalancer is None else self.rebalancer.held_codes()
+
     def open(self, view: str, inputs: Sequence[int]) -> Cursor:
         """Begins to read an access request."""
         self.observed.requests += 1

@@ -19,6 +19,7 @@ from ivme.engine.ingest.feed import Feed, FeedColumn
 from ivme.engine.ingest.row_batch import Changed, Layout, plain_position
 from ivme.engine.ingest.row_check import row_check
 from ivme.engine.ingest.row_column import row_columns
+from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.shared_views import Group
 from ivme.engine.runtime.transaction import Act, StateLock, Transaction
@@ -56,9 +57,16 @@ class ShortWay:
     followed: bool
     """Whether somebody follows a view that reads the relation."""
 
+    coded: bool
+    """Whether a row may have values that are not their own codes."""
+
 
 FEW = 16
 """Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
+
+
+class _FailureError(Exception):
+    """A row for which an expression fails would be visible."""
 
 
 class Few(NamedTuple):
@@ -92,13 +100,15 @@ def single_row(
     domains: Domains,
     feeds: Sequence[tuple[str, Feed]],
     rebalanced: Sequence[Group],
+    checks: Sequence[InstalledCheck],
     log: RowLog | None,
     *,
     followed: bool,
 ) -> ShortWay:
     """The short way for rows of a table.
 
-    The groups `rebalanced` have partitions, and move keys if the row made them change sides.
+    The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
+    row in the end; if one has, the long way says so.
     """
     check, encode, completed = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
@@ -109,7 +119,7 @@ def single_row(
     runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
     whole = list(range(width))
     run_all = backend.row_runs([(n, None if pick == whole else pick) for n, pick in zip(numbers, picks, strict=True)])
-    refused = (backend.broken_check, backend.overflow)
+    refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
     emits = [backend.emits(name) for name, _ in feeds]
 
@@ -136,10 +146,13 @@ def single_row(
             run_all(codes, weight)
             for group in rebalanced:
                 group.settle(1)
+            for check in checks:
+                if check.has_row():
+                    raise _FailureError
             if log is not None:
                 log.append(codes, weight)
 
-    made = change if rebalanced or log is not None else run_all
+    made = change if rebalanced or checks or log is not None else run_all
 
     def put(row: Any, weight: int) -> bool:
         kept = check(row)
@@ -152,7 +165,8 @@ def single_row(
             return False
         return True
 
-    return ShortWay(check, encode, completed, run, put, log, followed)
+    coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
+    return ShortWay(check, encode, completed, run, put, log, followed, coded)
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 def limit_sums(backend: Backend, group: Group, typed: Mapping[str, TypedQuery]) -> list[Misfit]:
     """Tells the backend what the sums of a group's maps must fit, and the group which views show them.
 
-    Entries that were there before and do not fit are returned.
+    Entries that were there before and do not fit are returned. A check, which is not among `typed`, shows none.
     """
     limits: dict[str, list[str]] = {}
     stored: dict[str, list[str]] = {}
     for view, enumeration in group.enumerations.items():
         read = _whole_payload(enumeration)
-        if read is None or group.blueprints[view].lazy:
+        if read is None or view not in typed or group.blueprints[view].lazy:
             continue
         for i, limit in enumerate(_limits(typed[view], enumeration)):
             if limit:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.shared_views import Group
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.strategy.plan import Plan
-from ivme.query.model import Table
+from ivme.query.model import Atom, Table
 from ivme.query.typed import TypedQuery
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class ViewState:
 
     A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
 
+    `checks` say whether it would show a row for which an expression fails, which is left out of it.
+
     `stale` says of a view that is recomputed that its tables changed since it was last built.
     """
 
@@ -54,9 +57,17 @@ class ViewState:
     finisher: Finisher
     relations: tuple[str, ...]
     ring: bool = False
+    checks: tuple[InstalledCheck, ...] = ()
     followers: int = 0
     stale: bool = True
     followed: Followed | None = None
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms as they are read: without the rows for which an expression fails, if others may be their guards."""
+        if self.plan is None:
+            return self.typed.query.atoms
+        return tuple(source.atom for _, source in self.plan.blueprint.leaves.sources)
 
     @property
     def hides_keys(self) -> bool:

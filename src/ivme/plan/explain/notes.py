@@ -25,6 +25,7 @@ def notes(
         *_aggregates(query, classification, plain),
         *_semantics(options, choice),
         *(choice.plan.notes if choice.plan is not None else ()),
+        *_checks(query, choice),
         *_comparison(query, choice),
         *_budget(choice, options),
         *_without_effect(query, choice, options),
@@ -89,6 +90,16 @@ def _semantics(options: Options, choice: Choice) -> Iterator[str]:
         yield "set semantics: a row comes once; multiplicities are maintained all the same, because deletes need them"
     elif options.semantics == "ring":
         yield "ring semantics: multiplicities may be negative, and rows whose multiplicity is zero are absent"
+
+
+def _checks(query: Query, choice: Choice) -> Iterator[str]:
+    for check in () if choice.plan is None else choice.plan.checks:
+        listed = ", ".join(dict.fromkeys(query.atoms[number].relation for number in check.failing))
+        when = "a read" if choice.plan is not None and choice.plan.program.lazy else "a batch"
+        yield (
+            f"an expression over {listed} may fail: rows for which it does are left out, and {when} that would show "
+            f"one is refused; the check is maintained beside the view (`{check.strategy}`, update {check.update})"
+        )
 
 
 def _comparison(query: Query, choice: Choice) -> Iterator[str]:

@@ -18,7 +18,23 @@ from ivme.plan.order.variable_order import VariableOrder
 from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.order.widths import Widths
 from ivme.plan.strategy.tuning import Tuning
+from ivme.query.model import Query
 from ivme.structure.fracture import Fracture
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The plan of a query that must have no row: the joins of rows for which an expression of `failing` atoms fails.
+
+    It is maintained beside the view, and a batch after which it has a row is refused.
+    """
+
+    query: Query
+    failing: tuple[int, ...]
+    strategy: str
+    update: Bound
+    blueprint: Blueprint
+    tuning: Tuning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +43,7 @@ class Plan:
 
     `followed` is the blueprint that also computes the changes of the result. A plan over heavy and light parts has an
     `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows; `marks` are
-    the trees that `why` reads.
+    the trees that `why` reads. The view is right as long as its `checks` have no row.
     """
 
     strategy: str
@@ -46,6 +62,7 @@ class Plan:
     epsilon: Fraction | None = None
     tuning: Tuning | None = None
     marks: MarkForest | None = None
+    checks: tuple[Check, ...] = ()
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:

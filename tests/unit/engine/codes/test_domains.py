@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.engine.codes.arrow_types import arrow_type
-from ivme.engine.codes.domains import NULL_CODE, Domain, Domains
+from ivme.engine.codes.domains import FIRST_CODE, NULL_CODE, Domain, Domains
 from ivme.errors import DataError
 from ivme.query.types import parse_type
 
@@ -86,12 +86,13 @@ def test_ints_without_nulls_are_not_copied() -> None:
     assert np.shares_memory(domain("int").encode(array), array.to_numpy())
 
 
-def test_a_dictionary_gives_a_value_one_code_for_ever() -> None:
+def test_a_dictionary_gives_a_value_one_code() -> None:
     strings = domain("string")
     first = strings.encode(pa.array(["a", "b", "a"])).tolist()
-    assert strings.encode(pa.array(["c", "b"]).dictionary_encode()).tolist() == [2, first[1]]
+    assert first == [FIRST_CODE, FIRST_CODE + 1, FIRST_CODE]
+    assert strings.encode(pa.array(["c", "b"]).dictionary_encode()).tolist() == [FIRST_CODE + 2, first[1]]
     assert strings.find_value("d") is None
-    assert strings.encode_value("d") == 3
+    assert strings.encode_value("d") == FIRST_CODE + 3
 
 
 def test_a_type_has_one_domain() -> None:

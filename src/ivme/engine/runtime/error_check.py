@@ -1,0 +1,117 @@
+"""Rows for which an expression of a view fails: they are left out of it, and must not be visible in it.
+
+A view over several atoms has a check for each way in which such rows could become visible (`query.failures`): a query
+beside the view's own, maintained in the same batches, that must have no row when a batch is committed. Then the batch
+is refused, with the view, the expression, and a row.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.expression.row_expression import getter
+from ivme.engine.ingest.row_batch import Changed, Inputs
+from ivme.engine.runtime.shared_views import Group
+from ivme.errors import DataError, ExpressionError
+from ivme.plan.strategy.plan import Check, Plan
+from ivme.query.aggregates import payload_slots
+from ivme.query.failures import failing_expressions
+from ivme.query.model import Atom, Table
+
+if TYPE_CHECKING:
+    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.view_state import ViewState
+    from ivme.query.typed import TypedQuery
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InstalledCheck:
+    """A check under the name by which its group knows it, which no view has."""
+
+    name: str
+    group: Group
+    plan: Check
+
+    def has_row(self) -> bool:
+        """Whether a failing row is visible now, however often; as long as it takes to read the first row."""
+        try:
+            found = self.group.request(self.name, (), 1)
+        except DataError:  # its count does not fit
+            return True
+        return found is None or bool(found[1])
+
+
+def new_checks(view: str, plan: Plan) -> dict[str, Check]:
+    """The checks of a plan by the names that they get."""
+    return {f"\0check {number}\0{view}": check for number, check in enumerate(plan.checks)}
+
+
+def view_of(name: str) -> str:
+    """The view that a view or a check of this name belongs to."""
+    return name.rpartition("\0")[2]
+
+
+def check_slots(check: Check, typed: TypedQuery) -> tuple[str, ...]:
+    """The sums in the payloads of a check: those of its view, or none."""
+    return typed.slots if payload_slots(check.query) else ()
+
+
+def visible_failure(relations: Relations, state: ViewState, check: InstalledCheck) -> ExpressionError:
+    """The error of a row that the check shows. It tries rows out: whatever it is part of has to be rolled back."""
+    number = check.plan.failing[0]
+    atom = check.plan.query.atoms[number]
+    row = _visible_row(relations, check, atom)
+    table = relations.relation(atom.relation)
+    kind = "table" if atom.relation in relations.tables else "view"
+    shown = f"the row {reprlib.repr(row)} of {kind} {atom.relation}"
+    return _reason(state.typed.query.atoms[number], table, row, shown, state.name)
+
+
+def _reason(atom: Atom, table: Table, row: tuple[object, ...], shown: str, view: str) -> ExpressionError:
+    for expression in failing_expressions(atom, table):
+        try:
+            getter(expression, table.column_names)(row)
+        except ExpressionError as error:
+            return ExpressionError.of(error.expression, error.reason, row=shown, view=view)
+    raise AssertionError(f"nothing fails for {shown}")
+
+
+def _visible_row(relations: Relations, check: InstalledCheck, atom: Atom) -> tuple[object, ...]:
+    """A row of the atom's relation that the check shows, found by taking away one half of what is left, and then less.
+
+    Rows of a view that is recomputed cannot be taken away; of these it is the first that fails.
+    """
+    left = relations.all_rows(atom.relation)
+    assert atom.where is not None
+    mask = evaluate_columns(atom.where, left.data).fill_null(False).to_numpy(zero_copy_only=False)
+    left = left.kept(np.flatnonzero(mask), left.weights[mask])
+    while len(left.weights) > 1 and atom.relation in check.group.feeds and not _is_lazy(check):
+        half = len(left.weights) // 2
+        first, rest = (_part(left, rows) for rows in (slice(0, half), slice(half, None)))
+        _take_away(relations, check, atom.relation, first)
+        if check.has_row():
+            left = rest
+        else:
+            _take_away(relations, check, atom.relation, rest)
+            _take_away(relations, check, atom.relation, first, sign=1)
+            left = first
+    return tuple(left.listed()[0])
+
+
+def _is_lazy(check: InstalledCheck) -> bool:
+    return check.group.blueprints[check.name].lazy
+
+
+def _part(rows: Changed, which: slice) -> Changed:
+    return rows.kept(np.arange(len(rows.weights))[which], rows.weights[which])
+
+
+def _take_away(relations: Relations, check: InstalledCheck, relation: str, rows: Changed, sign: int = -1) -> None:
+    group = check.group
+    wanted = Inputs(relations.relation(relation), relations.domains, [("once", group.feeds[relation])])
+    group.run(relation, wanted.of(rows)[0][1], sign * rows.weights)
