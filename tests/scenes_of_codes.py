@@ -203,6 +203,8 @@ SCENES: dict[str, Callable[[Database, Path], None]] = {
         an_iterator,
         a_block_that_is_being_decoded,
         the_nodes_of_a_closure,
+        a_change_that_waits,
+        rows_that_are_kept,
         keys_on_their_way_to_the_other_side,
         rows_on_their_way_to_a_snapshot,
         the_maps_of_tables_and_views,
