@@ -5,7 +5,7 @@ JOBS ?= 2
 SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long test-browser sanitize demo lint format typecheck bench bench-peers bench-peers-record docs clean
+.PHONY: help venv check test test-long test-browser sanitize demo lint format typecheck coverage bench bench-peers bench-peers-record docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ $(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark,plot]'
 	@bash scripts/find-java
 	@touch $@
+
+check: lint typecheck ## what to run after each change: style, types, and the quick unit tests; a minute on two cores
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not long and not slow and not browser" tests/unit tests/golden src
 
 test: $(STAMP) ## run the tests, except the long ones and those in a browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser"
@@ -49,6 +52,11 @@ format: $(STAMP) ## format the code, and mend what ruff can mend
 
 typecheck: $(STAMP) ## check the types
 	$(BIN)/mypy
+
+# The interrupt tests set trace functions of their own, which would end the measurement.
+coverage: $(STAMP) ## which lines of src/ivme the tests run; in build/coverage, and those that none runs on the terminal
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser" --ignore tests/interrupts \
+		--cov --cov-report term-missing:skip-covered --cov-report html:build/coverage
 
 bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
 	for name in exponents order_search join_count bulk_load access following enumerate memory recovery serve tpch skew triangles marks closure; do \

@@ -84,7 +84,7 @@ def operations_per_row(made: Instance, requests: int = 1000) -> float:
     asked = np.random.default_rng(7).integers(0, made.keys, requests)
     before = made.view.stats()["operations"]
     rows = made.view.request_many(a=asked).num_rows
-    return (made.view.stats()["operations"] - before) / rows
+    return float((made.view.stats()["operations"] - before) / rows)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -71,7 +72,7 @@ def main() -> None:
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(options.runs):
         for name, load in ways.items():
-            times[name].append(seconds(lambda load=load: load(data)))
+            times[name].append(seconds(partial(load, data)))
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     for name, taken in medians.items():
         show(f"{name}, 2 x {options.rows:,} rows", taken, "s")

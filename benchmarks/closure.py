@@ -15,6 +15,7 @@ import argparse
 import os
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def digraph(name: str, samples: int) -> None:
     points = {len(batches) * (i + 1) // samples for i in range(samples)}
     spent = total = 0.0
     for number, (rows, weights) in enumerate(batches, 1):
-        spent += seconds(lambda rows=rows, weights=weights: database.apply("edge", rows, weights))
+        spent += seconds(partial(database.apply, "edge", rows, weights))
         if number in points:
             total += spent
             each, spent = spent / (len(batches) // samples), 0.0
@@ -192,7 +193,8 @@ def requests(name: str, count: int, runs: int) -> None:
 
 def random_dag(edges: int) -> list[tuple[int, int]]:
     """A random acyclic graph with a large closure: a quarter as many nodes as edges."""
-    chance, found = random.Random(5), set()
+    chance = random.Random(5)
+    found: set[tuple[int, int]] = set()
     nodes = max(4, edges // 4)
     while len(found) < edges:
         a, b = sorted(chance.sample(range(nodes), 2))
@@ -203,8 +205,8 @@ def random_dag(edges: int) -> list[tuple[int, int]]:
 def single_edges(executor: Executor, dag: list[tuple[int, int]], changes: int) -> tuple[float, float]:
     """Mean seconds of a single insert and of a single delete, once all other edges are there."""
     executor.insert_many("edge", dag[changes:])
-    inserts = [seconds(lambda edge=edge: executor.insert("edge", edge)) for edge in dag[:changes]]
-    deletes = [seconds(lambda edge=edge: executor.delete("edge", edge)) for edge in dag[: changes // 2]]
+    inserts = [seconds(partial(executor.insert, "edge", edge)) for edge in dag[:changes]]
+    deletes = [seconds(partial(executor.delete, "edge", edge)) for edge in dag[: changes // 2]]
     return float(np.mean(inserts)), float(np.mean(deletes))
 
 
@@ -226,7 +228,7 @@ def ies_in_spark(edges: int) -> None:
 
     from ivme.closure.spark_executor import SparkExecutor
 
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.showConsoleProgress": "false",

@@ -6,6 +6,7 @@ python -m benchmarks.enumerate [--rows 1000000] [--runs 3] [--cpu]
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +45,7 @@ def main() -> None:
         check_rows(small.to_arrow(), query, tables)
         view, _ = instance(query, options.rows)
         rows = view.to_arrow().num_rows
-        show(name, rows / median(lambda view=view: seconds(view.to_arrow), options.runs), "rows/s", "5,000,000")
+        show(name, rows / median(partial(seconds, view.to_arrow), options.runs), "rows/s", "5,000,000")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from itertools import islice, product
 from typing import Any
 
 from ivme.plan.ir.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
+from ivme.plan.ir.steps import Emit, Watch
 from ivme.query.model import Atom, Constant, Query
 
 DENOMINATORS = (1, 2, 3)
@@ -57,7 +58,7 @@ def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) ->
 
 def _descent(steps: tuple[Step, ...], last: Step) -> list[Any]:
     """The steps from the load or scan down to the given one."""
-    by_target: dict[str, Any] = {step.target: step for step in steps if not isinstance(step, Add)}
+    by_target: dict[str, Any] = {step.target: step for step in steps if not isinstance(step, Add | Emit | Watch)}
     line: list[Any] = [last]
     while not isinstance(line[0], Load | Scan):
         line.insert(0, by_target[line[0].origin])

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def inserted(data: dict[str, pa.RecordBatch]) -> float:
         for name, rows in batches:
             database.insert(name, rows)
 
-    return 2 * data["R"].num_rows / seconds(work)
+    return float(2 * data["R"].num_rows / seconds(work))
 
 
 def updated(data: dict[str, pa.RecordBatch]) -> float:
@@ -72,7 +73,7 @@ def updated(data: dict[str, pa.RecordBatch]) -> float:
             for name, rows in batches:
                 database.apply(name, rows, np.full(rows.num_rows, sign))
 
-    return 4 * data["R"].num_rows / seconds(work)
+    return float(4 * data["R"].num_rows / seconds(work))
 
 
 def row_by_row(data: dict[str, pa.RecordBatch]) -> float:
@@ -157,7 +158,7 @@ def main() -> None:
         ("inserts and deletes row by row", row_by_row, "250,000"),
     ]
     for name, measure, target in figures:
-        rate = median(lambda measure=measure: measure(data), options.runs)
+        rate = median(partial(measure, data), options.runs)
         show(f"{name}, {options.rows:,} rows", rate, "updates/s", target)
     if not has_pathway(options.pathway_python):
         print("Pathway is missing: pip install pathway somewhere and give --pathway-python")

@@ -46,7 +46,7 @@ GLOBAL_SUM = Workload("Q(SUM(X), SUM(Y)) = R(A,X), S(A,Y)", "view-tree", {"R": (
 JOIN_ROWS = Workload("Q(A, B, C) = R(A,B), S(A,C)", "view-tree", {"R": (0.2, 1), "S": (0.2, 1)})
 REQUESTS = Workload("Q(B, C | A) = R(A,B), S(A,C)", "view-tree", {"R": (1, 1), "S": (1, 1)})
 TRIANGLE = "Q(.|.) = R(A,B), S(B,C), T(C,A)"
-TRIANGLE_DOMAINS = {"R": (0.05, 0.05), "S": (0.05, 0.05), "T": (0.05, 0.05)}
+TRIANGLE_DOMAINS: dict[str, tuple[float, ...]] = {"R": (0.05, 0.05), "S": (0.05, 0.05), "T": (0.05, 0.05)}
 TRIANGLE_TREE = Workload(TRIANGLE, "view-tree", TRIANGLE_DOMAINS)
 TRIANGLE_DELTA = Workload(TRIANGLE, "classical", TRIANGLE_DOMAINS)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,13 +42,19 @@ def counted(view: View, *phases: Phase) -> Counts:
     return counts
 
 
+def for_each(work: Callable[..., object], calls: Iterable[tuple[Any, ...]]) -> None:
+    """One call for each tuple of arguments."""
+    for arguments in calls:
+        work(*arguments)
+
+
 def join_in_batches() -> Counts:
     database, view = join_count.declared()
     batches = join_count.in_turn(join_count.tables(2000), 100)
     return counted(
         view,
-        ("insert", lambda: [database.insert(name, rows) for name, rows in batches]),
-        ("delete", lambda: [database.delete(name, rows) for name, rows in batches]),
+        ("insert", partial(for_each, database.insert, batches)),
+        ("delete", partial(for_each, database.delete, batches)),
         ("read", view.scalar),
     )
 
@@ -57,8 +64,8 @@ def join_row_by_row() -> Counts:
     rows = [(n, [tuple(row.values())]) for n, part in join_count.tables(500).items() for row in part.to_pylist()]
     return counted(
         view,
-        ("insert", lambda: [database.insert(name, row) for name, row in rows]),
-        ("delete", lambda: [database.delete(name, row) for name, row in rows]),
+        ("insert", partial(for_each, database.insert, rows)),
+        ("delete", partial(for_each, database.delete, rows)),
     )
 
 
@@ -85,11 +92,10 @@ def requests() -> Counts:
 def triangle_count() -> Counts:
     """With heavy and light parts, and without."""
     batches = in_and_out(power_law(2000, 400)).batches(100)
-    counts = {}
+    counts: Counts = {}
     for strategy in ("skew", "classical"):
         database, view = triangles.declared(strategy)
-        work = [partial(database.apply, "E", rows, weights) for rows, weights in batches]
-        counts |= counted(view, (strategy, lambda work=work: [each() for each in work]))
+        counts |= counted(view, (strategy, partial(for_each, partial(database.apply, "E"), batches)))
     return counts
 
 
@@ -138,7 +144,7 @@ def append_only_path() -> Counts:
     rows = [(name, [tuple(row.values())]) for name, part in PATH.rows(600).items() for row in part.to_pylist()]
     return counted(
         view,
-        ("insert", lambda: [database.insert(name, row) for name, row in rows]),
+        ("insert", partial(for_each, database.insert, rows)),
         ("read", lambda: sum(1 for _ in view)),
     )
 
@@ -150,7 +156,7 @@ def reachability() -> Counts:
     batches: Iterable[tuple[pa.Table, list[int]]] = [
         (closure.table_of(rows), weights) for rows, weights in closure.stream(power_law(1500, 300))
     ]
-    return counted(view, ("change", lambda: [database.apply("edge", rows, weights) for rows, weights in batches]))
+    return counted(view, ("change", partial(for_each, partial(database.apply, "edge"), batches)))
 
 
 WORKLOADS: dict[str, Callable[[], Counts]] = {

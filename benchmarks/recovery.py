@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "triangles, all listed": ("Q(A, B, C) = R(A, B), S(B, C), T(C, A)", {"strategy": "classical"}),
 }
 """Over one table with a text, or over three tables of edges."""
+
+
+def write(path: Path, rows: int, size: int) -> None:
+    made(path, rows, size).close()
 
 
 def made(path: Path, rows: int, size: int) -> Database:
@@ -142,7 +147,7 @@ def commits(path: Path, count: int, threads: int) -> tuple[float, int]:
                 db.insert("R", [(number,)])
 
         workers = [threading.Thread(target=write) for _ in range(threads)]
-        taken = seconds(lambda: [[w.start() for w in workers], [w.join() for w in workers]])
+        taken = seconds(partial(run_all, workers))
         return taken, store.log.commits.syncs - before
 
 
@@ -165,7 +170,7 @@ def main() -> None:
         directory = Path(name)
         for size, what in ((1000, "log of batches"), (1, "log of single rows")):
             path = directory / what
-            no_snapshots(lambda path=path, size=size: made(path, options.rows, size).close())
+            no_snapshots(partial(write, path, options.rows, size))
             show_opening(path, options.rows, options.runs, what)
         with Database(path) as db:
             db.checkpoint()
@@ -178,6 +183,13 @@ def main() -> None:
         show("commits, sixteen threads", 16 * options.commits / taken, "per s")
         show("  commits for each sync", 16 * options.commits / syncs, "times")
         show("  one thread / SQLite", in_sqlite(directory / "sqlite.db", options.commits) / alone, "times")
+
+
+def run_all(workers: list[threading.Thread]) -> None:
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def no_snapshots(work: Callable[[], None]) -> None:

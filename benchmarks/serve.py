@@ -200,6 +200,8 @@ async def together(port: int, options: argparse.Namespace) -> Figures:
         writer = loop.run_in_executor(pool, write_alone, port, options.updates, seconds)
         followers = loop.run_in_executor(pool, follow_alone, port, options.subscribers, seconds)
         written, followed, *_ = await asyncio.gather(writer, followers, *readers)
+    assert written is not None
+    assert followed is not None
     figures.updates, figures.behind, figures.frames = written.updates, written.behind, followed.frames
     figures.errors += written.errors + followed.errors
     return figures

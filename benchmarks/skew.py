@@ -331,7 +331,9 @@ def delay_slopes(report: Report, name: str, rule: str, epsilon: Fraction, larges
             found.append(worst)
             report.line(f"{name}, a row, {kind}", size, worst, (process_time() - began) / (read + 1))
             database.close()
-        promised = float(view.explain().delay.exponent.at(epsilon))
+        delay = view.explain().delay
+        assert delay is not None
+        promised = float(delay.exponent.at(epsilon))
         report.verdict(f"{name}, a row, {kind}", slope(sizes, found), most=promised + 0.1)
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -45,7 +45,7 @@ def counted(rows: pa.Table) -> Counter[tuple[object, ...]]:
 
 def recomputed(
     spark: SparkSession, workload: Workload, tables: dict[str, pa.Table], runs: int
-) -> tuple[list[float], Counter]:
+) -> tuple[list[float], Counter[Any]]:
     """The times of several runs after a first one, and the answer."""
     frames = [(name, spark.createDataFrame(table).cache()) for name, table in tables.items()]
     for name, frame in frames:
@@ -70,7 +70,7 @@ def filled(workload: Workload) -> Database:
     return database
 
 
-def applied(database: Database, workload: Workload, size: int, runs: int) -> tuple[list[float], Counter]:
+def applied(database: Database, workload: Workload, size: int, runs: int) -> tuple[list[float], Counter[Any]]:
     """The times of several applications from Arrow, with the view read; each is taken back, the last stays."""
     rows, weights = workload.changes(size)
     times, answer = [], pa.table({})

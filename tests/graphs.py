@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeVar
 
 import networkx as nx
 
 Edge = tuple[int, int]
+Node = TypeVar("Node", bound=Hashable)
 
 
-def closure_of(edges: Iterable[Edge], graph: str) -> set[Edge]:
+def closure_of(edges: Iterable[tuple[Node, Node]], graph: str) -> set[tuple[Node, Node]]:
     """All pairs with a path of at least one edge."""
-    made = nx.DiGraph()
+    made: nx.DiGraph[Node] = nx.DiGraph()
     for a, b in edges:
         made.add_edge(a, b)
         if graph == "undirected":

@@ -66,7 +66,7 @@ def expected_counts(
 
 
 def _distinct_counts(
-    declared: Map, sources: Mapping[str, Source], query: Query, database: Mapping[str, Counter[Any]]
+    declared: Map, sources: Mapping[str, Source], query: Query, database: oracle.Database
 ) -> dict[Any, int]:
     """How many distinct tuples over the counted variables the atoms and projections below a map join to."""
     assert declared.counted is not None

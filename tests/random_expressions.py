@@ -80,7 +80,8 @@ def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
         return ColumnRef(draw(st.sampled_from(KINDS[kind])))
 
     def sub(*kinds: str) -> Expression:
-        return draw(expressions(draw(st.sampled_from(kinds)), depth - 1))
+        found: Expression = draw(expressions(draw(st.sampled_from(kinds)), depth - 1))
+        return found
 
     def call(function: str, *arguments: Expression) -> Expression:
         return Call(function, arguments)
@@ -93,7 +94,8 @@ def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
         return call("coalesce", *(sub(*mixes(kind)) for _ in range(draw(st.integers(1, 3)))))
     if shape == 2:
         return call("nullif", sub(kind), sub(kind))
-    return draw(st.sampled_from(FORMS[kind]))(sub, call, draw)
+    made: Expression = draw(st.sampled_from(FORMS[kind]))(sub, call, draw)
+    return made
 
 
 def mixes(kind: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ its HL-signature, so that the parts of a relation add up to it; every view equal
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
@@ -52,7 +53,8 @@ class Twins:
         With `few` it goes the short way, which is to do the same as if its rows had come one by one.
         """
         few = few and sum(abs(weight) for _, _, weight in steps) <= FEW and all(None not in row for _, row, _ in steps)
-        for database, view in zip(self.databases, self.views or [None, None], strict=True):
+        views: Sequence[View | None] = self.views or [None, None]
+        for database, view in zip(self.databases, views, strict=True):
             before = counted_scans(database, view)
             if few:
                 apply_rows(database, steps, together=database is self.databases[0])
@@ -231,7 +233,7 @@ def degrees_of(partition: str, assembly: Assembly, query: Query, database: oracl
 def reaches(degree: int | Fraction, base: int, epsilon: Fraction) -> bool:
     """Whether degree >= base^ε, without rounding."""
     if epsilon.denominator > 100:
-        return float(degree) >= float(base) ** float(epsilon)
+        return bool(float(degree) >= float(base) ** float(epsilon))
     return bool(Fraction(degree) ** epsilon.denominator >= Fraction(base) ** epsilon.numerator)
 
 

@@ -169,7 +169,8 @@ class Feed(pw.io.python.ConnectorSubject):
         self.least, self.budget = given["least"], given["budget"]
         self.rounds = [self.messages(changes, number) for number, changes in enumerate(given["rounds"], 1)]
         self.first = self.messages(given["first"], 0)
-        self.answered, self.answers, self.seconds = answered, 0, []
+        self.answered, self.answers = answered, 0
+        self.seconds: list[float] = []
 
     def messages(self, changes: list[Change], number: int) -> list[tuple[int, dict[str, Any]]]:
         """The changes as the connector takes them: a row of all tables' columns with the others left out."""
@@ -211,7 +212,7 @@ def schema_of(columns: dict[str, dict[str, str]]) -> type[pw.Schema]:
     defined = {
         name: pw.column_definition(dtype=KINDS[kind][0], default_value=KINDS[kind][1]) for name, kind in kinds.items()
     }
-    return pw.schema_builder(
+    made: type[pw.Schema] = pw.schema_builder(
         {
             "row_key": pw.column_definition(dtype=str, primary_key=True),
             "row_table": pw.column_definition(dtype=str),
@@ -219,6 +220,7 @@ def schema_of(columns: dict[str, dict[str, str]]) -> type[pw.Schema]:
             **defined,
         }
     )
+    return made
 
 
 def marked(answer: pw.Table, feed: pw.Table, columns: list[str]) -> tuple[pw.Table, str]:

@@ -19,8 +19,8 @@ from benchmarks.spark_workloads import Workload, sales, session, skewed_triangle
 from ivme.errors import SparkError
 
 RECOMPUTE, STREAMING = "Spark SQL, recompute", "Spark's own streaming"
-SHARES = (0.001, 0.01, 0.1)
-SLOW_SHARES = (0.01,)
+SHARES: tuple[float, ...] = (0.001, 0.01, 0.1)
+SLOW_SHARES: tuple[float, ...] = (0.01,)
 """Where Spark takes minutes to recompute: a graph whose hubs have most of its edges."""
 
 

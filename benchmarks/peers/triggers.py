@@ -51,7 +51,7 @@ def trigger_statements(workload: Workload) -> list[str]:
 
 def _qualified(workload: Workload) -> exp.Select:
     """The query with every column qualified, and its joins as commas with conditions in WHERE."""
-    schema = {table.name: dict.fromkeys(table.columns, "BIGINT") for table in workload.tables}
+    schema: dict[str, object] = {table.name: dict.fromkeys(table.columns, "BIGINT") for table in workload.tables}
     query = qualify(sqlglot.parse_one(workload.triggers), schema=schema, quote_identifiers=False)
     assert isinstance(query, exp.Select)
     conditions = [join.args["on"] for join in query.args.get("joins") or [] if join.args.get("on")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,7 +147,7 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
     size = min(closure.BATCH, sizes.batch)
     tail = size * (sizes.rounds // 2)
     fresh = table_of(edges[-tail:], "src", "dst")
-    given = {
+    given: dict[str, Any] = {
         "tables": (Table("edge", {"src": "int", "dst": "int"}, ("src", "dst")),),
         "loaded": {"edge": table_of(edges[:-tail], "src", "dst")},
     }

@@ -28,6 +28,7 @@ Step: TypeAlias = tuple[Any, ...]
 
 - ("load", target, input, columns, [(column, code)], [(column, column)], not-null columns, [(lift, column)]), where a
   lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns)
+- ("store", input, columns, heap, whether weights may be negative): adds rows to a table; `BrokenCheck` as for "add"
 - ("scan", target, map, indicator)
 - ("join", target, origin, number of new columns, [ReadSpec])
 - ("project", target, origin, columns)
@@ -102,6 +103,15 @@ class Kernel:
     def load_map(self, map: int, records: Codes) -> None:
         """Fills a map without entries with what `dump_map` gave; an entry twice or without a count is a ValueError."""
     def size(self, map: int) -> int: ...
+    def add_heap(self, columns: int, key: Sequence[int]) -> int:
+        """A table: rows as columns, with an index on its key if it has one."""
+    def drop_heap(self, heap: int) -> None: ...
+    def heap_size(self, heap: int) -> int:
+        """How many rows there are; equal ones count more than once until they are distinct."""
+    def heap_is_distinct(self, heap: int) -> bool: ...
+    def heap_weight(self, heap: int, row: Sequence[int]) -> int:
+        """The weight of a row; from here on rows are distinct."""
+    def heap_rows(self, heap: int, columns: Sequence[int] | None = None) -> tuple[list[Codes], Codes]: ...
     def add_trigger(self, registers: int, slots: Sequence[str], steps: list[Step]) -> int: ...
     def drop_trigger(self, trigger: int) -> None: ...
     def add_partition(self, heavy: int, degrees: Sequence[Sequence[tuple[int, Sequence[int], Sequence[int]]]]) -> int:
@@ -145,7 +155,7 @@ class Kernel:
     def commit(self) -> None:
         """Ends the transaction that is open, also another thread's; nothing if none is."""
     def roll_back(self) -> None: ...
-    def alive(self) -> tuple[list[int], list[int], list[int], list[int]]:
+    def alive(self) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
         """The numbers of all maps, partitions, triggers and readers."""
     def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
     def request(

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from ivme.store.store import Store
 
 
-_MOST_COLUMNS = 64
-
-
 class Database:
     """Tables and views in memory. One writer at a time; any number of readers.
 
@@ -93,8 +90,6 @@ class Database:
         self._check_new(name)
         if not isinstance(schema, Mapping) or not schema:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")
-        if len(schema) > _MOST_COLUMNS:
-            raise SchemaError(f"table {name} has {len(schema)} columns; at most {_MOST_COLUMNS} are possible")
         made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
         check_table(made)
         with self._runtime.lock, self._catalog_change():

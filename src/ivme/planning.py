@@ -23,6 +23,9 @@ from ivme.query.typed import TypedQuery, typed
 
 _logger = logging.getLogger("ivme.planning")
 
+_MOST_COLUMNS = 64
+"""How many columns of one relation a view can read."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
@@ -67,6 +70,7 @@ def plan_view(parsed: Query, options: Mapping[str, object], stored: str | None =
     """Types and plans a view; `stored` is the text of its plan, if it was planned before."""
     graph = read_options(options).graph
     ready = typed(closures_as_relations(parsed, graph))
+    _check_width(ready.query)
     ring = options.get("semantics") == "ring"
     if ring and parsed.distinct:
         raise PlanError(f"view {parsed.name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
@@ -77,6 +81,16 @@ def plan_view(parsed: Query, options: Mapping[str, object], stored: str | None =
     grows = plan is not None and not ring and not parsed.aggregates and only_grows(parsed)
     table = Table(parsed.name, columns, append_only=grows)
     return PlannedView(ready, explanation, plan, table, graph, ring, is_new)
+
+
+def _check_width(query: Query) -> None:
+    """A table may have any number of columns, a map of the kernel has its limit."""
+    for atom in query.atoms:
+        if len(atom.variables) > _MOST_COLUMNS:
+            raise PlanError(
+                f"view {query.name} reads {len(atom.variables)} columns of {atom.relation}; a view can read "
+                f"{_MOST_COLUMNS} of them: select those that are needed, or make several views"
+            )
 
 
 def _planned(query: Query, options: Mapping[str, object], old: StoredPlan | None) -> tuple[Explanation, Plan | None]:

@@ -6,7 +6,6 @@ import datetime
 import random
 from collections import Counter
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pytest
@@ -104,7 +103,7 @@ def test_views_on_a_closure_are_fresh_within_the_batch(db: Database, graph: str)
     loops = db.create_view("loops", "Q(X) = closure(edge)(X, X)", graph=graph)
     fixed = db.create_view("fixed", "Q(Y) = closure(edge)('a', Y)", graph=graph)
     later = db.create_view("later", REACH + "SELECT x, y FROM r WHERE x > 'b'", graph=graph)
-    held: Counter[Any] = Counter()
+    held: Counter[tuple[str, str]] = Counter()
     for batch in stream(graph, 11, 4, 15):
         named_batch = {("abcd"[a], "abcd"[b]): weight for (a, b), weight in batch.items()}
         db.apply("edge", list(named_batch), list(named_batch.values()))

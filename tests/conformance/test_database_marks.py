@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,9 +47,9 @@ def test_a_delete_from_an_append_only_table_is_refused_by_name(db: Database) -> 
     view = db.create_view("v", PATH)
     db.insert("r", [(1, 2)])
     for change in (
-        lambda: db.delete("r", [(1, 2)]),
-        lambda: db.delete("R", [(1, 2)], strict=False),
-        lambda: db.apply("r", [(1, 2)], [-1]),
+        partial(db.delete, "r", [(1, 2)]),
+        partial(db.delete, "R", [(1, 2)], strict=False),
+        partial(db.apply, "r", [(1, 2)], [-1]),
     ):
         with pytest.raises(DataError, match="table r is append-only"):
             change()
@@ -62,7 +63,7 @@ def test_a_static_table_is_loaded_once(db: Database) -> None:
     db.create_table("fixed", {"a": "int", "z": "int"}, static=True)
     view = db.create_view("v", "SELECT DISTINCT z FROM fixed JOIN r ON fixed.a = r.a")
     db.insert("fixed", [(1, 10), (1, 11), (2, 20)])
-    for change in (lambda: db.insert("fixed", [(3, 30)]), lambda: db.delete("fixed", [(1, 10)])):
+    for change in (partial(db.insert, "fixed", [(3, 30)]), partial(db.delete, "fixed", [(1, 10)])):
         with pytest.raises(DataError, match="table fixed is static"):
             change()
     db.insert("r", [(1, 0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -81,7 +82,7 @@ def test_what_counts_on_an_append_only_table_is_the_net_change_of_a_batch(db: Da
     db.delete("log", [(77, "not there")], strict=False)
     assert {(2, "y"): 1, (3, "z"): 1} == table_rows(db, "log")
     assert [(2,), (3,)] == sorted(view)
-    for refused in (lambda: db.delete("log", [(2, "y")]), lambda: db.apply("log", [(2, "y"), (8, "q")], [-1, 1])):
+    for refused in (partial(db.delete, "log", [(2, "y")]), partial(db.apply, "log", [(2, "y"), (8, "q")], [-1, 1])):
         with pytest.raises(DataError, match=r"append-only: \(2, 'y'\) cannot be deleted"):
             refused()
     with pytest.raises(DataError, match="append-only"):

@@ -38,7 +38,7 @@ def test_the_dearest_trigger_is_what_the_plan_promises(name: str) -> None:
         builds = [case.exponent for case in cases if case.relation is None]
         assert str(max(updates, default=0)) == str(plan.update.exponent)
         refresh = plan.delay if plan.program.lazy else plan.preprocessing
-        assert str(max([1, *builds])) == str(refresh.exponent)
+        assert str(max([Fraction(1), *builds])) == str(refresh.exponent)
 
 
 @pytest.mark.parametrize("name", QUERIES)

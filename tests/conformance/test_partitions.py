@@ -34,12 +34,13 @@ MAPS = {
     "U": ("ABC", ir.Index((0, 1), ())),
     "H": ("AB", None),
 }
+INDEXES = {name: index for name, (_, index) in MAPS.items() if index is not None}
 PARTITION = ir.Partition(
     "P",
     "H",
     KEY,
     ONE / 2,
-    tuple(ir.Degree(tuple((name, MAPS[name][1]) for name in names)) for names in (("R_1", "R_2"), ("S", "T", "U"))),
+    tuple(ir.Degree(tuple((name, INDEXES[name]) for name in names)) for names in (("R_1", "R_2"), ("S", "T", "U"))),
 )
 
 Key = tuple[int, int]

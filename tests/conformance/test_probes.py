@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -17,7 +18,13 @@ from ivme.query.rule import parse_rule
 from tests.databases import BACKENDS
 
 ONE = Fraction(1)
-FORMS = {"code": int, "int": int, "float": float_code, "low": lambda value: value, "high": lambda value: -(value < 0)}
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "code": int,
+    "int": int,
+    "float": float_code,
+    "low": lambda value: value,
+    "high": lambda value: -(value < 0),
+}
 ROWS = [(1, 1, 5), (1, 2, -7), (2, 1, 9), (2, 2, 0)]
 
 
@@ -34,14 +41,14 @@ class Probed:
         read, index = ir.Read("V", ("A", "B")), ir.Index((0,), (1,))
         self.backend.install([ir.Map("V", ("A", "B"), "view", ONE, sums=True, indexes=(index,))], [slot], {})
         lifted = load("d", "R", ("A", "B", "X"), (ir.Lift("sum", 2),))
-        probe = [
+        probe: list[ir.Step] = [
             load("d", ir.ROWS, ("A",)),
             ir.Join("j", "d", (read,), ("A", "B"), ONE),
             ir.Project("p", "j", ("A",)),
             ir.Emit("p", "sums"),
             ir.Emit("d", "rows"),
         ]
-        filling = [lifted, ir.Project("s", "d", ("A", "B")), ir.Add("s", "V")]
+        filling: list[ir.Step] = [lifted, ir.Project("s", "d", ("A", "B")), ir.Add("s", "V")]
         self._feeds: dict[str, Feed] = {
             **self.backend.set_trigger("R", filling, [slot]),
             **self.backend.set_trigger(ir.ROWS, probe, [slot]),

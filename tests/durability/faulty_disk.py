@@ -149,7 +149,8 @@ class Disk:
 
     def read(self, path: Path) -> bytes:
         self._fail(self._fault("read", "EIO"))
-        return self._real["read"](path)
+        content: bytes = self._real["read"](path)
+        return content
 
     def create(self, path: Path) -> int:
         self._fail(self._fault("create", "EIO", "ENOSPC"))

@@ -6,7 +6,7 @@ import errno
 import os
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def db(request: Any, tmp_path: Path) -> Iterator[Database]:
 def test_a_batch_that_does_not_fit_changes_nothing(db: Database, tmp_path: Path) -> None:
     feed = db.view("v").changes()
     size = log_of(tmp_path).stat().st_size
-    attempts = [
+    attempts: list[Callable[[], object]] = [
         lambda: db.insert("R", [(2, "y" * 500)]),
         lambda: db.insert("R", [(n, f"y{n}") for n in range(1000)]),
         lambda: db.delete("R", [(1, "x")]),

@@ -47,7 +47,7 @@ def only_the_first_table_of_a_batch_is_replayed(patch: pytest.MonkeyPatch) -> No
 
 def a_commit_is_acknowledged_before_its_sync(patch: pytest.MonkeyPatch) -> None:
     def without_sync(self: GroupCommit, written: int) -> None:
-        self._syncing, self.durable = False, written
+        self.durable = written
 
     patch.setattr(GroupCommit, "_sync_for_all", without_sync)
 

@@ -6,7 +6,6 @@ import datetime
 import io
 import math
 import os
-import sys
 import tempfile
 import threading
 from collections import Counter
@@ -24,7 +23,7 @@ from hypothesis import strategies as st
 import ivme
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, StorageError, UnknownNameError
-from ivme.rings import Covariance
+from ivme.rings import Covariance, Element
 from ivme.store.segment import make_segment
 from tests.durability.directories import SCHEMA, bag, crash, log_of
 
@@ -241,7 +240,9 @@ def test_a_ring_view_is_made_again_after_opening(tmp_path: Path) -> None:
                 db.create_table("R", {"a": "float"})
             model = db.create_ring_view("model", "Q(.|.) = R(A)", Covariance("A"))
             db.insert("R", [(1.0,)])
-            assert size == model.value().count
+            found = model.value()
+            assert isinstance(found, Element)
+            assert size == found.count
 
 
 def test_a_closed_database_writes_no_more(tmp_path: Path) -> None:
@@ -319,9 +320,10 @@ def test_a_bar_shows_the_stages_of_opening_on_a_terminal(tmp_path: Path, monkeyp
         db.create_table("R", {"a": "int"})
         db.create_view("v", "Q(A) = R(A)")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
     Database(tmp_path).close()
-    shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    shown = terminal.getvalue()
     assert all(stage in shown for stage in ("reading", "filling tables", "building views", "100%"))
 
 

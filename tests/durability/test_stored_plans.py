@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ivme import planning
+from ivme.compile import compile_plan
 from ivme.database import Database
 from ivme.errors import PlanError
 from ivme.plan import plan_text
@@ -68,11 +69,10 @@ def test_views_are_planned_again_when_the_planner_has_changed_and_the_new_plans_
     made(tmp_path).close()
     monkeypatch.setattr(plan_text, "PLANNER_VERSION", plan_text.PLANNER_VERSION + 1)
     planned: list[str] = []
-    real = planning.compile_plan
 
     def counted(query: Any, **options: Any) -> Any:
         planned.append(query.name)
-        return real(query, **options)
+        return compile_plan(query, **options)
 
     monkeypatch.setattr(planning, "compile_plan", counted)
     with Database(tmp_path) as db:
@@ -90,14 +90,13 @@ def test_the_stored_plan_serves_where_a_changed_planner_finds_none_in_its_time(
     before = state_of(db)
     db.close()
     monkeypatch.setattr(plan_text, "PLANNER_VERSION", plan_text.PLANNER_VERSION + 1)
-    real = planning.compile_plan
 
     def poor(query: Any, **options: Any) -> Any:
         if fails:
             raise PlanError("no plan was found in time")
         from dataclasses import replace
 
-        explanation, plan = real(query, **options)
+        explanation, plan = compile_plan(query, **options)
         return replace(explanation, cut=True, reason="cut"), plan
 
     monkeypatch.setattr(planning, "compile_plan", poor)

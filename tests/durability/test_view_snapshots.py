@@ -99,7 +99,11 @@ def entries(db: Database) -> dict[str, set[tuple[int, ...]]]:
         assert isinstance(backend, NativeBackend)
         for group in db._runtime.groups:
             for name, key in group.identities().items():
-                records = backend.dump(name).reshape(backend.size(name), -1) if backend.size(name) else np.zeros((0, 1))
+                records = (
+                    backend.dump(name).reshape(backend.size(name), -1)
+                    if backend.size(name)
+                    else np.zeros((0, 1), np.int64)
+                )
                 found[key] = set(map(tuple, records.tolist()))
         return found
 

@@ -70,8 +70,8 @@ def rings_of(window: list[tuple[int, int]]) -> set[tuple[int, ...]]:
     paid: dict[int, set[int]] = {}
     for payer, payee in window:
         paid.setdefault(payer, set()).add(payee)
-    walks = {(a,) for a in paid}
-    found = set()
+    walks: set[tuple[int, ...]] = {(a,) for a in paid}
+    found: set[tuple[int, ...]] = set()
     for _ in range(4):
         walks = {(*walk, b) for walk in walks for b in paid.get(walk[-1], ())}
         found |= {walk[:-1] for walk in walks if walk[0] == walk[-1] == min(walk) and len(set(walk)) == len(walk) - 1}
@@ -81,7 +81,8 @@ def rings_of(window: list[tuple[int, int]]) -> set[tuple[int, ...]]:
 def test_fraud_rings_reports_each_ring_in_the_batch_that_closes_it(run: Any) -> None:
     names, printed = run("fraud_rings", "--payments", "600", "--window", "200", "--batch", "20", "--seed", "2")
     stream = names["payments"](600, 2)
-    expected, reported = [], set()
+    expected: list[Any] = []
+    reported: set[Any] = set()
     for number in range(30):
         end = 20 * (number + 1)
         for ring in sorted(rings_of(stream[max(0, end - 200) : end]) - reported):
@@ -100,7 +101,8 @@ def allowed(grants: Iterable[tuple[str, str]], users: Iterable[str], documents: 
     """Pairs of user and document, by a search from each user."""
     grants, documents, found = list(grants), set(documents), set()
     for user in users:
-        seen, left = set(), [user]
+        seen: set[str] = set()
+        left = [user]
         while left:
             at = left.pop()
             new = {what for who, what in grants if who == at} - seen

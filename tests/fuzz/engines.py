@@ -47,12 +47,8 @@ class Engine:
         return self._path is not None
 
     def _opened(self) -> Database:
-        before = database.new_runtime
-        database.new_runtime = self._make
-        try:
+        with patch.object(database, "new_runtime", self._make):
             return Database() if self._path is None else Database(self._path, durability="async")
-        finally:
-            database.new_runtime = before
 
     def reopen(self, *, checkpoint: bool) -> None:
         """Closes the database and opens it from its directory."""

@@ -46,7 +46,8 @@ def literal(found: Any, type_: Type) -> Expr:
     if isinstance(found, float):
         duck = f"CAST('{found}' AS DOUBLE)"
         spark = f"{found}e0" if "e" not in repr(found) else repr(found)
-    bound = abs(int(found)) + 1 if isinstance(found, int | float | Decimal) and abs(found) < 10**12 else None
+    number: Any = found if isinstance(found, int | float | Decimal) else None
+    bound = abs(int(number)) + 1 if number is not None and abs(number) < 10**12 else None
     return Expr(spark, duck, type_, bound, plain=False)
 
 

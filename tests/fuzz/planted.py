@@ -200,7 +200,8 @@ def _count_distinct_rows(_: Any, self: Any, **parameters: Any) -> int:
 
 
 def _never_absent(right: Any, self: Any, row: Any, **parameters: Any) -> int:
-    return max(right(self, row, **parameters), 1)
+    found: int = right(self, row, **parameters)
+    return max(found, 1)
 
 
 def _second_block_lost(right: Any, self: Any, state: Any, codes: Any, **options: Any) -> Iterator[Any]:

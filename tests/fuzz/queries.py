@@ -55,8 +55,8 @@ class QueryMaker:
         found = []
         for name, columns in self.relations.items():
             for kind in ("int", "string"):
-                ends = [c.name for c in columns if c.type.kind == kind and c.exact]
-                found += [(name, tuple(ends[:2]))] if len(ends) > 1 else []
+                named = [c.name for c in columns if c.type.kind == kind and c.exact]
+                found += [(name, tuple(named[:2]))] if len(named) > 1 else []
         if not found:
             return None
         relation, ends = self.random.choice(found)
@@ -188,8 +188,8 @@ class QueryMaker:
         text = f"{below.spark} = {other.spark} AND {other.spark} <> 0"
         made = [Condition(Expr(text, text, Type("bool"), features=(GUARD,)), (left, right))]
         if self.random.random() < 0.4:
-            compared = [f"{each} > 0" for each in (self.guarded[left].spark, self.guarded[left].duck)]
-            made.append(Condition(Expr(*compared, Type("bool"), features=(GUARDED,)), (left,)))
+            spark, duck = f"{self.guarded[left].spark} > 0", f"{self.guarded[left].duck} > 0"
+            made.append(Condition(Expr(spark, duck, Type("bool"), features=(GUARDED,)), (left,)))
         return made
 
     def _quotient(self, above: Expr, below: Expr) -> Expr:

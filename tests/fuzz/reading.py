@@ -185,14 +185,14 @@ def _rows(path: str, made: View, view: ViewSpec, inputs: Mapping[str, Any], engi
         return Counter(tuple(row.values()) for row in _listed(made.to_arrow(**inputs)))
     if path == "weighted":
         for batch, counts in made.weighted(**inputs):
-            for row, count in zip(_listed(batch), counts.tolist(), strict=True):
-                found[tuple(row.values())] += count
+            for named, count in zip(_listed(batch), counts.tolist(), strict=True):
+                found[tuple(named.values())] += count
         return found
     if view.parameters:
         return None
     rows, counts = engine.database.contents(view.name)
-    for row, count in zip(_listed(rows), counts.tolist(), strict=True):
-        found[tuple(row.values())] += count
+    for named, count in zip(_listed(rows), counts.tolist(), strict=True):
+        found[tuple(named.values())] += count
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from time import monotonic
 from typing import Any, TypeVar
@@ -95,10 +96,12 @@ def _tables(case: Case) -> Iterator[Case]:
     for table in case.tables:
         if table.name in used:
             continue
-        steps = tuple(
-            _map_ops(step, lambda op, name=table.name: None if op.table == name else op) for step in case.steps
-        )
+        steps = tuple(_map_ops(step, partial(_unless_on, table.name)) for step in case.steps)
         yield replace(case, tables=tuple(t for t in case.tables if t is not table), steps=tuple(s for s in steps if s))
+
+
+def _unless_on(table: str, op: Op) -> Op | None:
+    return None if op.table == table else op
 
 
 def _map_ops(step: Any, change: Callable[[Op], Op | None]) -> Any:

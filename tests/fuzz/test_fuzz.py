@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz import dialect
 from tests.fuzz.cases import Case, TableSpec, make_case
 from tests.fuzz.coverage import cover
-from tests.fuzz.planted import FAULTS, cases_until_found
+from tests.fuzz.planted import FAULTS, Fault, cases_until_found
 from tests.fuzz.script import script
 from tests.fuzz.shrinking import shrink
 from tests.fuzz.steps import Change, CreateView, Op, Reopen
@@ -49,14 +49,16 @@ def test_a_failing_case_is_shrunk_to_what_makes_it_fail() -> None:
     case = next(c for c in map(make_case, range(100)) if sum(isinstance(s, Change) for s in c.steps) > 4)
     wanted = next(op for step in case.steps if isinstance(step, Change) for op in step.ops if op.rows)
 
-    def fails(candidate: object) -> bool:
+    def fails(candidate: Case) -> bool:
         return any(
             op.rows[:1] == wanted.rows[:1] for step in candidate.steps if isinstance(step, Change) for op in step.ops
         )
 
     small = shrink(case, fails, seconds=20)
 
-    assert [(wanted.table, wanted.rows[:1])] == [(op.table, op.rows) for step in small.steps for op in step.ops]
+    (step,) = small.steps
+    assert isinstance(step, Change)
+    assert [(wanted.table, wanted.rows[:1])] == [(op.table, op.rows) for op in step.ops]
     assert () == small.views
 
 
@@ -99,11 +101,11 @@ QUICK = (
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if f.name in QUICK], ids=lambda fault: fault.name)
-def test_a_planted_fault_is_found(fault: object) -> None:
+def test_a_planted_fault_is_found(fault: Fault) -> None:
     assert cases_until_found(fault) is not None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", [f for f in FAULTS if f.name not in QUICK], ids=lambda fault: fault.name)
-def test_a_planted_fault_is_found_in_bounded_time(fault: object) -> None:
+def test_a_planted_fault_is_found_in_bounded_time(fault: Fault) -> None:
     assert cases_until_found(fault) is not None

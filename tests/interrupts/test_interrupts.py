@@ -123,7 +123,7 @@ def test_a_view_is_there_or_not_at_whatever_line_its_dropping_is_interrupted(sce
 
 
 def _alive(scene: Scene) -> object:
-    backend = scene.db._runtime.backend
+    backend: Any = scene.db._runtime.backend
     if scene.kind == "pure":
         return sorted(backend.kernel.maps)
     return [len(numbers) for numbers in backend.kernel.alive()]
@@ -141,11 +141,15 @@ def test_whoever_follows_a_view_hears_all_of_a_change_or_nothing(scene: Scene) -
         scene.check(scene.tables, scene.tables)
 
 
+def _read(scene: Scene, name: str) -> object:
+    return list(scene.db.view(name))
+
+
 def test_a_read_that_is_interrupted_changes_nothing(scene: Scene) -> None:
     for name in ("grouped", "skewed", "reach", "counts"):
         for line in range(1, 200, 13):
             scene.db._runtime.views[name].stale = True
-            Lines(line).run(lambda name=name: list(scene.db.view(name)))
+            Lines(line).run(partial(_read, scene, name))
             scene.check(scene.tables, scene.tables)
 
 
@@ -171,8 +175,7 @@ def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
             else:
                 began = time.perf_counter()
                 after_seconds = chance.random() * usual.get(name, 0.001) + 2e-6
-                run: Run = partial(ring, seconds=after_seconds)
-                ended = run(work) if means == "signal" else from_another_thread(work, after_seconds)
+                ended = (ring if means == "signal" else from_another_thread)(work, after_seconds)
                 done += not ended
                 if ended:
                     usual[name] = 0.9 * usual.get(name, 0.001) + 0.1 * (time.perf_counter() - began)

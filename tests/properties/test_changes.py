@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def follow(query: Query, strategies: tuple[str, str], steps: list[Update], batch
     database: dict[str, Counter[Any]] = {table.name: Counter() for table in query.tables}
     for start in range(0, len(steps), batch):
         for relation, changes in contents(steps[start : start + batch]).items():
-            emitted = kernel.execute(triggers[relation], lambda s, c=changes: load(s, c, kernel.tally))
+            emitted = kernel.execute(triggers[relation], partial(load, changes=changes, tally=kernel.tally))
             for schema, delta in emitted.get("one", []):
                 assert query.input + query.output == schema
                 for key, payload in delta.items():

@@ -17,13 +17,18 @@ from hypothesis import strategies as st
 from ivme._kernel import Closure, Cycle
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.engine import GRAPHS, ClosureEngine
+from ivme.closure.ies import IES
 from ivme.closure.pure import PureClosure, PureCycle
 from ivme.closure.systems import acyclic_closure, digraph_closure, undirected_closure
 from ivme.errors import DataError
 from tests.graphs import Edge, closure_of, has_cycle, stream
 
 ENGINES: dict[str, Callable[[str], ClosureEngine]] = {"native": lambda g: Closure(g, 7), "pure": PureClosure}
-SYSTEMS = {"acyclic": acyclic_closure, "undirected": undirected_closure, "digraph": digraph_closure}
+SYSTEMS: dict[str, Callable[[], IES]] = {
+    "acyclic": acyclic_closure,
+    "undirected": undirected_closure,
+    "digraph": digraph_closure,
+}
 
 
 def columns(batch: dict[Edge, int]) -> list[Any]:
@@ -131,7 +136,8 @@ def test_the_kernel_and_its_twin_agree(graph: str, batches: list[list[tuple[int,
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_ies_in_duckdb_has_the_pairs_that_networkx_has(graph: str, seed: int) -> None:
-    executor, held = DuckDbExecutor(SYSTEMS[graph]()), Counter[Edge]()
+    executor = DuckDbExecutor(SYSTEMS[graph]())
+    held: Counter[Edge] = Counter()
     for number, batch in enumerate(stream(graph, seed, 5, 10, 3)):
         gone = [edge for edge, weight in batch.items() for _ in range(-weight)]
         come = [edge for edge, weight in batch.items() for _ in range(weight)]

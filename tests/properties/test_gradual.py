@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ivme.engine.backend import NativeBackend
 from ivme.engine.runtime.gradual import ROWS_AN_UPDATE, SWEPT_AN_UPDATE, GradualRebalancer
 from ivme.errors import DataError, PlanError
 from tests.databases import BACKENDS, in_one_batch, make_database
@@ -121,12 +122,13 @@ def test_a_failing_batch_puts_the_waiting_keys_back() -> None:
     db.create_table("E", {"x": "int", "y": "int"})
     view = db.create_view("q", EDGES, strategy="skew", rebalance="deamortised", epsilon=0.5)
     db.insert("E", [(i, 0) for i in range(40)] + [(0, i) for i in range(40)])
-    rebalancer = rebalancer_of(db)
-    before = (rebalancer.balance, dict(rebalancer._waiting), db._runtime.backend.kernel.digest())
+    rebalancer, backend = rebalancer_of(db), db._runtime.backend
+    assert isinstance(backend, NativeBackend)
+    before = (rebalancer.balance, dict(rebalancer._waiting), backend.kernel.digest())
     rows = [(i, 1) for i in range(200)]
     with pytest.raises(DataError, match="not there"):
         in_one_batch(db, ("insert", "E", rows), ("delete", "E", [(7, 7)]))
-    assert (rebalancer.balance, rebalancer._waiting, db._runtime.backend.kernel.digest()) == before
+    assert (rebalancer.balance, rebalancer._waiting, backend.kernel.digest()) == before
     view.verify()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
 from itertools import islice
@@ -83,15 +83,14 @@ def expected_rows(name: str, held: dict[str, Counter[Any]]) -> Counter[Any]:
     if name == "cycles":
         number = sum(m * n * edges[c, a] for (a, b), m in edges.items() for (b2, c), n in edges.items() if b == b2)
         return Counter({(): number})
-    return Counter(
-        {
-            "first": lambda: [(b, n) for a, b, n in rows if a == "v1"],
-            "late": lambda: [(b.lower(),) for _, b, _ in rows],
-            "joined": lambda: [(a, d) for a, b, _ in rows for c, d in edges.elements() if b == c],
-            "reach": lambda: reachable(edges),
-            "far": lambda: reachable(held["N"]),
-        }[name]()
-    )
+    others: dict[str, Callable[[], Iterable[Any]]] = {
+        "first": lambda: [(b, n) for a, b, n in rows if a == "v1"],
+        "late": lambda: [(b.lower(),) for _, b, _ in rows],
+        "joined": lambda: [(a, d) for a, b, _ in rows for c, d in edges.elements() if b == c],
+        "reach": lambda: reachable(edges),
+        "far": lambda: reachable(held["N"]),
+    }
+    return Counter(others[name]())
 
 
 class ReclaimingMachine(RuleBasedStateMachine):
@@ -207,9 +206,9 @@ class ReclaimingMachine(RuleBasedStateMachine):
             if name not in ("asked", "cycles"):
                 for rows in [iter(db.view(name)) for db in self.databases]:
                     self.open.append((rows, list(islice(rows, 1)), expected_rows(name, self.held)))
-        rows = list(self.held[table].elements())
-        if change and rows:
-            self._apply(table, rows, insert=False)
+        gone = list(self.held[table].elements())
+        if change and gone:
+            self._apply(table, gone, insert=False)
 
     @precondition(lambda self: bool(self.open))
     @rule()

@@ -19,6 +19,7 @@ from ivme.errors import DataError, IvmeError, PlanError
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.shards.access import questions_for, read_requests
+from ivme.shards.view import ShardedView
 from tests.random_queries import rule_texts, updates
 from tests.sharded_databases import local_database
 
@@ -79,7 +80,7 @@ def check_marks(data: Any, most_steps: int) -> None:
         database: Any = local_database(Path(folder), data.draw(st.sampled_from([2, 3, 4])))
         for each in (embedded, database):
             for table in query.tables:
-                promise = {} if kinds[table.name] == "plain" else {kinds[table.name]: True}
+                promise: dict[str, Any] = {} if kinds[table.name] == "plain" else {kinds[table.name]: True}
                 each.create_table(table.name, dict.fromkeys(table.column_names, "int"), **promise)
         early = data.draw(st.booleans())
         if not early:
@@ -155,16 +156,19 @@ def test_shards_run_marks_and_a_row_of_several_shards_is_there_once(tmp_path: Pa
     views, feeds = [], []
     for each in (database, embedded):
         for table in query.tables:
-            promised = {} if kind == "plain" or (kind == "static" and table.name == "R") else {kind: True}
-            each.create_table(table.name, dict.fromkeys(table.column_names, "int"), **promised)  # type: ignore[attr-defined]
-            each.insert(table.name, rows)  # type: ignore[attr-defined]
-        views.append(each.create_view("V", text, **options))  # type: ignore[attr-defined]
+            promised: dict[str, Any] = (
+                {} if kind == "plain" or (kind == "static" and table.name == "R") else {kind: True}
+            )
+            each.create_table(table.name, dict.fromkeys(table.column_names, "int"), **promised)
+            each.insert(table.name, rows)
+        views.append(each.create_view("V", text, **options))
         feeds.append(views[-1].changes())
-        each.insert("R", [(7, 1), (8, 4), (7, 0)])  # type: ignore[attr-defined]
+        each.insert("R", [(7, 1), (8, 4), (7, 0)])
         if kind != "append_only":
-            each.delete("R", [(7, 1), *rows[::3]])  # type: ignore[attr-defined]
+            each.delete("R", [(7, 1), *rows[::3]])
     assert "marks" == views[0].explain().strategy
     if options.get("semantics") == "set" and "B" not in query.free:
+        assert isinstance(views[0], ShardedView)
         made = views[0]._sharding
         parts = database._ask(questions_for(made, read_requests(made, {name: [1] for name in query.parameters})))
         found = Counter(row for part in parts for row in zip(*part.tables[0].to_pydict().values(), strict=True))

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -116,9 +117,9 @@ class Flights:
         assert self.per_city() == self.now()
 
 
-def net(changes: pa.Table, columns: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def net(changes: pa.Table, columns: tuple[str, ...]) -> dict[Any, int]:
     """The sums of weights by row, without those that cancel."""
-    total: Counter[tuple[str, ...]] = Counter()
+    total: Counter[Any] = Counter()
     for row in changes.to_pylist():
         total[tuple(row[column] for column in columns)] += row["ivme_weight"]
     return {row: weight for row, weight in total.items() if weight}

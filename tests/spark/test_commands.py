@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from ivme.cli import app
 from ivme.demo.network import AIRPORTS, CHANGES, FILES, ROUTES, make_network

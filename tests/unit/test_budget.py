@@ -60,6 +60,7 @@ def test_a_query_that_is_too_large_for_the_budget_is_refused_with_what_to_do() -
         ivme.explain(clique(12), planning_seconds=0.1)
 
 
+@pytest.mark.slow
 def test_the_best_plan_before_the_budget_was_spent_is_taken_and_says_so() -> None:
     """The search over heavy and light parts of a 4-clique takes some hundred thousand steps."""
     whole, cut = ivme.explain(FOUR_CLIQUE), ivme.explain(FOUR_CLIQUE, planning_seconds=0.2)

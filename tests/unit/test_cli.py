@@ -110,6 +110,7 @@ def test_an_error_goes_to_stderr_with_exit_code_2(arguments: tuple[str, ...], me
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_shows_every_exhibit_and_a_summary() -> None:
     result = run("demo")
     assert result.exit_code == 0, result.stderr

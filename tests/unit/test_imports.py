@@ -11,6 +11,7 @@ _HEAVY = {"duckdb", "fastapi", "matplotlib", "pandas", "polars", "pyspark", "ric
 _ARROW = {"numpy", "pyarrow"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "heavy"), [("", _HEAVY | _ARROW), ("ivme.Database()", _HEAVY)])
 def test_what_is_not_needed_yet_is_not_imported(code: str, heavy: set[str]) -> None:
     script = f"import sys, ivme; {code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"

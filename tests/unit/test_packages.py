@@ -82,6 +82,7 @@ def test_imports_point_down(module: str, path: Path) -> None:
     assert [] == up
 
 
+@pytest.mark.slow
 def test_only_the_spark_package_imports_pyspark() -> None:
     found = {module for module, path in _modules() if any(n.split(".")[0] == "pyspark" for n in _imports(path))}
     assert [] == sorted(module for module in found if not module.startswith("ivme.spark."))

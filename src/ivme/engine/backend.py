@@ -109,6 +109,15 @@ class Backend(Protocol):
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         """Adds the maps that are not there yet, and indexes to those that are."""
 
+    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+        """Makes a table if it is not there yet, with a primary key on these columns or none; what its rows are fed as.
+
+        The trigger of its name adds rows to it. Unless in ring mode, that refuses weights below zero.
+        """
+
+    def drop_table(self, name: str) -> None:
+        """Forgets a table and its trigger, if they are there."""
+
     def drop_map(self, name: str) -> None:
         """Forgets a map, if it is there: an installation may have failed before it."""
 
@@ -176,10 +185,15 @@ class Backend(Protocol):
         """Room for rows with so many columns of keys and of values."""
 
     def get(self, name: str, codes: Sequence[int]) -> int:
-        """The count of an entry, 0 if it is not there."""
+        """The count of an entry of a map, or the weight of a row of a table; 0 if it is not there."""
 
-    def scan(self, name: str) -> tuple[list[Codes], Codes]:
-        """All entries of a map with their counts."""
+    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:
+        """All entries of a map with their counts, or all rows of a table with their weights.
+
+        Without `distinct`, rows of a table may come in several places."""
+
+    def size(self, name: str) -> int:
+        """The entries of a map, or the rows of a table, where equal ones may count more than once."""
 
     def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
         """Whether so many codes may be held no more that looking for them costs little for each; few never are."""
@@ -187,7 +201,6 @@ class Backend(Protocol):
     def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
         """Takes back the codes that neither a map nor `held` has; between transactions."""
 
-    def size(self, name: str) -> int: ...
     def entries(self) -> int:
         """The sizes of all maps together."""
 
@@ -214,6 +227,7 @@ class NativeBackend:
         self.commit = self.kernel.commit
         self.rollback = self.kernel.roll_back
         self._maps: dict[str, int] = {}
+        self._heaps: dict[str, int] = {}
         self._indexes: dict[str, set[tuple[str, ir.Index]]] = {}
         self._triggers: dict[str, tuple[int, list[str], list[tuple[str, tuple[str, ...]]]]] = {}
         self._readers: dict[str, int] = {}
@@ -236,6 +250,23 @@ class NativeBackend:
             known |= {("plain", index) for index in declared.indexes}
             known |= {("sorted", index) for index in declared.sorted_by}
 
+    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+        if name not in self._heaps:
+            self._heaps[name] = self.kernel.add_heap(len(source.row), key)
+        self.drop_trigger(name)
+        feed = Feed(source.row)
+        columns = [feed.column(column) for column in source.atom.columns]
+        number = self.kernel.add_trigger(0, (), [("store", 0, columns, self._heaps[name], ring)])
+        self._triggers[name] = (number, [source.atom.relation], [])
+        return feed
+
+    def drop_table(self, name: str) -> None:
+        self.drop_trigger(name)
+        if name in self._heaps:
+            number = self._heaps.pop(name)
+            if self._collects:
+                self.kernel.drop_heap(number)
+
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         return self.kernel.limit(self._maps[name], limits)
 
@@ -248,16 +279,18 @@ class NativeBackend:
         self._collects = False
         maps, indexes = dict(self._maps), {name: set(known) for name, known in self._indexes.items()}
         triggers, readers, partitions = dict(self._triggers), dict(self._readers), dict(self._partitions)
+        heaps = dict(self._heaps)
 
         def put_back() -> None:
             self._maps, self._indexes = maps, indexes
             self._triggers, self._readers, self._partitions = triggers, readers, partitions
+            self._heaps = heaps
 
         return put_back
 
     def collect(self) -> None:
         """An open cursor keeps a map's memory until it is gone; emptied, the map makes it stale."""
-        maps, partitions, triggers, readers = map(set, self.kernel.alive())
+        maps, partitions, triggers, readers, heaps = map(set, self.kernel.alive())
         for trigger in triggers.difference(number for number, _, _ in self._triggers.values()):
             self.kernel.drop_trigger(trigger)
         for reader in readers.difference(self._readers.values()):
@@ -266,6 +299,8 @@ class NativeBackend:
             self.kernel.drop_partition(partition)
         for number in maps.difference(self._maps.values()):
             self._drop_map(number)
+        for heap in heaps.difference(self._heaps.values()):
+            self.kernel.drop_heap(heap)
         self._collects = True
 
     def drop_map(self, name: str) -> None:
@@ -377,12 +412,22 @@ class NativeBackend:
         return _kernel.KeptRows(keys, values, secrets.randbits(64))
 
     def get(self, name: str, codes: Sequence[int]) -> int:
+        if name in self._heaps:
+            return self.kernel.heap_weight(self._heaps[name], codes)
         found = self.kernel.get(self._maps[name], codes)
         return 0 if found is None else int(found[0])
 
-    def scan(self, name: str) -> tuple[list[Codes], Codes]:
+    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:
+        if name in self._heaps:
+            return self._rows(self._heaps[name], distinct)
         columns, counts, _ = self.kernel.scan(self._maps[name])
         return columns, counts
+
+    def _rows(self, heap: int, distinct: bool) -> tuple[list[Codes], Codes]:
+        columns, weights = self.kernel.heap_rows(heap)
+        if distinct and not self.kernel.heap_is_distinct(heap):
+            return self.kernel.net(columns, weights)
+        return columns, weights
 
     def dump(self, name: str) -> Codes:
         """All entries of a map as they are stored: the codes and the payload's words of each, one after the other."""
@@ -399,10 +444,11 @@ class NativeBackend:
         self.kernel.sweep_codes(_natives(dictionaries), held)
 
     def size(self, name: str) -> int:
-        return self.kernel.size(self._maps[name])
+        return self.kernel.heap_size(self._heaps[name]) if name in self._heaps else self.kernel.size(self._maps[name])
 
     def entries(self) -> int:
-        return sum(map(self.kernel.size, self._maps.values()))
+        stored = sum(map(self.kernel.heap_size, self._heaps.values()))
+        return stored + sum(map(self.kernel.size, self._maps.values()))
 
     def memory_bytes(self) -> int:
         return self.kernel.memory_bytes()

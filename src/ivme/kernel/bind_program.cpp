@@ -170,6 +170,9 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
         auto name = field<std::string>(step, 0);
         if (name == "load") {
             builder.load(parse_load(step), kernel.layout_of(kinds));
+        } else if (name == "store") {
+            builder.store({field<unsigned>(step, 1), field<Numbers>(step, 2), &kernel.heap(field<size_t>(step, 3)),
+                           field<bool>(step, 4)});
         } else if (name == "scan") {
             builder.scan(field<unsigned>(step, 1), &kernel.map(field<size_t>(step, 2)), field<bool>(step, 3));
         } else if (name == "join") {

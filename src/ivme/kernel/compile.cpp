@@ -61,6 +61,15 @@ void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     trigger_->steps.push_back(std::move(step));
 }
 
+void TriggerBuilder::store(StoreStep step) {
+    require(step.columns.size() == step.heap->arity(), "a table takes rows of all its columns");
+    auto& widths = trigger_->input_widths;
+    if (widths.size() <= step.input) widths.resize(step.input + 1, 0);
+    for (unsigned column : step.columns) widths[step.input] = std::max(widths[step.input], column + 1);
+    trigger_->heaps.push_back(step.heap);
+    trigger_->steps.push_back(std::move(step));
+}
+
 void TriggerBuilder::scan(unsigned target, Map* map, bool indicator) {
     define(target, map->arity(), indicator ? Layout() : map->layout());
     use(map);

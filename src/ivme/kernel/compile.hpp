@@ -24,6 +24,7 @@ public:
     }
 
     void load(LoadStep step, const Layout& layout);
+    void store(StoreStep step);
     void scan(unsigned target, Map* map, bool indicator);
     void join(unsigned target, unsigned origin, unsigned added, const std::vector<ReadSpec>& reads);
     void project(unsigned target, unsigned origin, std::vector<unsigned> columns);

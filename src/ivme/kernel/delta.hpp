@@ -119,9 +119,7 @@ public:
             while ((target_->n + n) * 2 > slots_.size()) grow();
             uint32_t tags[BLOCK];
             for (unsigned i = 0; i < n; ++i) {
-                int64_t key[64];
-                for (unsigned c = 0; c < arity; ++c) key[c] = from[c][block + i];
-                tags[i] = seed_.tag(key, arity);
+                tags[i] = seed_.tag_of(arity, [&](unsigned c) { return from[c][block + i]; });
                 __builtin_prefetch(&slots_[tags[i] >> shift_]);
             }
             for (unsigned i = 0; i < n; ++i) {

@@ -29,12 +29,22 @@ struct Seed {
     }
 
     uint64_t hash(const int64_t* words, unsigned n) const {
+        return hash_of(n, [words](unsigned i) { return words[i]; });
+    }
+
+    // The hash of words that need not lie side by side.
+    template <class Word>
+    uint64_t hash_of(unsigned n, Word word) const {
         uint64_t h = start;
-        for (unsigned i = 0; i < n; ++i) h = fold(h ^ static_cast<uint64_t>(words[i]), factor) + start;
+        for (unsigned i = 0; i < n; ++i) h = fold(h ^ static_cast<uint64_t>(word(i)), factor) + start;
         return fold(h ^ factor, 0x9E3779B97F4A7C15ull);
     }
 
     uint32_t tag(const int64_t* words, unsigned n) const { return static_cast<uint32_t>(hash(words, n) >> 32); }
+    template <class Word>
+    uint32_t tag_of(unsigned n, Word word) const {
+        return static_cast<uint32_t>(hash_of(n, word) >> 32);
+    }
 };
 
 // Open addressing with linear probing, kept in the order of home positions (Robin Hood), so that a failing look-up

@@ -1,8 +1,8 @@
 // Joins: worst-case optimal for several reads, a chunk of candidates at a time.
 //
-// Operations are counted as engine/reference/interpreter.py does the work: a size for each read until one is zero, one for each
-// candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is not
-// asked again.
+// Operations are counted as engine/reference/interpreter.py does the work: a size for each read until one is zero, one
+// for each candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is
+// not asked again.
 #include "machine.hpp"
 
 namespace ivme {

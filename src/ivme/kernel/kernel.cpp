@@ -81,7 +81,6 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
 nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) {
     if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
     auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
-    if (n > Map::MAX_ARITY) throw std::invalid_argument("a row has at most 64 columns");
     auto lock = kernel.try_writing();
     if (!lock.owns_lock()) {
         nb::gil_scoped_release release;
@@ -89,7 +88,8 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     }
     Trigger& trigger = kernel.trigger(id);
     static thread_local std::vector<Input> inputs(1);
-    int64_t row[Map::MAX_ARITY];
+    static thread_local std::vector<int64_t> row;
+    row.resize(n);
     inputs[0].n = 1;
     inputs[0].weights = &weight;
     inputs[0].columns.clear();
@@ -286,6 +286,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("operations", [](Kernel& k) {
             return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });
+    bind_heap(kernel);
     bind_partition(kernel);
     bind_reading(m, kernel);
     bind_following(m);

@@ -53,8 +53,24 @@ public:
         maps_[id].reset();
     }
 
+    Heap& heap(size_t id) {
+        if (id >= heaps_.size() || !heaps_[id]) throw std::out_of_range("there is no such table");
+        return *heaps_[id];
+    }
+    size_t add_heap(unsigned columns, std::vector<unsigned> key) {
+        heaps_.push_back(std::make_unique<Heap>(columns, std::move(key), seed_));
+        return heaps_.size() - 1;
+    }
+    void drop_heap(size_t id) {
+        if (heap(id).users) throw std::invalid_argument("a trigger still changes the table");
+        if (in_transaction_) throw std::invalid_argument("a table cannot be dropped within a transaction");
+        dropped_ += heap(id).marked_size();
+        heaps_[id].reset();
+    }
+
     size_t add_trigger(std::unique_ptr<Trigger> trigger) {
         for (Map* map : trigger->maps) ++map->users;
+        for (Heap* heap : trigger->heaps) ++heap->users;
         for (Partition* partition : trigger->partitions) ++partition->users;
         triggers_.push_back(std::move(trigger));
         return triggers_.size() - 1;
@@ -62,6 +78,7 @@ public:
 
     void drop_trigger(size_t id) {
         for (Map* map : trigger(id).maps) --map->users;
+        for (Heap* heap : trigger(id).heaps) --heap->users;
         for (Partition* partition : trigger(id).partitions) --partition->users;
         triggers_[id].reset();
     }
@@ -195,6 +212,11 @@ public:
             entries += map->size();
             shrunk += map->shrunk();
         }
+        for (const auto& heap : heaps_) {
+            if (!heap) continue;
+            entries += heap->size();
+            shrunk += heap->shrunk();
+        }
         uint64_t average = strings ? (kept + added) / strings : 1;
         return added + average * shrunk > kept / 2 + entries / 4;
     }
@@ -220,6 +242,7 @@ public:
     size_t bytes() const {
         size_t total = log_.bytes() + machine.bytes() + floats_.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
+        for (const auto& heap : heaps_) total += heap ? heap->bytes() : 0;
         for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
         for (const auto& trigger : triggers_) {
             if (!trigger) continue;
@@ -232,12 +255,16 @@ public:
     uint64_t digest() const {
         uint64_t total = 0;
         for (size_t i = 0; i < maps_.size(); ++i) total += maps_[i] ? maps_[i]->digest(i + 1) : 0;
+        for (size_t i = 0; i < heaps_.size(); ++i) total += heaps_[i] ? heaps_[i]->digest(~i) : 0;
         return total;
     }
 
     void verify() const {
         for (const auto& map : maps_) {
             if (map) map->verify();
+        }
+        for (const auto& heap : heaps_) {
+            if (heap) heap->verify();
         }
     }
 
@@ -272,9 +299,10 @@ public:
     // Also for a transaction of another thread, whose end an exception may have kept it from.
     std::unique_lock<std::shared_mutex> ending() const { return std::unique_lock(mutex_); }
 
-    // The numbers of what is there: maps, partitions, triggers, readers.
-    std::array<std::vector<size_t>, 4> alive() const {
-        return {numbers_of(maps_), numbers_of(partitions_), numbers_of(triggers_), numbers_of(readers_)};
+    // The numbers of what is there: maps, partitions, triggers, readers, tables.
+    std::array<std::vector<size_t>, 5> alive() const {
+        return {numbers_of(maps_), numbers_of(partitions_), numbers_of(triggers_), numbers_of(readers_),
+                numbers_of(heaps_)};
     }
 
 private:
@@ -290,6 +318,9 @@ private:
     void mark_codes(CodeMarks& marks) {
         for (const auto& map : maps_) {
             if (map) map->mark_codes(marks);
+        }
+        for (const auto& heap : heaps_) {
+            if (heap) heap->mark_codes(marks);
         }
         for (const auto& partition : partitions_) {
             if (!partition) continue;
@@ -316,6 +347,7 @@ private:
     Seed seed_;
     FloatPool floats_;
     std::vector<std::unique_ptr<Map>> maps_;
+    std::vector<std::unique_ptr<Heap>> heaps_;
     std::vector<std::unique_ptr<Partition>> partitions_;
     std::vector<std::unique_ptr<Trigger>> triggers_;
     std::vector<std::shared_ptr<Reader>> readers_;

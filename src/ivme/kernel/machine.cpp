@@ -76,6 +76,7 @@ void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& l
     for (const Step& step : trigger.steps) {
         std::visit(Overloaded{
                        [&](const LoadStep& s) { load(s, inputs[s.input], registers[s.target]); },
+                       [&](const StoreStep& s) { store(s, inputs[s.input], log); },
                        [&](const ScanStep& s) { scan(s, registers[s.target]); },
                        [&](const JoinStep& s) { join(s, trigger); },
                        [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
@@ -153,6 +154,14 @@ void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* wei
     consolidator_.begin(&target, n);
     consolidator_.add_rows(columns.data(), columns.size(), weights, 1, n);
     consolidator_.end();
+}
+
+void Machine::store(const StoreStep& step, const Input& input, UndoLog& log) {
+    operations += input.n;
+    log.touch(step.heap);
+    std::vector<const int64_t*> columns;
+    for (unsigned column : step.columns) columns.push_back(input.columns[column]);
+    step.heap->add(columns.data(), input.weights, input.n, step.may_be_negative);
 }
 
 void Machine::scan(const ScanStep& step, Delta& target) {

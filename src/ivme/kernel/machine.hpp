@@ -35,6 +35,7 @@ struct Trigger {
     std::vector<unsigned> emits;
     std::vector<unsigned> input_widths;
     std::vector<Map*> maps;
+    std::vector<Heap*> heaps;
     std::vector<Partition*> partitions;
 };
 
@@ -74,6 +75,7 @@ private:
     void project(const ProjectStep& step, const Delta& origin, Delta& target);
     void exists(const ExistsStep& step, const Delta& origin, Delta& target);
     void filter(const FilterStep& step, const Delta& origin, Delta& target);
+    void store(const StoreStep& step, const Input& input, UndoLog& log);
     void add(const AddStep& step, const Delta& origin, Delta* presence, UndoLog& log);
     void overlay(Trigger& trigger, Overlay& overlay);
     void watch(const WatchStep& step, const Delta& origin, UndoLog& log);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "heap.hpp"
 #include "map.hpp"
 #include "partition.hpp"
 
@@ -41,6 +42,14 @@ struct LoadStep {
     std::vector<unsigned> not_null;
     std::vector<Lift> lifts;
     bool consolidate = true;
+};
+
+// Adds the rows of an input to a table.
+struct StoreStep {
+    unsigned input;
+    std::vector<unsigned> columns;  // of the input, for each of the table
+    Heap* heap;
+    bool may_be_negative;
 };
 
 struct ScanStep {
@@ -99,7 +108,7 @@ struct WatchStep {
     unsigned leaf;
 };
 
-using Step =
-    std::variant<LoadStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep, EmitStep, WatchStep>;
+using Step = std::variant<LoadStep, StoreStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep,
+                          EmitStep, WatchStep>;
 
 }  // namespace ivme

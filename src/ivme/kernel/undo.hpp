@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "heap.hpp"
 #include "map.hpp"
 
 namespace ivme {
@@ -14,8 +15,13 @@ class UndoLog {
 public:
     size_t bytes() const { return words_.bytes(); }
 
-    bool empty() const { return touched_.empty(); }
+    bool empty() const { return touched_.empty() && heaps_.empty(); }
     const std::vector<Map*>& touched() const { return touched_; }
+
+    // A heap knows itself how to undo what is about to be done to it.
+    void touch(Heap* heap) {
+        if (std::find(heaps_.begin(), heaps_.end(), heap) == heaps_.end()) heaps_.push_back(heap);
+    }
 
     // Where the next rows of this map go; `close` says how many came.
     void open(Map* map, size_t rows) {
@@ -34,10 +40,12 @@ public:
             ++map->version;
             map->commit();
         }
+        for (Heap* heap : heaps_) heap->commit();
         reset();
     }
 
     void roll_back() {
+        for (Heap* heap : heaps_) heap->roll_back();
         for (Map* map : touched_) map->undoing(true);
         size_t end = words_.size();
         while (end) {
@@ -62,10 +70,12 @@ private:
     void reset() {
         words_.trim(size_t{1} << 18);
         touched_.clear();
+        heaps_.clear();
     }
 
     Array<int64_t> words_;
     std::vector<Map*> touched_;
+    std::vector<Heap*> heaps_;
 };
 
 }  // namespace ivme

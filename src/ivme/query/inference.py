@@ -216,7 +216,7 @@ def _branches(left: Type | None, right: Type | None, call: Call) -> Type | None:
     try:
         return common_type((left, right))
     except SchemaError:
-        raise SchemaError(f"{call} is {left} or {right}; CAST one of them") from None
+        raise SchemaError(f"{call} has values of type {left} and {right}; CAST one of them") from None
 
 
 def _wider(left: Type, right: Type) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from ivme.errors import DataError, SchemaError
+from ivme.errors import DataError, SchemaError, UnsupportedError
 from ivme.query.expression import FUNCTIONS, Call, Expression, Literal, evaluate
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Table
@@ -222,7 +222,7 @@ class Scalars:
             found = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
             types = [type_of(argument, found) for argument in arguments]
         except SchemaError as error:
-            raise self.source.unsupported(str(error), node, "CAST one of them") from None
+            raise self._no_common_type(error, node) from None
         if FLOAT not in types or not all(type_ is not None and type_.is_numeric for type_ in types):
             return tuple(arguments)
         return tuple(_as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
@@ -276,7 +276,12 @@ class Scalars:
             read = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
             return with_one_type(made, read)
         except SchemaError as error:
-            raise self.source.unsupported(str(error), node, "CAST one of them") from None
+            raise self._no_common_type(error, node) from None
+
+    def _no_common_type(self, error: SchemaError, node: exp.Expr) -> UnsupportedError:
+        """The error of `inference`, whose text ends with what to do, at the place of a node."""
+        message, _, instead = str(error).partition("; ")
+        return self.source.unsupported(message, node, instead or "CAST one of them")
 
     def _substring(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "start", "length")

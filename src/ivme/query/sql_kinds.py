@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 
 from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal
@@ -79,8 +80,24 @@ _TAKEN = {
 """The kinds that a function takes as its first argument, where it does not take all."""
 
 
-def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -> str | None:
-    """What is wrong with the kinds of an expression's parts, as far as they are known; None if nothing is."""
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What is wrong with the kinds of an expression's parts, and what to write instead."""
+
+    message: str
+    instead: str
+
+
+_CAST_ONE = "CAST one of them"
+_IN_NUMBERS = {
+    **dict.fromkeys(("date", "timestamp"), "use YEAR, MONTH or DAY of it"),
+    "binary": "use LENGTH of it, or CAST it to a string",
+}
+"""How a number is made of a value that no CAST makes one of."""
+
+
+def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -> Mismatch | None:
+    """The first part of an expression that would fail on every row, as far as kinds are known; None if none would."""
     if not isinstance(expression, Call):
         return None
     for argument in expression.arguments:
@@ -90,38 +107,76 @@ def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -
     kinds = [kind_of(argument, column_kind) for argument in expression.arguments]
     if expression.function in _ARITHMETIC:
         wrong = next((kind for kind in kinds if kind not in (None, *_NUMBERS)), None)
-        return None if wrong is None else f"{expression} computes with a value of type {wrong}"
+        return None if wrong is None else _wrong_number(expression, kinds.index(wrong), wrong)
     if expression.function in COMPARISONS:
         wrong = next((kind for kind in kinds[1:] if not _are_comparable(kinds[0], kind)), None)
-        return None if wrong is None else f"{expression} compares {kinds[0]} with {wrong}"
+        return None if wrong is None else Mismatch(f"{expression} compares {kinds[0]} with {wrong}", _CAST_ONE)
     return (
         _wrong_condition(expression, kinds) or _wrong_branch(expression, column_kind) or _not_taken(expression, kinds)
     )
 
 
-def _wrong_condition(call: Call, kinds: list[str | None]) -> str | None:
-    """What stands where a condition must."""
+def _wrong_number(call: Call, place: int, kind: str) -> Mismatch:
+    instead = _IN_NUMBERS.get(kind, f"CAST {call.arguments[place]} to a number")
+    return Mismatch(f"{call} computes with a value of type {kind}", instead)
+
+
+def _wrong_condition(call: Call, kinds: list[str | None]) -> Mismatch | None:
+    """A value where a condition must stand."""
     places = range(len(kinds)) if call.function in ("and", "or", "not") else ()
     if call.function == "case":
         places = range(0, len(kinds) - 1, 2)
     wrong = next((place for place in places if kinds[place] not in (None, "bool")), None)
-    return None if wrong is None else f"{call.arguments[wrong]} is of type {kinds[wrong]}, and no condition"
+    if wrong is None:
+        return None
+    value, kind = call.arguments[wrong], kinds[wrong]
+    needs = {"not": "NOT needs a condition", "case": "WHEN needs a condition"}
+    message = f"{value} is of type {kind}; {needs.get(call.function, f'{call.function.upper()} needs conditions')}"
+    return Mismatch(message, compared(str(value), kind))
 
 
-def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> str | None:
+def compared(value: str, kind: str | None) -> str:
+    """What to write in place of a value where a condition must stand.
+
+    >>> compared("a", "int"), compared("a", "date")
+    ('compare it, for example a <> 0', 'compare it, for example a IS NOT NULL')
+    """
+    example = "<> 0" if kind in _NUMBERS else "<> ''" if kind == "string" else "IS NOT NULL"
+    return f"compare it, for example {value} {example}"
+
+
+def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Mismatch | None:
     """Values of a CASE or COALESCE that have no type in common."""
     if call.function not in ("case", "coalesce"):
         return None
     known = [kind for kind in (kind_of(value, column_kind) for value in _valued(call)) if kind is not None]
     wrong = next((kind for kind in known if not are_equatable(known[0], kind)), None)
-    return None if wrong is None else f"{call} is {known[0]} or {wrong}"
+    return None if wrong is None else Mismatch(f"{call} has values of type {known[0]} and {wrong}", _CAST_ONE)
 
 
-def _not_taken(call: Call, kinds: list[str | None]) -> str | None:
+def _not_taken(call: Call, kinds: list[str | None]) -> Mismatch | None:
+    """A function of a value that it does not take."""
     taken = _TAKEN.get(call.function)
     if taken is None or kinds[0] is None or kinds[0] in taken:
         return None
-    return f"{call} is not possible: {call.arguments[0]} is of type {kinds[0]}"
+    value, kind = call.arguments[0], kinds[0]
+    message = f"{call} needs {_one_of(taken)}; {value} is of type {kind}"
+    if call.function == "cast_bool":
+        return Mismatch(message, compared(str(value), kind))
+    if "date" in taken:
+        return Mismatch(message, "use a date, or a string such as '2026-01-31'")
+    instead = f"CAST {value} to a string first"
+    return Mismatch(message, _IN_NUMBERS.get(kind, instead) if "int" in taken else instead)
+
+
+def _one_of(kinds: tuple[str, ...]) -> str:
+    """Kinds as a text, with one name for all numbers.
+
+    >>> _one_of(("date", "timestamp", "string"))
+    'a date, timestamp or string'
+    """
+    *others, last = dict.fromkeys("number" if kind in _NUMBERS else kind for kind in kinds)
+    return f"a {', '.join(others)} or {last}" if others else f"a {last}"
 
 
 def _are_comparable(left: str | None, right: str | None) -> bool:

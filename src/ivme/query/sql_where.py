@@ -14,7 +14,7 @@ from ivme.query.one_type import cast_to
 from ivme.query.sql_constants import failing_constant
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import Condition, From
-from ivme.query.sql_kinds import are_equatable, kind_of, mismatch
+from ivme.query.sql_kinds import are_equatable, compared, kind_of, mismatch
 from ivme.query.sql_scope import Key, Scope
 from ivme.query.sql_text import DIALECT, refuse_other_arguments
 from ivme.query.sql_variables import Classes
@@ -43,7 +43,7 @@ class Body:
         """Refuses a computation that would fail on every row."""
         wrong = mismatch(key.expression, self._column_kinds(key.occurrence))
         if wrong is not None:
-            raise self.scope.source.unsupported(wrong, node, "CAST one of them")
+            raise self.scope.source.unsupported(wrong.message, node, wrong.instead)
         fails = failing_constant(key.expression, self._column_kinds(key.occurrence))
         if fails is not None:
             raise self.scope.source.unsupported(fails, node, "write another constant")
@@ -195,16 +195,19 @@ def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
     occurrences = scalars.occurrences(node)
     if len(occurrences) > 1:
         raise _across_tables(body, node, occurrences)
-    expression = scalars.translate(node)
+    expression, written = scalars.translate(node), node.sql(dialect=DIALECT)
     if is_predicate(expression) is False:
-        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not a condition", node, "compare it with something")
+        kind = body.kind(Key(occurrences[0], expression)) if occurrences else kind_of(expression, lambda _: None)
+        raise source.unsupported(f"{written} is not a condition", node, compared(written, kind))
     if not occurrences:
         _check_constant(scalars, node, expression)
         return
     key = Key(occurrences[0], expression)
     body.check_kinds(key, node)
-    if body.kind(key) not in (None, "bool"):
-        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not a boolean", node, "compare it with something")
+    kind = body.kind(key)
+    if kind not in (None, "bool"):
+        message = f"{written} is of type {kind}; a condition is needed here"
+        raise source.unsupported(message, node, compared(written, kind))
     body.predicates.setdefault(occurrences[0], []).append(expression)
 
 

@@ -43,6 +43,7 @@ def made(*results: Result) -> report.Report:
     return report.Report("2026-11-15", "a machine", {"ivme": "0"}, "tiny", results, (("pydbsp", "not there"),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [join_counts, hub_toggles, reachability], ids=lambda make: make.__name__)
 def test_ivme_duckdb_and_sqlite_take_part_in_a_tiny_run_with_equal_answers(make: Any) -> None:
     for workload in make(TINY):
@@ -115,6 +116,7 @@ def test_the_triggers_keep_what_sqlite_computes_anew(query: str, loaded: list[An
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_run_writes_json_markdown_and_html_and_names_who_was_left_out(tmp_path: Path) -> None:
     main(["--size", "tiny", "--only", "access", "--peers", "duckdb", "sqlite", "--out", str(tmp_path)])
     stored = json.loads((tmp_path / "results.json").read_text("utf-8"))

@@ -46,7 +46,9 @@ def test_two_tables_of_equal_cardinality() -> None:
 
 
 def counter(
-    on_insert: str = "INSERT INTO c SELECT :x", on_delete: str = "DELETE FROM c WHERE x = :x", **more: Any
+    on_insert: str | dict[str, str] = "INSERT INTO c SELECT :x",
+    on_delete: str = "DELETE FROM c WHERE x = :x",
+    **more: Any,
 ) -> Any:
     return make_ies("c", {"t": {"x": "int"}}, relation("c", {"x": "int"}), {}, on_insert, on_delete, **more)
 

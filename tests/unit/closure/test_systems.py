@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -121,9 +123,9 @@ def test_an_undirected_edge_in_both_directions_goes_with_the_second() -> None:
     assert [] == executor.answer()
 
 
-def paths(executor: DuckDbExecutor) -> dict[object, tuple[Row, set[Row]]]:
+def paths(executor: DuckDbExecutor) -> dict[Any, tuple[Row, set[Row]]]:
     """By number: the ends, and the edges."""
-    found: dict[object, tuple[Row, set[Row]]] = {}
+    found: dict[Any, tuple[Row, set[Row]]] = {}
     for number, start, end, a, b in executor.rows("paths"):
         found.setdefault(number, ((start, end), set()))[1].add((a, b))
     return found

@@ -21,7 +21,7 @@ class OneMap:
         self.kernel = Kernel(12345)
         self.map = self.kernel.add_map(arity, slots)
         lifted = [(lift, arity + i) for i, lift in enumerate(lifts)]
-        load = ("load", 0, 0, list(range(arity)), [], [], [], lifted)
+        load: Any = ("load", 0, 0, list(range(arity)), [], [], [], lifted)
         self.trigger = self.kernel.add_trigger(1, slots, [load, ("add", 0, self.map, check)])
 
     def add(self, columns: Sequence[Any], weights: Any) -> None:
@@ -50,7 +50,7 @@ class Path:
         kernel.add_index(self.q, [0], [1])
         kernel.add_index(self.q, [], [1])
         kernel.add_sorted(self.q, [0], 1)
-        load = ("load", 0, 0, [0, 1], [], [], [], [])
+        load: Any = ("load", 0, 0, [0, 1], [], [], [], [])
         self.on_r = kernel.add_trigger(
             3,
             [],

@@ -58,6 +58,7 @@ def whole(batch: pa.RecordBatch, layout: Layout) -> Any:
     return layout.encoder.encode(batch.__arrow_c_array__())
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, min_size=1, max_size=80), st.integers(0, 5), st.integers(0, 5))
 def test_a_slice_of_a_batch_has_the_codes_that_its_columns_have(rows: list[Any], skipped: int, left_out: int) -> None:
     layout = Layout(T, native_domains())

@@ -26,7 +26,7 @@ class Chain:
         kernel.add_index(self.maps[1], [0], [1])
         for number, rows in zip(self.maps, self.tables, strict=True):
             arity = 1 if number == self.maps[2] else 2
-            load = ("load", 0, 0, list(range(arity)), [], [], [], [])
+            load: Any = ("load", 0, 0, list(range(arity)), [], [], [], [])
             trigger = kernel.add_trigger(1, [], [load, ("add", 0, number, "")])
             columns = [column(*(row[i] for row in rows)) for i in range(arity)]
             kernel.run(trigger, [(columns, column(*rows.values()))])
@@ -50,7 +50,8 @@ class Chain:
         }
 
     def read(self, reader: int, inputs: list[int], pages: list[int]) -> list[Any]:
-        cursor, rows = self.kernel.open(reader, inputs), []
+        cursor = self.kernel.open(reader, inputs)
+        rows: list[Any] = []
         for page in [*pages, *[10_000] * 1000]:
             columns, counts, _, _ = cursor.next_block(page)
             if not len(counts):

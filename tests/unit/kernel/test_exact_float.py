@@ -56,6 +56,7 @@ def same(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(FLOATS, WEIGHTS), max_size=12), st.integers(1, 5))
 def test_sums_equal_those_of_fractions_whatever_their_batches(terms: list[tuple[float, int]], size: int) -> None:

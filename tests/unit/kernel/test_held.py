@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 USED = """
 import threading
 import ivme
@@ -29,10 +31,12 @@ def said(program: str, **environment: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_held_when_a_program_ends() -> None:
     assert "" == said(USED, IVME_LEAK_WARNINGS="1")
 
 
+@pytest.mark.slow
 def test_what_a_thread_holds_is_told_only_if_asked_for() -> None:
     assert "leaked" in said(USED + HELD, IVME_LEAK_WARNINGS="1")
     assert "" == said(USED + HELD)

@@ -25,6 +25,7 @@ def added(one: OneMap, changes: list[Any]) -> None:
     one.add([[row[i] for row, _ in changes] for i in range(3)], [weight for _, weight in changes])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(CHANGES, CHANGES)
 def test_a_map_that_was_loaded_is_the_same_and_goes_on_as_the_other_would(before: Any, after: Any) -> None:
@@ -33,6 +34,7 @@ def test_a_map_that_was_loaded_is_the_same_and_goes_on_as_the_other_would(before
         indexed(each)
     added(one, before)
     other.kernel.load_map(other.map, one.kernel.dump_map(one.map))
+    changes: Any
     for changes in ([], after):
         for each in (one, other):
             added(each, changes)

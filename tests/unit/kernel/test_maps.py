@@ -17,6 +17,7 @@ Changes = list[tuple[tuple[int, int, int], int]]
 CHANGES = st.lists(st.tuples(st.tuples(*[st.integers(0, 4)] * 3), st.integers(-2, 2)), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(CHANGES, max_size=8), st.integers(0, 4))
 def test_maps_and_all_kinds_of_indexes_follow_a_counter(batches: list[Changes], late: int) -> None:
@@ -124,7 +125,7 @@ def test_a_map_that_a_trigger_uses_cannot_be_dropped() -> None:
 def test_steps_that_make_no_sense_are_refused_when_they_are_given() -> None:
     kernel = Kernel(1)
     stored = kernel.add_map(2, [])
-    load = ("load", 0, 0, [0, 1], [], [], [], [])
+    load: Any = ("load", 0, 0, [0, 1], [], [], [], [])
     wrong: list[Any] = [
         [("add", 0, stored, "")],
         [load, load],

@@ -23,10 +23,10 @@ class Graph:
         kernel.add_index(self.edges, [0], [1])
         self.partition = kernel.add_partition(self.heavy, [[(self.edges, [0], [1])], [(self.keys, [0], [])]])
         kernel.set_bounds(self.partition, 2, UPPER)
-        load = ("load", 0, 0, [0, 1], [], [], [], [])
+        load: Any = ("load", 0, 0, [0, 1], [], [], [], [])
         watch = ("watch", 0, self.partition, [0], 0)
         self.on_edges = kernel.add_trigger(1, [], [load, ("add", 0, self.edges, ""), watch])
-        keys = ("load", 0, 0, [0], [], [], [], [])
+        keys: Any = ("load", 0, 0, [0], [], [], [], [])
         self.on_heavy = kernel.add_trigger(1, [], [keys, ("add", 0, self.heavy, "")])
 
     def add(self, edges: Any, weight: int = 1) -> None:
@@ -148,7 +148,7 @@ def test_a_partition_that_does_not_fit_its_maps_is_refused(heavy: int, degrees: 
 )
 def test_a_watch_that_does_not_fit_its_partition_is_refused(watch: Any, message: str) -> None:
     graph = Graph()
-    load = ("load", 0, 0, [0, 1], [], [], [], [])
+    load: Any = ("load", 0, 0, [0, 1], [], [], [], [])
     with pytest.raises((ValueError, IndexError), match=message):
         graph.kernel.add_trigger(2, [], [load, watch])
     with pytest.raises(IndexError, match="no such partition"):

@@ -23,7 +23,8 @@ def path() -> Path:
 
 
 def read(kernel: _kernel.Kernel, reader: int, inputs: list[int], block: int) -> dict[Any, int]:
-    cursor, answer = kernel.open(reader, inputs), {}
+    cursor = kernel.open(reader, inputs)
+    answer: dict[Any, int] = {}
     while True:
         columns, counts, _, _ = cursor.next_block(block)
         if not len(counts):
@@ -109,7 +110,8 @@ def test_readers_beside_a_writer_see_whole_batches_only() -> None:
 def test_a_single_row_takes_the_same_way_as_a_batch() -> None:
     program = plan_with("view-tree", parse_rule("Q(A, SUM(X), COUNT) = R(A,X), S(A)")).program
     batch, single = NativeKernel(program), NativeKernel(program)
-    for relation, rows in {"R": [(1, 5), (1, 7), (2, None), (None, 1)], "S": [(1,), (2,), (1,)]}.items():
+    tables: dict[str, list[Any]] = {"R": [(1, 5), (1, 7), (2, None), (None, 1)], "S": [(1,), (2,), (1,)]}
+    for relation, rows in tables.items():
         for row in rows:
             single.apply_one(relation, row, 2)
             batch.apply(relation, {row: 2})

@@ -90,7 +90,7 @@ def test_null_and_undeclared_columns_have_no_type() -> None:
 
 
 def test_parts_without_a_common_type_are_refused() -> None:
-    with pytest.raises(SchemaError, match="is int or string; CAST one of them"):
+    with pytest.raises(SchemaError, match="has values of type int and string; CAST one of them"):
         type_of(Call("coalesce", (Literal(1), Literal("x"))), VALUES)
     with pytest.raises(SchemaError, match="computes with a value of type string"):
         type_of(Call("add", (Literal(1), Literal("x"))), VALUES)

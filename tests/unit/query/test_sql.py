@@ -211,7 +211,7 @@ def test_casts_of_literals_are_done_when_the_query_is_read() -> None:
         ("s.c + 1 = 2", "c + 1 computes with a value of type string"),
         ("s.d IN (1, 2)", "d IN (1, 2) compares date with int"),
         ("r.b = s.c", "an equality between int and string would need a conversion"),
-        ("r.b", "r.b is not a boolean"),
+        ("r.b", "r.b is of type int; a condition is needed here"),
         ("r.b + 1", "r.b + 1 is not a condition"),
     ],
 )

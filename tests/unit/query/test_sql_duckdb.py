@@ -162,6 +162,7 @@ def texts(draw: st.DrawFn) -> str:
     return f"SELECT {'DISTINCT ' * distinct}{listed} FROM {body}{where}{group}"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(text=texts(), database=databases(), parameters=st.tuples(SMALL, SMALL))
 def test_a_random_query_means_what_duckdb_says(

@@ -27,6 +27,9 @@ from tests.sharded_databases import local_database
 
 SUM = "SELECT r.b, COUNT(*) AS n, SUM(s.c) AS t FROM r JOIN s ON r.b = s.b GROUP BY r.b"
 
+pytestmark = pytest.mark.slow
+"""Each test starts processes, or waits for them to end."""
+
 
 @pytest.fixture(autouse=True, scope="module")
 def runtime_folder() -> Iterator[Path]:

@@ -35,6 +35,7 @@ def test_equal_values_have_equal_hashes_and_others_do_not(kind: str) -> None:
     assert len(set(values)) == len(set(first.tolist()))
 
 
+@pytest.mark.slow
 def test_another_process_gets_the_same_hashes() -> None:
     program = (
         "import pyarrow as pa; from ivme.shards.hashing import hash_column, coordinates\n"

@@ -65,6 +65,7 @@ def test_a_cycle_hangs_nowhere(schemas: tuple[str, ...], top: str) -> None:
     assert hanging(edges(*schemas), frozenset(top)) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_trees_hang_below_a_set_unless_it_closes_a_cycle(data: st.DataObject) -> None:

@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from ivme.plan.order.search import best_order
 from ivme.structure.classify import classify
 from ivme.structure.fracture import fracture
@@ -14,6 +16,7 @@ from tests.brute_force import cqap
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "widths.json").read_text())
 
 
+@pytest.mark.slow
 def test_all_vectors_have_the_widths_and_classes_they_should() -> None:
     assert len(VECTORS) == 432
     for vector in VECTORS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -52,6 +53,7 @@ class PureBackend:
         self._readers: dict[str, ir.Enumeration] = {}
         self._slots: dict[str, _Types] = {}
         self._limits: dict[str, Sequence[str]] = {}
+        self._tables: set[str] = set()  # storing a row counts as one operation
         self._swept: dict[str, int] = {}
 
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
@@ -67,6 +69,22 @@ class PureBackend:
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
         self.kernel.install(maps, {variable: domain.sort_key for variable, domain in orders.items()})
+
+    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+        keys = tuple(source.row[position] for position in key)
+        maps = [ir.Map(name, source.row, "leaf", Fraction(1)), *([_keys(name, keys)] if key else [])]
+        self.install([declared for declared in maps if declared.name not in self.kernel.maps], (), {})
+        steps: list[ir.Step] = [ir.Load("d1", source), ir.Add("d1", name, "" if ring else "present")]
+        if key:
+            steps += [ir.Project("d2", "d1", keys), ir.Add("d2", _keys(name, keys).name, "unique")]
+        self._tables.add(name)
+        return self.set_trigger(name, steps, ())[source.atom.relation]
+
+    def drop_table(self, name: str) -> None:
+        self._tables.discard(name)
+        self.drop_trigger(name)
+        self.drop_map(name)
+        self.drop_map(_keys(name, ()).name)
 
     def saved(self) -> Callable[[], None]:
         kernel, triggers, readers, slots = self.kernel, dict(self._triggers), dict(self._readers), dict(self._slots)
@@ -144,6 +162,7 @@ class PureBackend:
             self.kernel.tally.operations += len(weights)
             return _load(loads[source], columns, weights)
 
+        before = self.kernel.tally.operations
         if self.kernel.journal is not None:
             emitted = self._execute(steps, loaded)
         else:
@@ -154,6 +173,8 @@ class PureBackend:
                 self.rollback()
                 raise
             self.commit()
+        if name in self._tables:
+            self.kernel.tally.operations = before + sum(len(weights) for _, weights in inputs.values())
         return [
             EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types, exact))
             for view, deltas in emitted.items()
@@ -215,7 +236,7 @@ class PureBackend:
         found = self.kernel.maps[name].get(tuple(codes))
         return 0 if found is None else count(found)
 
-    def scan(self, name: str) -> tuple[list[Codes], Codes]:
+    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:  # noqa: ARG002
         stored = dict(self.kernel.maps[name].items())
         return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
 
@@ -252,6 +273,11 @@ class PureBackend:
     @property
     def scans(self) -> int:
         return self.kernel.tally.scans
+
+
+def _keys(table: str, columns: tuple[str, ...]) -> ir.Map:
+    """The map of a table's keys."""
+    return ir.Map(f"keys of {table}", columns, "leaf", Fraction(1))
 
 
 class PureCursor:

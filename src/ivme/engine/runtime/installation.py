@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from fractions import Fraction
 
 from ivme.engine.backend import Codes
 from ivme.engine.codes.arrow_types import declared_type
@@ -42,24 +41,16 @@ class Installation(Relations):
         return catalog_change(self, undo, finish)
 
     def add_table(self, table: Table) -> None:
-        """Declares a table: a map of its rows, and one of its keys if it has a primary key."""
-        rows, keys = f"table {table.name}", f"keys {table.name}" if table.primary_key else None
-        maps = [ir.Map(rows, table.column_names, "leaf", Fraction(1))]
-        if keys is not None:
-            maps.append(ir.Map(keys, key_columns(table), "leaf", Fraction(1)))
+        """Declares a table: its rows, and an index on its primary key."""
         with self.catalog_change():
-            self.backend.install(maps, (), {})
             domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
-            state = TableState(table, domains, rows, keys, Feed(()))
+            state = TableState(table, domains, f"table {table.name}", Feed(()))
             self._set_checks(state, ring=False)
             self.tables[table.name] = state
 
     def _set_checks(self, state: TableState, *, ring: bool) -> None:
-        """Sets the trigger of a table's own maps, which refuses negative multiplicities unless in ring mode."""
-        steps: list[ir.Step] = [ir.Load("d1", _whole(state.table)), ir.Add("d1", state.rows, "" if ring else "present")]
-        if state.keys is not None:
-            steps += [ir.Project("d2", "d1", key_columns(state.table)), ir.Add("d2", state.keys, "unique")]
-        state.feed = self.backend.set_trigger(state.rows, steps, ())[state.table.name]
+        """Sets the trigger that stores a table's rows, which refuses negative multiplicities unless in ring mode."""
+        state.feed = self.backend.set_table(state.rows, _whole(state.table), state.table.key_positions, ring=ring)
         state.ring = ring
         self.forget_inputs()
 
@@ -67,10 +58,7 @@ class Installation(Relations):
         with self.catalog_change():
             state = self.tables.pop(name)
             self.forget_inputs()
-            self.backend.drop_trigger(state.rows)
-            for held in (state.rows, state.keys):
-                if held is not None:
-                    self.backend.drop_map(held)
+            self.backend.drop_table(state.rows)
 
     def prepared(self, name: str, typed: TypedQuery, plan: Plan) -> Assembled:
         """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
@@ -342,11 +330,6 @@ class Installation(Relations):
                 self.drop_view(view)
             for table in tuple(self.tables):
                 self.drop_table(table)
-
-
-def key_columns(table: Table) -> tuple[str, ...]:
-    """The columns of the primary key, in the order of the table's."""
-    return tuple(table.column_names[position] for position in table.key_positions)
 
 
 def _whole(table: Table) -> ir.Source:

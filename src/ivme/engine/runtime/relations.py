@@ -129,10 +129,10 @@ class Relations:
         """To be called before codes are taken back: those of constants are found anew."""
         self._inputs.clear()
 
-    def all_rows(self, relation: str) -> Changed:
-        """All rows of a table or view, with their multiplicities."""
+    def all_rows(self, relation: str, *, distinct: bool = True) -> Changed:
+        """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""
         if relation in self.tables:
-            columns, counts = self.backend.scan(self.tables[relation].rows)
+            columns, counts = self.backend.scan(self.tables[relation].rows, distinct=distinct)
             return Changed(self.layout(relation), counts, None, list(columns))
         state = self.views[relation]
         if isinstance(state.group, Maintained):
@@ -147,9 +147,9 @@ class Relations:
             columns, weights = net(self.backend, columns, weights)
         return Changed(layout, weights, None, list(columns))
 
-    def rows_to_feed(self, relation: str) -> Changed:
+    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> Changed:
         """The same for another view, which takes what a table may hold."""
-        rows = self.all_rows(relation)
+        rows = self.all_rows(relation, distinct=distinct)
         if relation in self.views:
             check_numbers(self.views[relation], rows)
         return rows
@@ -165,7 +165,7 @@ class Relations:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.rows_to_feed(relation)
+                rows = self.rows_to_feed(relation, distinct=False)
                 inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:

@@ -351,7 +351,7 @@ class Runtime(Installation):
         table = state.table
         if len(codes) == len(state.domains):
             row = tuple(domain.decode_value(code) for domain, code in zip(state.domains, codes, strict=True))
-            if state.keys is None or "unique" not in str(error.args[0]):
+            if "unique" not in str(error.args[0]):
                 return DataError(
                     f"cannot delete {row!r} from table {table.name}: it is not there as often; nothing was changed "
                     "(strict=False ignores deletes of what is not there)"

@@ -24,7 +24,7 @@ Key = tuple[int, ...]
 
 @dataclass(slots=True)
 class TableState:
-    """A table, its columns' domains, the map that holds all its rows, and that of its keys.
+    """A table, its columns' domains, and the name under which the kernel stores its rows.
 
     `ring` is whether multiplicities may be negative: all views over the table are in ring mode.
     """
@@ -32,7 +32,6 @@ class TableState:
     table: Table
     domains: list[Domain]
     rows: str
-    keys: str | None
     feed: Feed
     ring: bool = False
 

@@ -38,6 +38,7 @@ def order(value: Any) -> Any:
     return (value is not None, value.encode() if isinstance(value, str) else value)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @pytest.mark.parametrize("text", VALUES)
 @given(data=st.data())
@@ -59,6 +60,7 @@ def test_codes_stand_for_values_one_to_one_and_in_order(text: str, data: Any) ->
         assert by_key == sorted(codes.tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @pytest.mark.parametrize("text", VALUES)
 @given(data=st.data())

@@ -17,6 +17,7 @@ from ivme.query.inference import type_of
 from tests.random_expressions import ANYTHING, ROWS, TABLE, as_shown, expected, expressions
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_columns_are_evaluated_as_rows_are(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:

@@ -21,6 +21,7 @@ from ivme.engine.ingest.rows import check_row, to_arrow
 from ivme.errors import DataError, SchemaError
 from ivme.query.model import Table, table
 
+Row = namedtuple("Row", "a b")
 R = table("R", {"a": "int", "B": "string"})
 EVERY = table(
     "every",
@@ -71,7 +72,7 @@ def many(rows: list[Any]) -> list[Any]:
         [[1, "x"], [None, None]],
         iter([(1, "x"), (None, None)]),
         [{"a": 1, "B": "x"}, {"b": None, "A": None}],
-        [namedtuple("Row", "a b")(1, "x"), {"b": None, "A": None}],
+        [Row(1, "x"), {"b": None, "A": None}],
         pa.table({"b": ["x", None], "a": [1, None]}),
         pa.table({"b": pa.array(["x", None], pa.large_string()), "a": pa.array([1, None], pa.int8())}),
         pa.table({"b": pa.array(["x", None]).dictionary_encode(), "a": pa.array([1.0, None])}),
@@ -243,7 +244,8 @@ def test_zero_has_one_sign(rows: Any) -> None:
 
 
 def test_no_rows_are_a_table_of_none() -> None:
-    for rows in ([], (), iter([]), pa.table({"a": [], "b": []}), pd.DataFrame({"a": [], "b": []})):
+    nothing: list[Any] = []
+    for rows in (nothing, (), iter(nothing), pa.table({"a": [], "b": []}), pd.DataFrame({"a": [], "b": []})):
         assert to_arrow(rows, R).equals(arrow_schema(R).empty_table())
 
 

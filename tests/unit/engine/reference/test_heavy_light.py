@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ def part_of(relation: str, database: dict[str, Counter[Any]], heavy: set[int], w
     return {row: weight for row, weight in database.get(relation, {}).items() if (row[0] in heavy) == wanted}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.fixed_dictionaries({x: st.sets(st.integers(0, 3)) for x in CYCLE}), updates(QUERY, domain=4, max_size=40))
 def test_a_program_with_heavy_and_light_parts_counts_triangles(heavy: dict[str, set[int]], steps: list[Any]) -> None:

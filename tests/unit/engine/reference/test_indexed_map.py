@@ -27,6 +27,7 @@ ROWS = st.tuples(VALUES, st.one_of(st.none(), st.integers(0, 4)), VALUES)
 DELTAS = st.lists(st.dictionaries(ROWS, st.integers(-2, 2), max_size=4), max_size=12)
 
 
+@pytest.mark.slow
 @given(DELTAS)
 def test_entries_are_the_sums_of_all_deltas_without_zeros(deltas: list[dict[Any, int]]) -> None:
     found, expected = stored(), Counter[Any]()
@@ -40,6 +41,7 @@ def test_entries_are_the_sums_of_all_deltas_without_zeros(deltas: list[dict[Any,
     assert found.get((9, 9, 9)) is None
 
 
+@pytest.mark.slow
 @given(DELTAS)
 def test_indexes_count_the_projections_of_the_entries(deltas: list[dict[Any, int]]) -> None:
     found = stored((FULL, PROJECTED, KEYLESS))
@@ -54,6 +56,7 @@ def test_indexes_count_the_projections_of_the_entries(deltas: list[dict[Any, int
     assert {(row[2],) for row, _ in found.items()} == set(found.matches(KEYLESS, ()))
 
 
+@pytest.mark.slow
 @given(DELTAS)
 def test_min_and_max_and_distinct_are_those_of_a_sorted_list(deltas: list[dict[Any, int]]) -> None:
     """Reading after each delta lets dead values surface at different times; NULLs do not count."""
@@ -176,6 +179,7 @@ def test_an_index_that_was_not_declared_is_not_there() -> None:
         stored().size(PROJECTED, (1,))
 
 
+@pytest.mark.slow
 @given(DELTAS)
 def test_groups_are_the_keys_with_the_number_of_their_distinct_values(deltas: list[dict[Any, int]]) -> None:
     """By an index of all columns, by one of fewer, and by a key that is the whole tuple, in another order."""

@@ -26,6 +26,7 @@ def test_a_growing_and_shrinking_database_doubles_and_halves_its_base() -> None:
     assert fitting_base(100, 1) == 128
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3, 2)]),
     st.integers(1, 10**9),

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from ivme.plan.ir.program import Add, Exists, Index, Join, Load, Program, Project, Read, Scan, Step
+from ivme.plan.ir.steps import Emit, Watch
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.counting import COUNTING
@@ -214,10 +215,11 @@ def test_every_delta_is_used_and_defined_before_it_is(text: str, strategy: str) 
         defined: set[str] = set()
         used: set[str] = set()
         for step in steps:
-            now = set(re.findall(r"\bd\d+\b", str(step))) - ({step.target} if not isinstance(step, Add) else set())
+            made = set() if isinstance(step, Add | Emit | Watch) else {step.target}
+            now = set(re.findall(r"\bd\d+\b", str(step))) - made
             assert now <= defined
             used |= now
-            defined |= set() if isinstance(step, Add) else {step.target}
+            defined |= made
         assert used == defined
 
 

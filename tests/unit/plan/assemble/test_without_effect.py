@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ivme
@@ -34,7 +36,7 @@ def test_deamortised_rebalancing_is_refused_in_linear_space() -> None:
         ("Q(X, Y) = closure(R)", {"epsilon": 0.5, "append_only": "R"}, "ε, append_only: no effect on a closure"),
     ],
 )
-def test_an_option_without_effect_is_named(query: str, options: dict[str, object], said: str) -> None:
+def test_an_option_without_effect_is_named(query: str, options: dict[str, Any], said: str) -> None:
     assert any(said in note for note in ivme.explain(query, **options).notes)
 
 

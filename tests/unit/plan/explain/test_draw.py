@@ -35,6 +35,7 @@ def test_mermaid_names_each_node_once_and_escapes_labels() -> None:
     assert lines[-2:] == ["    class n0,n1 stored", "    class n2 passed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_picture_is_xml_with_a_box_for_each_node(query: str) -> None:
     found = ivme.explain(query)

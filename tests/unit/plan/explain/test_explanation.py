@@ -114,6 +114,7 @@ def test_a_plan_that_chooses_its_own_epsilon_has_values_there() -> None:
     assert ivme.explain(TRIANGLE).to_dict()["update"]["value"] == "1/2"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rule_texts(max_atoms=4, max_variables=5, aggregates=False, constants=True))
 def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str) -> None:
@@ -126,6 +127,7 @@ def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str)
         assert {declared.name for declared in found.program.maps} <= shown
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rule_texts(max_atoms=4, max_variables=5, aggregates=True))
 def test_rules_with_aggregates_are_explained_and_cqap0_means_constant(text: str) -> None:

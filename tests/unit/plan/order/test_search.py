@@ -99,6 +99,7 @@ def test_beyond_the_budget_a_good_order_is_taken_and_said_to_be_so() -> None:
     assert best_order(query).widths == choice.widths
 
 
+@pytest.mark.slow
 def test_good_orders_are_seldom_worse_than_the_best() -> None:
     chance = random.Random(5)
     worse = 0
@@ -123,6 +124,7 @@ def test_a_star_of_many_tables_is_solved_without_a_search() -> None:
     assert choice.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [8, 10])
 def test_dense_queries_are_solved_exactly(size: int) -> None:
     """Within the search's budget of steps; benchmarks/order_search.py has the seconds."""
@@ -171,10 +173,12 @@ for text in (
 """
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_order_of_hashes() -> None:
     assert len(outputs_under_hash_seeds(SCRIPT)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["path", "star of bound keys", "hierarchical star"])
 def test_thirty_tables_are_ordered(shape: str) -> None:
     """Each is beyond an exact search or needs none; the budget keeps the attempt short."""

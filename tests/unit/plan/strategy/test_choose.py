@@ -177,6 +177,7 @@ def test_under_ring_semantics_aggregates_of_values_are_refused(aggregate: str) -
     assert strategy_of(chosen("Q(A, COUNT) = R(A, B)", Options(semantics="ring"))) == "view-tree"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_for_ring_semantics_answer_like_the_oracle_when_multiplicities_cancel(data: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from ivme.plan.assemble.leaves import leaves_of
@@ -13,6 +14,7 @@ from ivme.structure.hypergraph import cqap_of
 from tests.random_queries import queries
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(max_atoms=4, max_variables=5))
 @example(parse_rule("Q(C | A, B) = R(A, B), S(B, C), T(C, A)"))

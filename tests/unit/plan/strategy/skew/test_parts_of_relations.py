@@ -23,6 +23,7 @@ from tests.hashes import outputs_under_hash_seeds
 from tests.random_queries import queries
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(max_atoms=5, max_variables=6))
 def test_each_heaviness_of_all_keys_belongs_to_exactly_one_strategy_of_omega(query: Query) -> None:
@@ -99,5 +100,6 @@ for text in (
 """
 
 
+@pytest.mark.slow
 def test_programs_over_parts_do_not_depend_on_the_order_of_hashes() -> None:
     assert len(outputs_under_hash_seeds(PROGRAMS)) == 1

@@ -57,6 +57,7 @@ def check_same(db: ShardedDatabase, embedded: Database) -> None:
             assert listed[0] == listed[1], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shards", "seed"), [(1, 1), (2, 2), (3, 3)])
 def test_closures_over_shards_answer_as_the_embedded_database(tmp_path: Path, shards: int, seed: int) -> None:
     embedded, db = declare(Database()), declare(local_database(tmp_path, shards))
@@ -130,6 +131,7 @@ STACK: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 3])
 def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shards: int) -> None:
     embedded, db = declare(Database()), declare(local_database(tmp_path, shards))

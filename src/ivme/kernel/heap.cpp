@@ -1,0 +1,307 @@
+#include "heap.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "errors.hpp"
+#include "wide.hpp"
+
+namespace ivme {
+
+namespace {
+
+// Compaction pays once so many places are free.
+constexpr size_t MIN_FREE = 1024;
+constexpr size_t MANY = 64;
+
+}  // namespace
+
+Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
+    : columns_(columns), key_(std::move(key)), keyed_(!key_.empty()), indexed_(keyed_), seed_(seed) {
+    if (std::any_of(key_.begin(), key_.end(), [&](unsigned column) { return column >= columns; })) {
+        throw std::invalid_argument("a key has columns that the rows have not");
+    }
+    if (!keyed_) {
+        key_.resize(columns);
+        std::iota(key_.begin(), key_.end(), 0u);
+    }
+}
+
+void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative) {
+    bool removes = std::any_of(weights, weights + n, [](int64_t weight) { return weight < 0; });
+    bool adds = std::any_of(weights, weights + n, [](int64_t weight) { return weight > 0; });
+    may_be_negative = may_be_negative && !keyed_;
+    if (removes) make_index();
+    if (!indexed_) return append_all(columns, weights, n);
+    if (removes && adds && !may_be_negative && n > 1) return net(columns, weights, n);
+    each(columns, weights, n, -1, [&](size_t row, uint32_t hashed) {
+        if (may_be_negative) return insert(columns, row, hashed, weights[row], true);
+        remove(columns, row, hashed, weights[row]);
+    });
+    each(columns, weights, n, 1,
+         [&](size_t row, uint32_t hashed) { insert(columns, row, hashed, weights[row], may_be_negative); });
+}
+
+// The sum for each row; what goes then makes place for what comes, as a row may be replaced by one of the same key.
+void Heap::net(const int64_t* const* columns, const int64_t* weights, size_t n) {
+    Heap sums(arity(), {}, seed_);
+    sums.add(columns, weights, n, true);
+    std::vector<const int64_t*> netted;
+    for (const auto& column : sums.columns_) netted.push_back(column.data());
+    const int64_t* left = sums.weights();
+    each(netted.data(), left, sums.high(), -1,
+         [&](size_t row, uint32_t hashed) { remove(netted.data(), row, hashed, left[row]); });
+    each(netted.data(), left, sums.high(), 1,
+         [&](size_t row, uint32_t hashed) { insert(netted.data(), row, hashed, left[row], false); });
+}
+
+// Visits the rows whose weights have this sign, with their hashes, and fetches what they will touch before.
+template <class Work>
+void Heap::each(const int64_t* const* columns, const int64_t* weights, size_t n, int sign, Work work) {
+    uint32_t tags[MANY];
+    for (size_t start = 0; start < n; start += MANY) {
+        size_t count = std::min(MANY, n - start);
+        auto is_wanted = [&](size_t i) { return sign < 0 ? weights[start + i] < 0 : weights[start + i] > 0; };
+        for (size_t i = 0; i < count; ++i) {
+            if (!is_wanted(i)) continue;
+            tags[i] = tag(given(columns, start + i));
+            index_.prefetch(tags[i]);
+        }
+        for (size_t i = 0; i < count; ++i) {
+            if (is_wanted(i)) work(start + i, tags[i]);
+        }
+    }
+}
+
+int64_t Heap::get(const int64_t* row) {
+    make_index();
+    auto word = [&](unsigned i) { return row[key_[i]]; };
+    uint32_t id = find(word, tag(word));
+    for (unsigned c = 0; id != NIL && c < arity(); ++c) {
+        if (columns_[c][id] != row[c]) id = NIL;
+    }
+    return id == NIL ? 0 : weights_[id];
+}
+
+void Heap::make_index() {
+    if (indexed_) return;
+    IdTable fresh;
+    fresh.reserve(live_);
+    reweighed_.reserve(reweighed_.size() + 2 * (weights_.size() - base_));
+    index_ = std::move(fresh);
+    for (uint32_t id = 0; id < weights_.size(); ++id) {
+        if (!weights_[id]) continue;
+        uint32_t hashed = tag(stored(id)), known = find(stored(id), hashed);
+        if (known == NIL) {
+            index_.insert(hashed, id);
+            continue;
+        }
+        // A row that came since the commit joins an older one as a change of that; two older ones become one for good.
+        if (known < base_ && id >= base_) {
+            reweighed_.push(known);
+            reweighed_.push(weights_[known]);
+        }
+        int64_t total;
+        if (add_overflows(weights_[known], weights_[id], &total)) throw Overflow();
+        weights_[known] = total;
+        weights_[id] = 0;
+        --live_;
+        if (id < base_) --base_live_;
+    }
+    indexed_ = true;
+}
+
+void Heap::append_all(const int64_t* const* columns, const int64_t* weights, size_t n) {
+    size_t start = weights_.size();
+    if (start + n >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
+    for (auto& column : columns_) column.reserve(start + n);
+    weights_.reserve(start + n);
+    for (unsigned c = 0; c < arity(); ++c) {
+        columns_[c].resize(start + n);
+        std::copy_n(columns[c], n, columns_[c].data() + start);
+    }
+    weights_.resize(start + n);
+    std::copy_n(weights, n, weights_.data() + start);
+    live_ += n - static_cast<size_t>(std::count(weights, weights + n, 0));
+    ++version;
+}
+
+void Heap::append(const int64_t* const* columns, size_t row, int64_t weight) {
+    if (weights_.size() + 1 >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
+    for (auto& column : columns_) column.reserve(column.size() + 1);
+    weights_.reserve(weights_.size() + 1);
+    for (unsigned c = 0; c < arity(); ++c) columns_[c].push(columns[c][row]);
+    weights_.push(weight);
+    ++live_;
+    ++version;
+}
+
+void Heap::insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative) {
+    uint32_t id = find(given(columns, row), hashed);
+    if (keyed_ && (id != NIL || weight > 1)) refuse("unique", columns, row, false);
+    if (id == NIL) {
+        index_.reserve_one();
+        append(columns, row, weight);
+        return index_.insert(hashed, static_cast<uint32_t>(weights_.size() - 1));
+    }
+    int64_t total;
+    if (add_overflows(weights_[id], weight, &total)) throw Overflow();
+    if (total < 0 && !may_be_negative) refuse("present", columns, row, true);
+    reweigh(id, hashed, total);
+}
+
+void Heap::remove(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight) {
+    uint32_t id = find(given(columns, row), hashed);
+    if (id == NIL || !is_row(id, columns, row) || weights_[id] < -weight) refuse("present", columns, row, true);
+    reweigh(id, hashed, weights_[id] + weight);
+}
+
+void Heap::reweigh(uint32_t id, uint32_t hashed, int64_t weight) {
+    if (id < base_) {
+        reweighed_.reserve(reweighed_.size() + 2);
+        reweighed_.push(id);
+        reweighed_.push(weights_[id]);
+    }
+    weights_[id] = weight;
+    ++version;
+    if (weight) return;
+    index_.erase(hashed, id);
+    --live_;
+}
+
+void Heap::commit() noexcept {
+    settle();
+    size_t free = weights_.size() - live_;
+    if (free > MIN_FREE && free > live_) compact();
+}
+
+void Heap::settle() noexcept {
+    base_ = weights_.size();
+    base_live_ = live_;
+    reweighed_.trim(size_t{1} << 16);
+}
+
+void Heap::roll_back() noexcept {
+    for (size_t id = base_; indexed_ && id < weights_.size(); ++id) {
+        if (weights_[id]) index_.erase(tag(stored(static_cast<uint32_t>(id))), static_cast<uint32_t>(id));
+    }
+    for (auto& column : columns_) column.resize(base_);
+    weights_.resize(base_);
+    for (size_t i = reweighed_.size(); i; i -= 2) {
+        auto id = static_cast<uint32_t>(reweighed_[i - 2]);
+        if (!weights_[id]) index_.insert(tag(stored(id)), id);
+        weights_[id] = reweighed_[i - 1];
+    }
+    live_ = base_live_;
+    ++version;
+    settle();
+}
+
+void Heap::clear() noexcept {
+    for (auto& column : columns_) column.release();
+    weights_.release();
+    index_ = IdTable();
+    indexed_ = keyed_;
+    live_ = 0;
+    ++version;
+    settle();
+}
+
+// Moves the rows together, in their order.
+void Heap::compact() noexcept {
+    uint32_t to = 0;
+    for (uint32_t id = 0; id < weights_.size(); ++id) {
+        if (!weights_[id]) continue;
+        if (to != id) {
+            if (indexed_) {
+                uint32_t hashed = tag(stored(id));
+                index_.erase(hashed, id);
+                index_.insert(hashed, to);
+            }
+            for (auto& column : columns_) column[to] = column[id];
+            weights_[to] = weights_[id];
+        }
+        ++to;
+    }
+    for (auto& column : columns_) column.resize(to);
+    weights_.resize(to);
+    shrink();
+    ++version;
+    settle();
+}
+
+// Gives back the memory of rows that are gone; without memory to copy the others to, it stays.
+void Heap::shrink() noexcept {
+    auto fitted = [](Array<int64_t>& array) {
+        Array<int64_t> fresh;
+        fresh.resize(array.size());
+        std::copy_n(array.data(), array.size(), fresh.data());
+        array.swap(fresh);
+    };
+    try {
+        for (auto& column : columns_) fitted(column);
+        fitted(weights_);
+        if (!indexed_ || index_.capacity() < 4 * (live_ + 1)) return;
+        IdTable fresh;
+        fresh.reserve(live_);
+        for (uint32_t id = 0; id < weights_.size(); ++id) fresh.insert(tag(stored(id)), id);
+        index_ = std::move(fresh);
+    } catch (const std::bad_alloc&) {}
+}
+
+bool Heap::is_row(uint32_t id, const int64_t* const* columns, size_t row) const {
+    for (unsigned c = 0; c < arity(); ++c) {
+        if (columns_[c][id] != columns[c][row]) return false;
+    }
+    return true;
+}
+
+void Heap::refuse(const char* check, const int64_t* const* columns, size_t row, bool whole) const {
+    std::vector<int64_t> codes;
+    for (unsigned c = 0; whole && c < arity(); ++c) codes.push_back(columns[c][row]);
+    for (size_t i = 0; !whole && i < key_.size(); ++i) codes.push_back(columns[key_[i]][row]);
+    throw BrokenCheck(check, std::move(codes));
+}
+
+void Heap::mark_codes(CodeMarks& marks) {
+    bool has_codes = false;
+    for (const auto& column : columns_) {
+        for (size_t id = 0; id < weights_.size(); ++id) {
+            if (weights_[id]) has_codes |= marks.mark(column[id]);
+        }
+    }
+    marked_size_ = has_codes ? live_ : 0;
+}
+
+size_t Heap::bytes() const {
+    size_t total = weights_.bytes() + index_.bytes() + reweighed_.bytes();
+    for (const auto& column : columns_) total += column.bytes();
+    return total;
+}
+
+uint64_t Heap::digest(uint64_t salt) const {
+    Seed seed(salt);
+    uint64_t total = 0;
+    for (size_t id = 0; id < weights_.size(); ++id) {
+        if (!weights_[id]) continue;
+        total +=
+            seed.hash_of(arity(), [&](unsigned c) { return columns_[c][id]; }) * static_cast<uint64_t>(weights_[id]);
+    }
+    return total;
+}
+
+void Heap::verify() const {
+    uint64_t live = 0;
+    for (uint32_t id = 0; id < weights_.size(); ++id) {
+        if (!weights_[id]) continue;
+        ++live;
+        if (indexed_ && find(stored(id), tag(stored(id))) != id)
+            throw std::logic_error("a row is not where its index says");
+    }
+    if (live != live_) throw std::logic_error("a table does not have as many rows as it says");
+    if (indexed_ && index_.size() != live) throw std::logic_error("an index has rows that are not there");
+}
+
+}  // namespace ivme

@@ -1,0 +1,115 @@
+// The rows of a table as columns with row numbers.
+//
+// Rows are appended; a row that is deleted is marked by a weight of zero, and its place is given back when most are.
+// A primary key is an index to row numbers. Without one, equal rows may lie in several places until a delete, or a
+// question for one row, first needs the hash over whole rows; from then on each row lies in one place.
+//
+// Between two commits everything can be undone without memory: rows from `base_` on are new, and the old weights of
+// others are logged.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "array.hpp"
+#include "codes.hpp"
+#include "hash.hpp"
+
+namespace ivme {
+
+class Heap {
+public:
+    // Without key columns a row has no key.
+    Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed);
+
+    unsigned arity() const { return static_cast<unsigned>(columns_.size()); }
+    // How many rows there are; equal ones that lie in several places count for each.
+    uint64_t size() const { return live_; }
+    size_t high() const { return weights_.size(); }
+    const int64_t* column(unsigned i) const { return columns_[i].data(); }
+    const int64_t* weights() const { return weights_.data(); }
+    // Whether each row lies in one place.
+    bool is_distinct() const { return indexed_; }
+
+    // Adds rows, each with its weight, which is positive or negative; what counts is the sum for each row. Throws
+    // BrokenCheck("unique") for a second row of a key, and, unless weights may become negative, BrokenCheck("present")
+    // for a delete of more than is there. What it did before an error is undone by `roll_back`.
+    void add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative);
+
+    // The weight of a row.
+    int64_t get(const int64_t* row);
+
+    // From here on each row lies in one place, and is found in constant time.
+    void make_index();
+
+    void commit() noexcept;
+    void roll_back() noexcept;
+    // Forgets all rows; there is nothing to undo.
+    void clear() noexcept;
+
+    // Marks the codes that rows have.
+    void mark_codes(CodeMarks& marks);
+    // How many rows fewer there are than when codes were last marked, if there were any.
+    uint64_t shrunk() const { return marked_size_ > live_ ? marked_size_ - live_ : 0; }
+    uint64_t marked_size() const { return marked_size_; }
+
+    size_t bytes() const;
+    // Of the rows and their weights, wherever they lie.
+    uint64_t digest(uint64_t salt) const;
+    // Throws std::logic_error if the index does not say what the rows say.
+    void verify() const;
+
+    uint64_t version = 0;
+    unsigned users = 0;
+
+private:
+    void append(const int64_t* const* columns, size_t row, int64_t weight);
+    void net(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative);
+    void remove(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight);
+    template <class Work>
+    void each(const int64_t* const* columns, const int64_t* weights, size_t n, int sign, Work work);
+    void reweigh(uint32_t id, uint32_t hashed, int64_t weight);
+    void settle() noexcept;
+    void compact() noexcept;
+    void shrink() noexcept;
+
+    // A row of the heap, and a row that is given, by the columns of the index.
+    auto stored(uint32_t id) const {
+        return [this, id](unsigned i) { return columns_[key_[i]][id]; };
+    }
+    auto given(const int64_t* const* columns, size_t row) const {
+        return [this, columns, row](unsigned i) { return columns[key_[i]][row]; };
+    }
+    template <class Word>
+    uint32_t tag(Word word) const {
+        return seed_.tag_of(static_cast<unsigned>(key_.size()), word);
+    }
+    template <class Word>
+    uint32_t find(Word word, uint32_t tag) const {
+        return index_.find(tag, [&](uint32_t id) {
+            for (unsigned i = 0; i < key_.size(); ++i) {
+                if (columns_[key_[i]][id] != word(i)) return false;
+            }
+            return true;
+        });
+    }
+    bool is_row(uint32_t id, const int64_t* const* columns, size_t row) const;
+    [[noreturn]] void refuse(const char* check, const int64_t* const* columns, size_t row, bool whole) const;
+
+    std::vector<Array<int64_t>> columns_;
+    Array<int64_t> weights_;
+    std::vector<unsigned> key_;  // the columns that the index is on: the primary key's, or all
+    bool keyed_;
+    bool indexed_;
+    Seed seed_;
+    IdTable index_;
+    uint64_t live_ = 0;
+    uint64_t marked_size_ = 0;
+    size_t base_ = 0;           // rows from here on came after the last commit
+    uint64_t base_live_ = 0;    // how many there were then
+    Array<int64_t> reweighed_;  // since then: a row before `base_` and its weight then, by pairs
+};
+
+}  // namespace ivme
