@@ -227,6 +227,38 @@ class RowRuns:
     def run(self, codes: tuple[int, ...], weight: int) -> None:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
 
+def sum_codes(sums: Codes, counts: Codes, most: int, /) -> Codes | None:
+    """The codes of sums of whole numbers, NULL where nothing is counted; None if one is not within `most`.
+
+    Numbers of several words have a row each, the low word first.
+    """
+
+def mean_codes(sums: Codes, counts: Codes, /) -> Codes | None:
+    """Those of their means as floats; None if one would be rounded twice."""
+
+def decimal_mean_codes(sums: Codes, counts: Codes, factor: int, most: int, /) -> Codes | None:
+    """Those of the means of decimals, in units that are so much finer; None if one is not within `most`."""
+
+def float_codes(sums: npt.NDArray[np.float64], counts: Codes, mean: bool, /) -> Codes:
+    """Those of sums of floats, or of their means."""
+
+class KeptRows:
+    """Rows by the codes of their groups: so many columns of keys, so many of values."""
+
+    def __init__(self, keys: int, values: int, seed: int) -> None: ...
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]
+    ) -> tuple[list[Codes], Codes]:
+        """What rows groups had and have no more (weight -1), and have now (+1): keys, then values, and the weights.
+
+        There are so many groups. `numbers` are those that have a row now, which `values` has in the same order.
+        """
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]) -> None:
+        """Keeps the rows that groups have now, and none of those that have no row any more."""
+    def columns(self) -> list[Codes]:
+        """All rows by column: keys, then values."""
+
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 

@@ -26,6 +26,8 @@ Codes = npt.NDArray[np.int64]
 Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
 """The changed rows of relations: the columns of their feeds, and weights."""
 
+_WORD = 2**64 - 1
+
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
 
@@ -45,26 +47,19 @@ def whole_sums(slot: Any) -> list[Any]:
         return list(slot)
     if slot.ndim == 1:
         return list(slot.tolist())
-    whole: list[Any] = slot[:, -1].tolist()
-    for i in range(slot.shape[1] - 2, -1, -1):
-        whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
-    return whole
+    return [_whole(words) for words in slot.tolist()]
+
+
+def _whole(words: list[int]) -> int:
+    total = words[-1]
+    for word in words[-2::-1]:
+        total = total << 64 | word & _WORD
+    return total
 
 
 def exact_sums(slot: Any) -> list[Any]:
     """`whole_sums`, with sums of floats that come as they are as `ExactSum`s."""
     return [ExactSum(*each) if isinstance(each, tuple) else each for each in whole_sums(slot)]
-
-
-def narrow_sums(slot: Any) -> Codes | None:
-    """The sums of a slot as 64-bit integers; None if one does not fit."""
-    if slot.ndim == 1:
-        try:
-            return slot.astype(np.int64)  # type: ignore[no-any-return]
-        except OverflowError:
-            return None
-    low = np.ascontiguousarray(slot[:, 0])
-    return low if all(bool((slot[:, i] == low >> 63).all()) for i in range(1, slot.shape[1])) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +81,17 @@ class Cursor(Protocol):
 
     def next_block(self, max_rows: int = ...) -> Block:
         """The next rows; none at the end. Raises StaleCursor if its maps changed."""
+
+
+class KeptRows(Protocol):
+    """Rows of a view by the codes of their groups, as they were after the last batch; see `_kernel.KeptRows`."""
+
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /
+    ) -> tuple[list[Codes], Codes]: ...
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /) -> None: ...
+    def columns(self) -> list[Codes]: ...
 
 
 class Backend(Protocol):
@@ -178,6 +184,9 @@ class Backend(Protocol):
         """The answer to one access request as lists; None if it may have more rows than the limit."""
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        """Room for rows with so many columns of keys and of values."""
+
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry of a map, or the weight of a row of a table; 0 if it is not there."""
 
@@ -397,6 +406,11 @@ class NativeBackend:
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)
         return numbers, (outputs, counts, slots, extremes)
+
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        from ivme import _kernel
+
+        return _kernel.KeptRows(keys, values, secrets.randbits(64))
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         if name in self._heaps:

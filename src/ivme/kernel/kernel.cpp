@@ -298,6 +298,7 @@ NB_MODULE(_kernel, m) {
     bind_heap(kernel);
     bind_partition(kernel);
     bind_reading(m, kernel);
+    bind_following(m);
     bind_transaction(m);
 }
 

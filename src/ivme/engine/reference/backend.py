@@ -19,6 +19,7 @@ from ivme.engine.ingest.feed import Feed
 from ivme.engine.reference.enumerate import enumerate_items, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
+from ivme.engine.reference.kept_rows import PureKeptRows
 from ivme.engine.reference.partition import Noted
 from ivme.plan.ir import program as ir
 
@@ -230,6 +231,9 @@ class PureBackend:
         given = {variable: code for (variable, _), code in zip(enumeration.inputs, inputs, strict=True)}
         renamed = tuple((variable, variable) for variable, _ in enumeration.inputs)
         return enumerate_items(replace(enumeration, inputs=renamed), self.kernel.maps, given)
+
+    def kept_rows(self, keys: int, values: int) -> PureKeptRows:
+        return PureKeptRows(keys + values)
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         found = self.kernel.maps[name].get(tuple(codes))
