@@ -24,6 +24,7 @@ import pyarrow as pa
 from benchmarks.measure import check_rows
 from benchmarks.skew_instances import Block, Rows, brinks, contexts, hubs, packings, relations_of, stars
 from ivme.database import Database
+from ivme.engine.runtime.open_read import BLOCK
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.view import View
@@ -299,11 +300,15 @@ def all_hubs(query: Query, size: int, epsilon: Fraction) -> dict[str, Rows]:
 
 
 def worst_delay(database: Database, view: View) -> tuple[float, int]:
-    """Operations for each row, of all rows so far: the most after any block. The end counts as a row."""
+    """Operations for each row, of all rows so far: the most after any block. The end counts as a row.
+
+    Rows are read as an iterator reads them; who wants all of them at once does not wait for the first.
+    """
     runtime, read, worst = database._runtime, 0, 0.0
     before = runtime.backend.operations
-    for block in runtime.blocks(view._state, ()):
-        read += len(block[1])
+    cursor = runtime.open_cursor(view._state, ())
+    while rows := len(runtime.next_block(view._state, cursor, BLOCK)[1]):
+        read += rows
         worst = max(worst, (runtime.backend.operations - before) / read)
         if read > MOST_READ:
             return worst, read

@@ -122,6 +122,36 @@ def keys_on_their_way_to_the_other_side(db: Database, _: Path) -> None:
     view.verify()
 
 
+def a_change_that_waits(db: Database, _: Path) -> None:
+    """It is decoded when it is looked at, and nothing else has its values by then."""
+    people(db)
+    view = db.create_view("v", "SELECT name, COUNT(*) AS n FROM people GROUP BY name")
+    with view.changes() as feed:
+        db.insert("people", [(name, 1) for name in names("old")])
+        replace_all(db, names("old"), names("new"))
+        came, gone, new = feed
+    replace_all(db, names("new"), names("newer"))
+    assert came == {(name, 1): 1 for name in names("old")}
+    assert gone == {(name, 1): -1 for name in names("old")}
+    assert sorted(new.to_arrow().column("name").to_pylist()) == sorted(names("new"))
+
+
+def rows_that_are_kept(db: Database, _: Path) -> None:
+    """A sum that is no code of its own is in no map, and is what a group was before the next batch."""
+    db.create_table("R", {"g": "int", "x": "decimal(30, 2)"})
+    view = db.create_view("v", "SELECT g, SUM(x) AS s FROM R GROUP BY g")
+    large = [Decimal(10**25 + number) for number in range(MANY)]
+    with view.changes() as feed:
+        db.insert("R", [(number, value) for number, value in enumerate(large)])
+        list(feed)
+        sweep(db)
+        db.insert("R", [(MANY + number, 2 * value) for number, value in enumerate(large)])
+        list(feed)
+        db.insert("R", [(number, Decimal(1)) for number in range(MANY)])
+        (change,) = feed
+    assert {row for row, weight in change.items() if weight < 0} == set(enumerate(large))
+
+
 def rows_on_their_way_to_a_snapshot(db: Database, path: Path) -> None:
     """What a durable database does; the one that is given stays as it is."""
     if db._store is None:
@@ -173,6 +203,8 @@ SCENES: dict[str, Callable[[Database, Path], None]] = {
         an_iterator,
         a_block_that_is_being_decoded,
         the_nodes_of_a_closure,
+        a_change_that_waits,
+        rows_that_are_kept,
         keys_on_their_way_to_the_other_side,
         rows_on_their_way_to_a_snapshot,
         the_maps_of_tables_and_views,

@@ -189,8 +189,23 @@ class Kernel:
 
         A guard: (map, columns of its key, their inputs); a request without a match has no rows. With `exact`, sums of
         floats come as they are, and not rounded."""
+    def add_union(
+        self,
+        inputs: int,
+        outputs: int,
+        asked: Sequence[int],
+        branches: Sequence[tuple[Sequence[int], Sequence[int], int | None]],
+        disjoint: bool,
+        exact: bool,
+    ) -> int:
+        """A reader of several branches, which takes over the readers and triggers that it is made of.
+
+        A branch: the readers of its segments, each given the inputs and what the one before it kept; the readers of
+        its guards, which must have a row; and the trigger that takes the inputs `asked` and the outputs to their
+        payloads in this branch. `disjoint` branches have no row in common and need no such trigger; those of a view
+        without outputs need nothing else."""
     def drop_reader(self, reader: int) -> None: ...
-    def run(self, trigger: int, inputs: Sequence[Input], exact: bool = False) -> list[Emitted]:
+    def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
@@ -201,7 +216,8 @@ class Kernel:
     def roll_back(self) -> None: ...
     def alive(self) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
         """The numbers of all maps, partitions, triggers and readers."""
-    def open(self, reader: int, inputs: Sequence[int]) -> Cursor: ...
+    def open(self, reader: int, inputs: Sequence[int], whole: bool = False) -> Cursor:
+        """With `whole`, all rows of overlapping branches come as one block, summed rather than probed."""
     def request(
         self, reader: int, inputs: Sequence[int], limit: int
     ) -> tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]] | None:
@@ -254,6 +270,38 @@ class RowRuns:
     def __init__(self, kernel: Kernel, runs: list[tuple[int, Sequence[int] | None]]) -> None: ...
     def run(self, codes: tuple[int, ...], weight: int) -> None:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
+
+def sum_codes(sums: Codes, counts: Codes, most: int, /) -> Codes | None:
+    """The codes of sums of whole numbers, NULL where nothing is counted; None if one is not within `most`.
+
+    Numbers of several words have a row each, the low word first.
+    """
+
+def mean_codes(sums: Codes, counts: Codes, /) -> Codes | None:
+    """Those of their means as floats; None if one would be rounded twice."""
+
+def decimal_mean_codes(sums: Codes, counts: Codes, factor: int, most: int, /) -> Codes | None:
+    """Those of the means of decimals, in units that are so much finer; None if one is not within `most`."""
+
+def float_codes(sums: npt.NDArray[np.float64], counts: Codes, mean: bool, /) -> Codes:
+    """Those of sums of floats, or of their means."""
+
+class KeptRows:
+    """Rows by the codes of their groups: so many columns of keys, so many of values."""
+
+    def __init__(self, keys: int, values: int, seed: int) -> None: ...
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]
+    ) -> tuple[list[Codes], Codes]:
+        """What rows groups had and have no more (weight -1), and have now (+1): keys, then values, and the weights.
+
+        There are so many groups. `numbers` are those that have a row now, which `values` has in the same order.
+        """
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes]) -> None:
+        """Keeps the rows that groups have now, and none of those that have no row any more."""
+    def columns(self) -> list[Codes]:
+        """All rows by column: keys, then values."""
 
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""

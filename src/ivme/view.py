@@ -15,11 +15,12 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.reasons import Reasons, shown
 from ivme.engine.runtime.decoding import is_global
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.distinct import added_up, one_each
 from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import taken
-from ivme.engine.runtime.view_state import RowChange, ViewState
+from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class View:
         rows = 0
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            blocks = () if codes is None else self._runtime.blocks(state, codes)
+            blocks = () if codes is None else self._runtime.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
                 rows += int(np.maximum(batches[-1][1], 0).sum())
@@ -312,8 +313,9 @@ class View:
     def changes(self) -> Changes:
         """A feed of the view's own changes: one for each batch from now on that changes it.
 
-        Each is a mapping from rows to the change of their multiplicity. Rows of a view with parameters have the
-        values of the parameters in front. Only a view with aggregates keeps a copy of its rows for this.
+        Each is a mapping from rows to the change of their multiplicity; `to_arrow()` and `weights` give it as columns,
+        which spares Python objects. Rows of a view with parameters have the values of the parameters in front. Only a
+        view with aggregates keeps a copy of its rows for this, as codes.
         """
         self._check_alive()
         query = self._state.typed.query
@@ -368,10 +370,10 @@ class Changes:
     def __init__(self, runtime: Runtime, view: str) -> None:
         self._runtime = runtime
         self._view = view
-        self._queue: deque[RowChange] = deque()
+        self._queue: deque[Delta] = deque()
         runtime.subscribe(view, self._queue)
 
-    def __iter__(self) -> Iterator[RowChange]:
+    def __iter__(self) -> Iterator[Delta]:
         return taken(self._queue)
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.ingest.row_batch import Changed
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.following import FollowedGroups
 from ivme.engine.runtime.gradual import GradualRebalancer
 from ivme.engine.runtime.open_read import OpenRead
 from ivme.engine.runtime.relations import Relations
@@ -33,6 +34,8 @@ FAULTS: list[tuple[Any, type, str]] = [
     (scenes.a_block_that_is_being_decoded, OpenRead, "held_codes"),
     (scenes.the_nodes_of_a_closure, ClosureGroup, "held_codes"),
     (scenes.keys_on_their_way_to_the_other_side, GradualRebalancer, "held_codes"),
+    (scenes.a_change_that_waits, Changed, "held_codes"),
+    (scenes.rows_that_are_kept, FollowedGroups, "held_codes"),
 ]
 
 

@@ -11,11 +11,12 @@ from unittest.mock import patch
 from ivme import database
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
+from ivme.engine.codes import domains
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression import by_code
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime import batch, following, open_read, rebalance, relations, runtime
+from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import FEW
 from tests.fuzz.oracle import arrow_rows
@@ -79,7 +80,11 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
     return arrow_rows(columns, op.rows) if op.form == "arrow" else list(op.rows)
 
 
-_LIMITS: tuple[tuple[Any, str], ...] = ((batch, "FEW"), (following, "FEW"), (runtime, "FEW"))
+_LIMITS: tuple[tuple[Any, str], ...] = (
+    (batch, "FEW"),
+    (runtime, "FEW"),
+    (domains, "_FEW"),
+)
 _SMALL: tuple[tuple[Any, str, int], ...] = (
     (rebalance, "SMALLEST_PIECE", 3),
     (open_read, "FEW", 2),

@@ -26,6 +26,7 @@ from ivme.engine.runtime import batch, runtime
 from ivme.engine.runtime import decoding as reading
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.following import Followed, FollowedGroups
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.query import functions
 from ivme.store.contents import Contents, StoredTable
@@ -148,25 +149,29 @@ def _parameter_ignored(right: Any, self: Any, parameters: Any) -> Any:
     return (codes[:1] * len(codes) if codes else codes), values
 
 
-def _average_of_rows(right: Any, total: Any, count: int, type_: Any) -> Any:
-    return right(total, count + (count > 2), type_)
+def _average_of_rows(right: Any, total: Any, count: int, *rest: Any) -> Any:
+    return right(total, count + (count > 2), *rest)
 
 
 def _zero_of_nothing(right: Any, self: Any) -> Any:
     return tuple(0 for _ in right(self))
 
 
-def _stale_view(right: Any, self: Any, view: str, change: Any, emitted: Any, few: int) -> None:
-    right(self, view, dict(list(change.items())[:3]), emitted, few)
+def _stale_view(right: Any, self: Any, view: str, changed: Any, emitted: Any, few: int) -> None:
+    right(self, view, changed.kept(range(min(3, len(changed.weights))), changed.weights[:3]), emitted, few)
 
 
-def _old_row_stays(right: Any, old: Any, updates: Any) -> Any:
-    return {row: weight for row, weight in right(old, updates).items() if weight > 0}
+def _old_row_stays(right: Any, self: Any, columns: Any, weights: Any) -> Any:
+    came = np.flatnonzero(weights > 0)
+    return right(self, [column[came] for column in columns], weights[came])
 
 
-def _deletes_unseen(right: Any, state: Any, emitted: Any) -> Any:
-    change = right(state, emitted)
-    return {row: weight for row, weight in change.items() if weight > 0 or len(change) == 1}
+def _deletes_unseen(right: Any, self: Any, emitted: Any) -> Any:
+    changed, keep = right(self, emitted)
+    if changed is None or len(changed.weights) == 1:
+        return changed, keep
+    came = np.flatnonzero(changed.weights > 0)
+    return changed.kept(came, changed.weights[came]), keep
 
 
 def _first_part_only(right: Any, parts: Any) -> Any:
@@ -263,11 +268,11 @@ FAULTS = (
     Fault("an edge stays in a closure after its delete", _wrapped(PureClosure, "_remove", _edge_kept)),
     Fault("rows of a DISTINCT are counted twice", _wrapped(Finisher, "__init__", _twice), _NATIVE),
     Fault("the second parameter is ignored", _wrapped(View, "_request", _parameter_ignored), _NATIVE),
-    Fault("AVG divides by a wrong count", _wrapped(reading, "_average", _average_of_rows), _NATIVE),
+    Fault("AVG divides by a wrong count", _wrapped(reading, "average", _average_of_rows), _NATIVE),
     Fault("an aggregate over nothing is 0", _wrapped(Finisher, "nothing", _zero_of_nothing), _NATIVE),
     Fault("a view on a view is stale after a larger change", _wrapped(runtime.Runtime, "_feed", _stale_view), _NATIVE),
-    Fault("the old row of a group stays in a view on it", _wrapped(runtime, "difference", _old_row_stays), _NATIVE),
-    Fault("followers do not see all deletes", _wrapped(runtime, "direct_change", _deletes_unseen), _NATIVE),
+    Fault("the old row of a group stays in a view on it", _wrapped(FollowedGroups, "_shown", _old_row_stays), _NATIVE),
+    Fault("followers do not see all deletes", _wrapped(Followed, "change", _deletes_unseen), _NATIVE),
     Fault("the third change of a table in a batch is lost", _wrapped(batch, "joined", _first_part_only), _NATIVE),
     Fault("a lenient delete skips a row", _wrapped(runtime.Runtime, "clipped", _clipped_short), _NATIVE),
     Fault("a log record of several tables is skipped", _wrapped(Contents, "_add_batch", _record_skipped), _ON_DISK),

@@ -12,7 +12,7 @@ import pytest
 
 from ivme.closure.group import ClosureGroup
 from ivme.engine.backend import NativeBackend
-from ivme.engine.runtime import catalog_change, relations, runtime
+from ivme.engine.runtime import catalog_change, following, relations, runtime
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.ring_view import RingView
 from ivme.engine.runtime.runtime import Runtime
@@ -128,7 +128,7 @@ FAULTS: dict[str, tuple[str, Plant]] = {
     "a lock in Python": ("memory", lambda p: p.setattr(relations, "StateLock", PlainLock)),
     "followers are not told": ("memory", lambda p: p.setattr(runtime, "delivery", lambda *_: nothing)),
     "followers are told twice": ("memory", lambda p: p.setattr(runtime, "delivery", _told_twice)),
-    "kept rows are not updated": ("memory", lambda p: p.setattr(runtime, "update", nothing)),
+    "kept rows are not updated": ("memory", lambda p: p.setattr(following, "partial", lambda *_: nothing)),
     "a view is not outdated": ("memory", lambda p: p.setattr(ViewState, "outdate", nothing)),
     "positions do not advance": ("memory", lambda p: p.setattr(Positions, "advance", nothing)),
     "a ring view is not undone": ("memory", lambda p: p.setattr(RingView, "undo", nothing)),

@@ -21,7 +21,7 @@ from ivme.engine.ingest.row_batch import Changed, Layout
 from ivme.engine.runtime.external_view import Maintained
 from ivme.engine.runtime.relations import Relations
 from ivme.engine.runtime.shared_views import point_reader
-from ivme.engine.runtime.view_state import RowChange, ViewState
+from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, IvmeError
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Table
@@ -93,14 +93,8 @@ class ClosureGroup(Maintained):
 
     def changed(self, layout: Layout) -> Changed:
         start, end, weights = self._delta()
-        return Changed(layout, weights, None, self._by_variable([str(c.source) for c in self._head], start, end))
-
-    def changed_rows(self) -> RowChange:
-        start, end, weights = self._delta()
         wanted = [*self.typed.query.input, *(str(c.source) for c in self._head)]
-        columns = [self._domain.values(codes.tolist()) for codes in self._by_variable(wanted, start, end)]
-        rows = zip(*columns, strict=True) if columns else iter([()] * len(weights))
-        return dict(zip(rows, weights.tolist(), strict=True))
+        return Changed(layout, weights, None, self._by_variable(wanted, start, end))
 
     def _delta(self) -> tuple[Codes, Codes, Codes]:
         """The pairs that came and went; no request finds those with a NULL in an input."""
@@ -121,7 +115,7 @@ class ClosureGroup(Maintained):
 
     # Reading
 
-    def open(self, view: str, inputs: Sequence[int]) -> Cursor:  # noqa: ARG002  there is just one
+    def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:  # noqa: ARG002
         given = self._given(inputs)
         if len(given) == 2:
             return _Answer(_block(self.reaches(given)))

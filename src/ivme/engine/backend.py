@@ -23,6 +23,11 @@ from ivme.plan.ir import program as ir
 
 Codes = npt.NDArray[np.int64]
 
+Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
+"""The changed rows of relations: the columns of their feeds, and weights."""
+
+_WORD = 2**64 - 1
+
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
 
@@ -42,26 +47,19 @@ def whole_sums(slot: Any) -> list[Any]:
         return list(slot)
     if slot.ndim == 1:
         return list(slot.tolist())
-    whole: list[Any] = slot[:, -1].tolist()
-    for i in range(slot.shape[1] - 2, -1, -1):
-        whole = [(high << 64) | low for high, low in zip(whole, slot[:, i].astype(np.uint64).tolist(), strict=True)]
-    return whole
+    return [_whole(words) for words in slot.tolist()]
+
+
+def _whole(words: list[int]) -> int:
+    total = words[-1]
+    for word in words[-2::-1]:
+        total = total << 64 | word & _WORD
+    return total
 
 
 def exact_sums(slot: Any) -> list[Any]:
     """`whole_sums`, with sums of floats that come as they are as `ExactSum`s."""
     return [ExactSum(*each) if isinstance(each, tuple) else each for each in whole_sums(slot)]
-
-
-def narrow_sums(slot: Any) -> Codes | None:
-    """The sums of a slot as 64-bit integers; None if one does not fit."""
-    if slot.ndim == 1:
-        try:
-            return slot.astype(np.int64)  # type: ignore[no-any-return]
-        except OverflowError:
-            return None
-    low = np.ascontiguousarray(slot[:, 0])
-    return low if all(bool((slot[:, i] == low >> 63).all()) for i in range(1, slot.shape[1])) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,17 @@ class Cursor(Protocol):
 
     def next_block(self, max_rows: int = ...) -> Block:
         """The next rows; none at the end. Raises StaleCursor if its maps changed."""
+
+
+class KeptRows(Protocol):
+    """Rows of a view by the codes of their groups, as they were after the last batch; see `_kernel.KeptRows`."""
+
+    def __len__(self) -> int: ...
+    def compare(
+        self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /
+    ) -> tuple[list[Codes], Codes]: ...
+    def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /) -> None: ...
+    def columns(self) -> list[Codes]: ...
 
 
 class Backend(Protocol):
@@ -132,7 +141,9 @@ class Backend(Protocol):
         """
 
     def drop_trigger(self, name: str) -> None: ...
-    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None: ...
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:
+        """Compiles an enumeration with its guards and branches, in place of what was there; `slots` as for triggers."""
+
     def drop_reader(self, name: str) -> None: ...
     def set_partition(self, partition: ir.Partition) -> None:
         """Makes a partition of maps that are there, in place of what was there; nothing is noted without bounds."""
@@ -159,22 +170,23 @@ class Backend(Protocol):
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         """The light keys with a degree >= threshold in some leaf, and the heavy ones that have it in none; O(N)."""
 
-    def run(
-        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
-    ) -> list[EmittedDelta]:
-        """Runs a trigger, as part of the open transaction or as one of its own; what it emits.
-
-        Steps that add to no map leave all cursors as they are. Sums of floats are rounded, or `ExactSum`s in lists.
-        """
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
+        """Runs a trigger, as part of the open transaction or as one of its own; what it emits. Cursors on maps that it
+        adds nothing to stay as they are."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
-    def open(self, reader: str, inputs: Sequence[int]) -> Cursor: ...
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        """Begins to read a request; with `whole` all of it will be read, and may come at once if that is quicker."""
+
     def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        """Room for rows with so many columns of keys and of values."""
+
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry of a map, or the weight of a row of a table; 0 if it is not there."""
 
@@ -326,11 +338,11 @@ class NativeBackend:
             if self._collects:
                 self.kernel.drop_trigger(number)
 
-    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:
         from ivme.engine.lower import lower_reader
 
         self.drop_reader(name)
-        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps)
+        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps, slots)
 
     def drop_reader(self, name: str) -> None:
         if name in self._readers:
@@ -365,11 +377,9 @@ class NativeBackend:
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return self.kernel.census(self._partitions[name], threshold)
 
-    def run(
-        self, name: str, inputs: Mapping[str, tuple[Sequence[Codes], Codes]], *, exact: bool = False
-    ) -> list[EmittedDelta]:
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
         number, relations, emits = self._triggers[name]
-        emitted = self.kernel.run(number, [inputs[relation] for relation in relations], exact)
+        emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
         pairs = zip(emits, emitted, strict=True)
         return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
 
@@ -387,8 +397,8 @@ class NativeBackend:
         """The views whose changes a trigger emits, and over which variables."""
         return self._triggers[name][2]
 
-    def open(self, reader: str, inputs: Sequence[int]) -> Cursor:
-        return self.kernel.open(self._readers[reader], inputs)
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        return self.kernel.open(self._readers[reader], inputs, whole)
 
     def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
         return self.kernel.request(self._readers[reader], inputs, limit)
@@ -396,6 +406,11 @@ class NativeBackend:
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)
         return numbers, (outputs, counts, slots, extremes)
+
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        from ivme import _kernel
+
+        return _kernel.KeptRows(keys, values, secrets.randbits(64))
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         if name in self._heaps:

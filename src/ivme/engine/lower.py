@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ def lower(
     steps = LoweredSteps(lowered.maps, slots, codes, partitions=lowered.partitions)
     lowered.build = steps.compile(kernel, program.build)
     lowered.build_feeds = steps.feeds
-    lowered.reader = lower_reader(program.enumeration, kernel, lowered.maps)
+    lowered.reader = lower_reader(program.enumeration, kernel, lowered.maps, slots)
     return lowered
 
 
@@ -171,7 +171,61 @@ def lower_partition(partition: ir.Partition, kernel: Kernel, maps: Mapping[str, 
     return kernel.add_partition(maps[partition.heavy], degrees)
 
 
-def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) -> int:
+def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int], slots: Sequence[str] = ()) -> int:
+    """The reader of an enumeration; `slots` are the types of the sums of a view with branches."""
+    guards = ir.long_guards(enumeration)
+    if not enumeration.branches and not guards:
+        return _loops(enumeration, kernel, maps)
+    originals = [original for _, original in enumeration.inputs]
+    asked = [originals.index(original) for original in dict.fromkeys(originals)]
+    if enumeration.branches:
+        parts = [_branch(enumeration, branch, kernel, maps, slots) for branch in enumeration.branches]
+    else:
+        parts = [([_loops(enumeration, kernel, maps)], _guards(enumeration, guards, kernel, maps), None)]
+    disjoint = enumeration.disjoint or not enumeration.branches
+    return kernel.add_union(len(originals), len(enumeration.outputs), asked, parts, disjoint, _exact(enumeration))
+
+
+def _branch(
+    enumeration: ir.Enumeration, branch: ir.Branch, kernel: Kernel, maps: dict[str, int], slots: Sequence[str]
+) -> tuple[list[int], list[int], int | None]:
+    """The readers of the segments, those of the guards, and the trigger of the probe; one without outputs has only
+    that."""
+    probe = None if enumeration.disjoint else LoweredSteps(maps, slots).compile(kernel, branch.probe)
+    if not enumeration.outputs and not enumeration.disjoint:
+        return [], [], probe
+    given = tuple((variable, variable) for variable, _ in enumeration.inputs)
+    segments = [
+        _loops(ir.Enumeration(given + known, segment.keep, (), segment.loops, factors), kernel, maps)
+        for known, segment, factors in _factored(branch, dict(given))
+    ]
+    return segments, _guards(enumeration, branch.guards, kernel, maps), probe
+
+
+def _factored(
+    branch: ir.Branch, inputs: Mapping[str, str]
+) -> Iterator[tuple[tuple[tuple[str, str], ...], ir.Segment, tuple[ir.Read, ...]]]:
+    """The segments of a branch, each with what it is given and the factors whose variables it is the first to know."""
+    left = list(branch.factors)
+    kept: tuple[str, ...] = ()
+    for segment in branch.segments:
+        known = {*inputs, *kept, *(variable for loop in segment.loops for variable in loop.new)}
+        factors = tuple(factor for factor in left if known.issuperset(variable or "" for variable in factor.variables))
+        left = [factor for factor in left if factor not in factors]
+        yield tuple((variable, variable) for variable in kept), segment, factors
+        kept = segment.keep
+    assert not left, "every factor is known in some segment"
+
+
+def _guards(
+    enumeration: ir.Enumeration, guards: Sequence[tuple[ir.Loop, ...]], kernel: Kernel, maps: dict[str, int]
+) -> list[int]:
+    """Readers that find something for the inputs that pass."""
+    given = tuple((variable, variable) for variable, _ in enumeration.inputs)
+    return [_loops(ir.Enumeration(given, (), (), loops, ()), kernel, maps) for loops in guards]
+
+
+def _loops(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) -> int:
     """Inputs are the first variables; then come those that the loops yield."""
     inputs = [variable for variable, _ in enumeration.inputs]
     variables = inputs + [variable for loop in enumeration.loops for variable in loop.new]
@@ -188,8 +242,12 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
     factors = [read(factor) for factor in enumeration.factors]
     outputs = _positions(enumeration.outputs, variables)
     guards = [_guard(loop, inputs, maps) for loop in ir.single_guards(enumeration)]
-    exact = any(function == "exact_sum" for function, _ in enumeration.slots)
+    exact = _exact(enumeration)
     return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes, guards, exact)
+
+
+def _exact(enumeration: ir.Enumeration) -> bool:
+    return any(function == "exact_sum" for function, _ in enumeration.slots)
 
 
 def _guard(loop: ir.Loop, inputs: Sequence[str], maps: dict[str, int]) -> tuple[int, list[int], list[int]]:

@@ -49,12 +49,17 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
 std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables, std::vector<unsigned> outputs,
                                      const nb::list& loops, const nb::list& factors, const nb::list& extremes,
                                      const nb::list& guards);
+// A reader of several parts, which were readers and triggers and are no more.
+std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
+                                   const nb::list& branches, bool disjoint);
+std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader);
 
 Dictionary* dictionary_of(nb::handle object);
 void bind_arrow(nb::module_& m);
 void bind_closure(nb::module_& m);
 void bind_dictionary(nb::module_& m);
 void bind_expression(nb::module_& m);
+void bind_following(nb::module_& m);
 void bind_heap(nb::class_<Kernel>& kernel);
 void bind_partition(nb::class_<Kernel>& kernel);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);

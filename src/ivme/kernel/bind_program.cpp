@@ -1,4 +1,6 @@
 // Programs from Python: tuples of numbers become steps and readers. `_kernel.pyi` says what the tuples hold.
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
 
 #include "bind.hpp"
@@ -8,6 +10,7 @@ namespace ivme {
 namespace {
 
 using Numbers = std::vector<unsigned>;
+using Ids = std::vector<size_t>;
 
 LiftKind parse_lift(const std::string& kind) {
     if (kind == "none") return LiftKind::None;
@@ -158,6 +161,31 @@ struct ReaderBuilder {
     std::vector<Numbers> loops;
 };
 
+// What a branch demands of its parts, so that reading needs no checks.
+void check_branch(Union& plan, const Branch& branch) {
+    unsigned known = plan.inputs;
+    for (const auto& reader : branch.segments) {
+        require(reader->inputs == known, "a segment takes the inputs and what the one before it has kept");
+        known = plan.inputs + static_cast<unsigned>(reader->outputs.size());
+    }
+    for (const auto& guard : branch.guards) require(guard->inputs == plan.inputs, "a guard takes the inputs");
+    if (!branch.segments.empty()) require(known == plan.inputs + plan.outputs, "the last segment keeps the outputs");
+    if (plan.disjoint) {
+        require(branch.segments.size() == 1, "a branch that shares no rows has one segment");
+    } else {
+        require(branch.probe && (branch.segments.size() || !plan.outputs), "rows of several branches are probed");
+    }
+    const Layout& layout =
+        plan.disjoint ? branch.segments[0]->layout : branch.probe->registers[branch.probe->emits[0]].layout;
+    if (plan.branches.size() == 1) plan.layout = layout;
+    require(plan.layout == layout, "branches of different kinds");
+    if (plan.disjoint) return;
+    const Delta& emitted = branch.probe->registers[branch.probe->emits[0]];
+    require(emitted.columns.size() == plan.asked.size() + plan.outputs, "a probe emits what it takes");
+    require(branch.probe->input_widths.size() == 1 && branch.probe->input_widths[0] <= emitted.columns.size(),
+            "a probe takes inputs and outputs");
+}
+
 }  // namespace
 
 std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
@@ -240,6 +268,35 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
         }
     }
     return reader;
+}
+
+std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader) {
+    auto plan = std::make_shared<Union>(kernel.seed());
+    plan->inputs = reader->inputs;
+    plan->outputs = static_cast<unsigned>(reader->outputs.size());
+    plan->layout = reader->layout;
+    plan->branches.emplace_back().segments.push_back(std::move(reader));
+    return plan;
+}
+
+std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
+                                   const nb::list& branches, bool disjoint) {
+    auto plan = std::make_shared<Union>(kernel.seed());
+    plan->inputs = inputs;
+    plan->outputs = outputs;
+    plan->asked = std::move(asked);
+    plan->disjoint = disjoint;
+    for (unsigned input : plan->asked) require(input < inputs, "a probe asks for an input that is not there");
+    for (nb::handle item : branches) {
+        auto [segments, guards, probe] = nb::cast<std::tuple<Ids, Ids, std::optional<size_t>>>(item);
+        Branch& branch = plan->branches.emplace_back();
+        for (size_t id : segments) branch.segments.push_back(kernel.take_loops(id));
+        for (size_t id : guards) branch.guards.push_back(kernel.take_loops(id));
+        if (probe) branch.probe = kernel.take_probe(*probe);
+        check_branch(*plan, branch);
+    }
+    require(!plan->branches.empty(), "a reader has a branch");
+    return plan;
 }
 
 }  // namespace ivme

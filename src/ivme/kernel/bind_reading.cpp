@@ -15,18 +15,21 @@ std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
 }
 
 struct Cursor {
-    Cursor(Kernel& kernel, std::shared_ptr<Reader> plan, std::vector<int64_t> codes)
+    Cursor(Kernel& kernel, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool whole)
         : kernel(kernel),
-          reader(std::move(plan)),
+          plan(std::move(reader)),
           inputs(std::move(codes)),
-          enumerator(*reader),
-          version(reader->version()) {
-        enumerator.open(addresses(inputs), 1);
+          rows(*plan),
+          whole(whole),
+          version(plan->version()) {
+        rows.open(addresses(inputs), 1);
     }
     Kernel& kernel;
-    std::shared_ptr<Reader> reader;
+    std::shared_ptr<Union> plan;
     std::vector<int64_t> inputs;
-    Enumerator enumerator;
+    UnionCursor rows;
+    bool whole;  // all rows will be read: where that is quicker they come at once
+    bool ended = false;
     uint64_t version;
 };
 
@@ -46,28 +49,39 @@ void require_size(const std::vector<int64_t>& codes, size_t wanted) {
     if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
 }
 
-std::shared_ptr<Reader> find_reader(Kernel& kernel, size_t id) {
+std::shared_ptr<Union> find_reader(Kernel& kernel, size_t id) {
     nb::gil_scoped_release release;
     auto lock = kernel.reading();
     return kernel.reader(id);
 }
 
+void fill(Cursor& cursor, Block& block, size_t limit) {
+    if (cursor.ended) return;
+    uint64_t operations = 0;
+    if (cursor.whole && !cursor.plan->disjoint) {
+        cursor.rows.read_all(block, operations);
+        cursor.ended = true;
+    } else {
+        cursor.rows.fill(block, limit, operations);
+    }
+    cursor.kernel.read_operations += operations;
+}
+
 nb::tuple next_block(Cursor& cursor, size_t limit) {
     Block block;
     ShownFloats floats;
-    block.shape(*cursor.reader);
+    const Layout& layout = cursor.plan->layout;
+    cursor.plan->shape(block);
     {
         nb::gil_scoped_release release;
         auto lock = cursor.kernel.reading();
-        if (cursor.reader->version() != cursor.version) throw Stale();
+        if (cursor.plan->version() != cursor.version) throw Stale();
         auto strings = cursor.kernel.hold_dictionaries();
-        uint64_t operations = 0;
-        cursor.enumerator.fill(block, limit, operations);
-        cursor.kernel.read_operations += operations;
-        floats = ShownFloats(cursor.reader->layout, block.payloads.data(), block.n, cursor.reader->exact);
+        fill(cursor, block, limit);
+        floats = ShownFloats(layout, block.payloads.data(), block.n, cursor.plan->exact);
     }
     size_t n = block.n;
-    nb::tuple payloads = payload_arrays(cursor.reader->layout, std::move(block.payloads), n, std::move(floats));
+    nb::tuple payloads = payload_arrays(layout, std::move(block.payloads), n, std::move(floats));
     return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], arrays(block.extremes, n));
 }
 
@@ -115,7 +129,7 @@ nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t
 // The short path of a request with few rows: lists in place of arrays, and None if there may be more than the limit.
 nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t limit) {
     std::vector<int64_t> codes = codes_of(inputs);
-    std::shared_ptr<Reader> reader;
+    std::shared_ptr<Union> reader;
     Block block;
     ShownFloats floats;
     {
@@ -123,12 +137,12 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
         auto lock = kernel.reading();
         reader = kernel.reader(id);
         require_size(codes, reader->inputs);
-        block.shape(*reader);
+        reader->shape(block);
         auto strings = kernel.hold_dictionaries();
-        Enumerator enumerator(*reader);
-        enumerator.open(addresses(codes), 1);
+        UnionCursor rows(*reader);
+        rows.open(addresses(codes), 1);
         uint64_t operations = 0;
-        if (enumerator.fill(block, limit, operations)) limit = 0;
+        if (rows.fill(block, limit, operations)) limit = 0;
         if (limit) kernel.read_operations += operations;
         if (limit) floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }
@@ -140,7 +154,7 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
 }
 
 nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
-    std::shared_ptr<Reader> reader = find_reader(kernel, id);
+    std::shared_ptr<Union> reader = find_reader(kernel, id);
     if (columns.size() != reader->inputs) throw std::invalid_argument("a request gives every input a value");
     size_t requests = columns.empty() ? 1 : columns[0].size();
     for (const Codes& column : columns) {
@@ -148,7 +162,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     }
     if (requests >= NIL) throw std::invalid_argument("a batch has at most 4 billion requests");
     Block block;
-    block.shape(*reader);
+    reader->shape(block);
     block.numbered = true;
     ShownFloats floats;
     {
@@ -156,11 +170,11 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
         auto lock = kernel.reading();
         auto strings = kernel.hold_dictionaries();
         uint64_t operations = 0;
-        Enumerator enumerator(*reader);
+        UnionCursor rows(*reader);
         std::vector<const int64_t*> inputs;
         for (const Codes& column : columns) inputs.push_back(column.data());
-        enumerator.open(std::move(inputs), requests);
-        enumerator.fill(block, ~size_t{0}, operations);
+        rows.open(std::move(inputs), requests);
+        rows.read_all(block, operations);
         kernel.read_operations += operations;
         floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }
@@ -310,17 +324,18 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
     kernel
         .def(
             "open",
-            [](Kernel& k, size_t id, const nb::sequence& inputs) {
+            [](Kernel& k, size_t id, const nb::sequence& inputs, bool whole) {
                 std::vector<int64_t> codes = codes_of(inputs);
                 std::unique_ptr<Cursor> cursor;
                 nb::gil_scoped_release release;
                 auto lock = k.reading();
-                std::shared_ptr<Reader> reader = k.reader(id);
+                std::shared_ptr<Union> reader = k.reader(id);
                 require_size(codes, reader->inputs);
-                cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes));
+                cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes), whole);
                 return cursor.release();
             },
-            nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+            nb::arg("reader"), nb::arg("inputs"), nb::arg("whole") = false, nb::rv_policy::take_ownership,
+            nb::keep_alive<0, 1>())
         .def("request", &request)
         .def("request_many", &request_many)
         .def("scan", &scan)

@@ -6,8 +6,11 @@
 
 namespace ivme {
 
-Enumerator::Enumerator(const Reader& reader)
-    : reader_(reader), layout_(reader.layout.slots, &floats_), stages_(reader.loops.size() + 1) {}
+Enumerator::Enumerator(const Reader& reader, FloatPool* floats, bool bare)
+    : reader_(reader),
+      factors_(bare ? 0 : reader.factors.size()),
+      layout_(reader.layout.slots, floats ? floats : &floats_),
+      stages_(reader.loops.size() + 1) {}
 
 void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
     inputs_ = std::move(inputs);
@@ -19,7 +22,7 @@ void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
 
 void Enumerator::make_room(Stage& stage, unsigned rows) {
     if (stage.room >= rows) return;
-    size_t variables = reader_.variables, factors = reader_.factors.size();
+    size_t variables = reader_.variables, factors = factors_;
     size_t row = (variables + factors) * sizeof(int64_t) + sizeof(Members) + 3 * sizeof(uint32_t);
     stage.memory.resize((variables + factors) * sizeof(void*) + rows * row);
     char* free = stage.memory.data();
@@ -155,7 +158,7 @@ void Enumerator::read_rows(unsigned level) {
     };
     carry(before.requests, stage.requests);
     for (unsigned variable : reader_.known[level - 1]) carry(before.values[variable], stage.values[variable]);
-    for (size_t f = 0; f < reader_.factors.size(); ++f) {
+    for (size_t f = 0; f < factors_; ++f) {
         if (reader_.factors[f].level < level) carry(before.found[f], stage.found[f]);
     }
     for (auto [column, variable] : loop.yields) {
@@ -167,7 +170,7 @@ void Enumerator::read_rows(unsigned level) {
 // Finds the payloads of the factors that are known from this stage on.
 void Enumerator::resolve(unsigned level) {
     Stage& stage = stages_[level];
-    for (size_t f = 0; f < reader_.factors.size(); ++f) {
+    for (size_t f = 0; f < factors_; ++f) {
         const Factor& factor = reader_.factors[f];
         if (factor.level != level) continue;
         const int64_t** found = stage.found[f];
@@ -190,7 +193,7 @@ void Enumerator::resolve(unsigned level) {
 bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const {
     payload[0] = 1;
     bool plain = true;
-    for (size_t f = 0; f < reader_.factors.size(); ++f) {
+    for (size_t f = 0; f < factors_; ++f) {
         ++operations;
         const int64_t* found = stage.found[f][row];
         if (!found) return false;

@@ -55,8 +55,6 @@ struct Reader {
     std::vector<const Map*> maps;
     std::vector<std::vector<unsigned>> known;  // the variables that are known after 0, 1, 2 loops and so on
     Layout layout;
-    bool exact = false;  // whether sums of floats come as they are, not rounded
-
     // Only grows, and differs whenever one of the maps has changed.
     uint64_t version() const {
         uint64_t total = 0;
@@ -86,7 +84,9 @@ struct Block {
 // have been handed on. So rows come in the order of nested loops, and a stage holds no more than `capacity_` rows.
 class Enumerator {
 public:
-    explicit Enumerator(const Reader& reader);
+    // Long floats of products are in `floats`, if given, which is its owner's to clear. With `bare` the factors are
+    // left out, and all that the loops find has the count 1.
+    explicit Enumerator(const Reader& reader, FloatPool* floats = nullptr, bool bare = false);
     Enumerator(const Enumerator&) = delete;
 
     // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a
@@ -129,6 +129,7 @@ private:
     static constexpr unsigned FEW = 16, MANY = 1024;
 
     const Reader& reader_;
+    size_t factors_;    // how many of the reader's factors are multiplied
     FloatPool floats_;  // of products; those of the maps belong to their kernel
     Layout layout_;
     std::vector<Stage> stages_;  // the first holds requests, the others what the loops yield

@@ -23,7 +23,7 @@ struct Emitted {
     ShownFloats floats;
 };
 
-std::vector<Emitted> take_emitted(const Trigger& trigger, bool exact) {
+std::vector<Emitted> take_emitted(const Trigger& trigger) {
     std::vector<Emitted> all;
     for (unsigned number : trigger.emits) {
         const Delta& delta = trigger.registers[number];
@@ -31,7 +31,7 @@ std::vector<Emitted> take_emitted(const Trigger& trigger, bool exact) {
                     std::vector<Array<int64_t>>(delta.columns.size()),
                     {},
                     delta.n,
-                    ShownFloats(delta.layout, delta.payloads.data(), delta.n, exact)};
+                    ShownFloats(delta.layout, delta.payloads.data(), delta.n, false)};
         for (size_t c = 0; c < delta.columns.size(); ++c) {
             one.columns[c].resize(delta.n);
             std::copy_n(delta.columns[c].data(), delta.n, one.columns[c].data());
@@ -54,7 +54,7 @@ nb::list show(std::vector<Emitted> emitted) {
     return deltas;
 }
 
-nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given, bool exact) {
+nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
     std::vector<Input> inputs;
     for (const auto& [columns, weights] : given) {
         Input input{weights.size(), {}, weights.data()};
@@ -71,7 +71,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
         Trigger& trigger = kernel.trigger(id);
         check_inputs(trigger, inputs);
         auto strings = kernel.hold_dictionaries();
-        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger, exact); });
+        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
         kernel.trim(trigger);
     }
     return show(std::move(emitted));
@@ -103,7 +103,7 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     std::vector<Emitted> emitted;
     bool emits = !trigger.emits.empty();
     kernel.run(trigger, inputs, [&] {
-        if (emits) emitted = take_emitted(trigger, false);
+        if (emits) emitted = take_emitted(trigger);
     });
     kernel.trim(trigger);
     return emits ? nb::object(show(std::move(emitted))) : nb::none();
@@ -236,13 +236,22 @@ NB_MODULE(_kernel, m) {
                const nb::list& factors, const nb::list& extremes, const nb::list& guards, bool exact) {
                 auto lock = with_python(k);
                 auto reader = parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes, guards);
-                reader->exact = exact;
-                return k.add_reader(std::move(reader));
+                auto plan = single(k, std::move(reader));
+                plan->exact = exact;
+                return k.add_reader(std::move(plan));
             },
             nb::arg("inputs"), nb::arg("variables"), nb::arg("outputs"), nb::arg("loops"), nb::arg("factors"),
             nb::arg("extremes"), nb::arg("guards") = nb::list(), nb::arg("exact") = false)
+        .def("add_union",
+             [](Kernel& k, unsigned inputs, unsigned outputs, std::vector<unsigned> asked, const nb::list& branches,
+                bool disjoint, bool exact) {
+                 auto lock = with_python(k);
+                 auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint);
+                 plan->exact = exact;
+                 return k.add_reader(std::move(plan));
+             })
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
-        .def("run", &run, nb::arg("trigger"), nb::arg("inputs"), nb::arg("exact") = false)
+        .def("run", &run)
         .def("run_one", &run_one)
         .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
         .def("commit",
@@ -290,6 +299,7 @@ NB_MODULE(_kernel, m) {
     bind_heap(kernel);
     bind_partition(kernel);
     bind_reading(m, kernel);
+    bind_following(m);
     bind_transaction(m);
 }
 

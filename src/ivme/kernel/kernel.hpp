@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "compile.hpp"
-#include "cursor.hpp"
 #include "machine.hpp"
 #include "undo.hpp"
+#include "union.hpp"
 
 namespace ivme {
 
@@ -32,7 +32,7 @@ public:
         if (id >= triggers_.size() || !triggers_[id]) throw std::out_of_range("there is no such trigger");
         return *triggers_[id];
     }
-    std::shared_ptr<Reader> reader(size_t id) {
+    std::shared_ptr<Union> reader(size_t id) {
         if (id >= readers_.size() || !readers_[id]) throw std::out_of_range("there is no such reader");
         return readers_[id];
     }
@@ -42,6 +42,7 @@ public:
         return maps_.size() - 1;
     }
 
+    const Seed& seed() const { return seed_; }
     Layout layout_of(const std::vector<Slot>& slots) { return Layout(slots, &floats_); }
 
     void drop_map(size_t id) {
@@ -83,6 +84,15 @@ public:
         triggers_[id].reset();
     }
 
+    // Hands a trigger over, and with it the duty to tell its maps when it goes. One that only reads.
+    std::unique_ptr<Trigger> take_probe(size_t id) {
+        const Trigger& probe = trigger(id);
+        if (!probe.partitions.empty() || !probe.heaps.empty() || !probe.overlays.empty() || probe.emits.size() != 1) {
+            throw std::invalid_argument("a probe reads, and emits one delta");
+        }
+        return std::move(triggers_[id]);
+    }
+
     Partition& partition(size_t id) {
         if (id >= partitions_.size() || !partitions_[id]) throw std::out_of_range("there is no such partition");
         return *partitions_[id];
@@ -109,13 +119,23 @@ public:
         return next;
     }
 
-    size_t add_reader(std::shared_ptr<Reader> reader) {
+    size_t add_reader(std::shared_ptr<Union> reader) {
         readers_.push_back(std::move(reader));
         return readers_.size() - 1;
     }
     void drop_reader(size_t id) {
         reader(id);
         readers_[id].reset();
+    }
+
+    // Hands over the loops of a reader that has one branch of one segment.
+    std::shared_ptr<Reader> take_loops(size_t id) {
+        std::shared_ptr<Union> plan = reader(id);
+        if (plan->branches.size() != 1 || plan->branches[0].segments.size() != 1) {
+            throw std::invalid_argument("a part of a reader has one branch of one segment");
+        }
+        readers_[id].reset();
+        return plan->branches[0].segments[0];
     }
 
     std::shared_lock<std::shared_mutex> reading() const { return wait<std::shared_lock<std::shared_mutex>>(); }
@@ -350,7 +370,7 @@ private:
     std::vector<std::unique_ptr<Heap>> heaps_;
     std::vector<std::unique_ptr<Partition>> partitions_;
     std::vector<std::unique_ptr<Trigger>> triggers_;
-    std::vector<std::shared_ptr<Reader>> readers_;
+    std::vector<std::shared_ptr<Union>> readers_;
     std::vector<const Dictionary*> dictionaries_;
     UndoLog log_;
     mutable std::shared_mutex mutex_;

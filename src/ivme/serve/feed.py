@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ivme.engine.runtime.view_state import RowChange
 from ivme.view import View
 
 Row = tuple[Any, ...]
+
+RowChange = dict[Row, int]
+"""By how much the multiplicity of each row changed."""
 
 _KB = 1024
 

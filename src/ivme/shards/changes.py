@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from ivme.engine.runtime.delta import ArrowRows, Delta
 from ivme.shards.change_files import change_files, merged_up_to, read_change
 from ivme.shards.merge import WEIGHT, consolidated
 
 if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
-
-RowChange = dict[tuple[Any, ...], int]
 
 
 class ShardedChanges:
@@ -25,7 +24,7 @@ class ShardedChanges:
         self._seen = database._step
         self._open = True
 
-    def __iter__(self) -> Iterator[RowChange]:
+    def __iter__(self) -> Iterator[Delta]:
         if not self._open:
             return
         journal = self._database._journal
@@ -34,11 +33,8 @@ class ShardedChanges:
         self._seen = upto
         for paths in files.values():
             rows = consolidated(pa.concat_tables(map(read_change, paths)))
-            weights = rows.column(WEIGHT).to_pylist()
-            columns = [column.to_pylist() for column in rows.columns[:-1]]
-            change = dict(zip(zip(*columns, strict=True) if columns else [()] * len(weights), weights, strict=True))
-            if change:
-                yield change
+            if rows.num_rows:
+                yield Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
 
     def close(self) -> None:
         """Stops reading; the shards go on keeping the changes for others."""

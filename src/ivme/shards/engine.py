@@ -14,6 +14,7 @@ import pyarrow as pa
 from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.runtime.delta import delta_table
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
@@ -137,16 +138,17 @@ class Engine:
         """
         if self._feed is None or self.sharding is None:
             return None
-        changes = [item for change in self._feed for item in change.items()]
-        weights = pa.array(np.array([weight for _, weight in changes], np.int64))
+        assert self._view is not None
         if not self.sharding.has_partial_rows:
-            return _table([row for row, _ in changes], change_schema(self.sharding), weights)
+            schema = change_schema(self.sharding)
+            found = delta_table(self._feed, self._view.change_schema, WEIGHT)
+            return pa.Table.from_arrays(found.columns, schema=schema)
         partial = self.partial_schema(self.sharding)
-        found = pa.table(_columns([row for row, _ in changes], partial), schema=partial)
+        changes = delta_table(self._feed, partial, WEIGHT)
         if needs_merging(self.sharding):
-            return found.append_column(WEIGHT, weights)
-        rows = finish(self.sharding, found)
-        return consolidated(rows.set_column(rows.num_columns - 1, WEIGHT, weights))
+            return changes
+        rows = finish(self.sharding, changes.drop_columns([WEIGHT]))
+        return consolidated(rows.set_column(rows.num_columns - 1, WEIGHT, changes.column(WEIGHT)))
 
     def parts_of(self, keys: pa.Table) -> pa.Table:
         """The rows as `change` gives them, all with their present weights, that have the keys of given rows.
@@ -190,13 +192,3 @@ def change_schema(sharding: Sharding) -> pa.Schema:
     ]
     fields += [pa.field(name, arrow_type(type_)) for name, type_ in zip(names, sharding.typed.head, strict=True)]
     return pa.schema([*fields, pa.field(WEIGHT, pa.int64())])
-
-
-def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema, weights: pa.Array) -> pa.Table:
-    plain = pa.schema(list(schema)[:-1])
-    return pa.table([*_columns(rows, plain), weights], schema=schema)
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[pa.Array]:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-    return [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]

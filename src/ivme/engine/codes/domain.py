@@ -48,6 +48,10 @@ class Domain(ABC):
             array = self._widened(array)
         return self._encode(array)
 
+    def code_computed(self, value: Any) -> int:
+        """The code of what the engine computed, which may be what no table takes: a NaN."""
+        return NULL_CODE if value is None else self._code(value)
+
     def encode_value(self, value: Any) -> int:
         """The code of a Python value; `DataError` if it is not of the type."""
         if value is None:

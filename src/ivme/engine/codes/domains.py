@@ -10,6 +10,7 @@ decimals whose number has more than 62 bits. Arrays are encoded and decoded by v
 from __future__ import annotations
 
 import datetime
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -29,10 +30,16 @@ from ivme.query.types import Type
 __all__ = ["FIRST_CODE", "NULL_CODE", "Codes", "Domain", "Domains"]
 
 _FLIP = 2**63 - 1
+NAN_CODE = 0x7FF8_0000_0000_0000
+"""The code of a float that is not a number: a sum may be one, though no value is."""
+
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _DAY_MICROSECONDS = 86_400_000_000
+_FEW = 16
+"""Up to so many values are decoded one by one, which is quicker than all at once."""
+
 _FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_DAY
 _LAST_DAY = datetime.date.max.toordinal() - _EPOCH_DAY
 
@@ -137,19 +144,34 @@ class _Floats(Domain):
             codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes
 
+    def code_computed(self, value: float | None) -> int:
+        if value is None:
+            return NULL_CODE
+        return self._code(value + 0.0) if value == value else NAN_CODE
+
     def _turned(self, bits: Codes) -> Codes:
         return np.where(bits < 0, bits ^ _FLIP, bits)
 
     def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
         return pa.array(self._turned(codes.astype(np.int64, copy=False)).view(np.float64), mask=null)
 
+    def values(self, codes: list[int]) -> list[Any]:
+        if len(codes) <= _FEW:
+            return super().values(codes)
+        given = np.array(codes, dtype=np.int64)
+        values: list[Any] = self._turned(given).view(np.float64).tolist()
+        for special in np.flatnonzero((given == NULL_CODE) | (given == NAN_CODE)).tolist():
+            values[special] = None if codes[special] == NULL_CODE else math.nan
+        return values
+
     def _code(self, value: float) -> int:
         (bits,) = struct.unpack("<q", struct.pack("<d", value))
         return int(bits ^ _FLIP if bits < 0 else bits)
 
     def _value(self, code: int) -> float:
+        """Always the same object for NaN: rows that hold it then equal each other."""
         (value,) = struct.unpack("<d", struct.pack("<q", code ^ _FLIP if code < 0 else code))
-        return float(value)
+        return math.nan if code == NAN_CODE else float(value)
 
 
 _DOMAINS: dict[str, type[Domain]] = {

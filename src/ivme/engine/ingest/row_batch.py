@@ -7,13 +7,14 @@ What they want is sorted out once, when triggers change; a batch then computes e
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import arrow_schema, declared_type
+from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import BatchEncoder, Domain, Domains
 from ivme.engine.expression.computed import computed_columns
@@ -23,6 +24,7 @@ from ivme.engine.ingest.feed import Feed
 from ivme.errors import DataError, ExpressionError
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Table
+from ivme.query.types import Type
 
 
 class Changed:
@@ -64,19 +66,32 @@ class Changed:
         if self._data is None:
             decoded = zip(self._layout.domains, self.codes(), strict=True)
             arrays = [domain.decode(codes) for domain, codes in decoded]
-            self._data = pa.Table.from_arrays(arrays, schema=self._layout.schema)
+            self._data = _table(arrays, self._layout.schema, len(self.weights))
         elif isinstance(self._data, pa.RecordBatch):
             self._data = pa.Table.from_batches([self._data])
         return self._data
 
     def listed(self) -> list[list[Any]]:
+        """The rows as lists of Python values."""
+        return list(map(list, self.rows()))
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
         """The rows as Python values."""
+        if not self._codes:
+            return repeat((), len(self.weights))
         columns = zip(self._layout.domains, self.codes(), strict=True)
-        return [list(row) for row in zip(*(domain.values(codes.tolist()) for domain, codes in columns), strict=True)]
+        return zip(*(domain.values(codes.tolist()) for domain, codes in columns), strict=True)
 
     def kept(self, rows: Sequence[int] | Codes, weights: Codes) -> Changed:
         """Some of the rows, with other weights."""
         return Changed(self._layout, weights, None, [codes[rows] for codes in self.codes()])
+
+
+def _table(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
+    """The columns as a table; one without columns has rows, too."""
+    if arrays:
+        return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.table({"": pa.nulls(rows)}).select([])
 
 
 def joined(parts: Sequence[Changed]) -> Changed:
@@ -88,14 +103,15 @@ def joined(parts: Sequence[Changed]) -> Changed:
 
 
 class Layout:
-    """The columns of a relation: their domains and Arrow types."""
+    """The columns of a relation: their domains and Arrow types. Those of a view's parameters may be in front."""
 
     __slots__ = ("domains", "encoder", "floats", "schema")
 
-    def __init__(self, table: Table, domains: Domains) -> None:
-        self.domains: list[Domain] = [domains.domain(declared_type(table, column)) for column in table.columns]
-        self.encoder = domains.encoder_of(table.column_names, self.domains)
-        self.schema = arrow_schema(table)
+    def __init__(self, table: Table, domains: Domains, front: Sequence[tuple[str, Type]] = ()) -> None:
+        types = [*(type_ for _, type_ in front), *(declared_type(table, column) for column in table.columns)]
+        self.domains: list[Domain] = [domains.domain(type_) for type_ in types]
+        self.encoder = None if front else domains.encoder_of(table.column_names, self.domains)
+        self.schema = pa.schema([*(pa.field(name, arrow_type(type_)) for name, type_ in front), *arrow_schema(table)])
         self.floats = [i for i, domain in enumerate(self.domains) if domain.type.kind == "float"]
 
 

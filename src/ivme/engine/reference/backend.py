@@ -13,16 +13,15 @@ import numpy as np
 
 from ivme.algebra.exact import ExactSum
 from ivme.algebra.ring import Payload, add, count, lift
-from ivme.engine.backend import Block, Codes, EmittedDelta, Listed, listed
+from ivme.engine.backend import Block, Codes, EmittedDelta, Inputs, Listed, listed
 from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.reference.enumerate import enumerate_items
+from ivme.engine.reference.enumerate import enumerate_items, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
+from ivme.engine.reference.kept_rows import PureKeptRows
 from ivme.engine.reference.partition import Noted
 from ivme.plan.ir import program as ir
-
-Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
 
 _Types = tuple[str, ...]
 """The types of a payload's sums, none for a plain count."""
@@ -121,7 +120,7 @@ class PureBackend:
     def drop_trigger(self, name: str) -> None:
         self._triggers.pop(name, None)
 
-    def set_reader(self, name: str, enumeration: ir.Enumeration) -> None:
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:  # noqa: ARG002
         self._readers[name] = enumeration
 
     def drop_reader(self, name: str) -> None:
@@ -153,7 +152,7 @@ class PureBackend:
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
 
-    def run(self, name: str, inputs: Inputs, *, exact: bool = False) -> list[EmittedDelta]:
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
         steps, loads, slots = self._triggers[name]
 
         def loaded(source: ir.Source) -> Delta:
@@ -175,7 +174,7 @@ class PureBackend:
         if name in self._tables:
             self.kernel.tally.operations = before + sum(len(weights) for _, weights in inputs.values())
         return [
-            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types, exact))
+            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types))
             for view, deltas in emitted.items()
             for (schema, delta), types in zip(deltas, slots[view], strict=True)
         ]
@@ -207,7 +206,7 @@ class PureBackend:
         """Cursors on maps that the transaction changed are stale from here on."""
         self.versions.update({stored.declared.name for stored, _, _ in self.kernel.journal or ()})
 
-    def open(self, reader: str, inputs: Sequence[int]) -> PureCursor:
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> PureCursor:  # noqa: ARG002
         return PureCursor(self, self._readers[reader], inputs)
 
     def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
@@ -217,16 +216,24 @@ class PureBackend:
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         enumeration = self._readers[reader]
         found: list[tuple[int, Any]] = []
-        requests = zip(*(column.tolist() for column in columns), strict=True) if columns else [()]
-        for number, inputs in enumerate(requests):
-            found += [(number, item) for item in self.items(enumeration, inputs)]
+        requests = list(zip(*(column.tolist() for column in columns), strict=True)) if columns else [()]
+        if enumeration.branches and not enumeration.outputs:
+            found = probed_items(enumeration, self.kernel, requests)
+        else:
+            for number, inputs in enumerate(requests):
+                found += [(number, item) for item in self.items(enumeration, inputs)]
         numbers = np.array([number for number, _ in found], dtype=np.int64)
         return numbers, block_of([item for _, item in found], enumeration)
 
     def items(self, enumeration: ir.Enumeration, inputs: Sequence[int]) -> Iterator[Any]:
+        if enumeration.branches and not enumeration.outputs:
+            return (item for _, item in probed_items(enumeration, self.kernel, [tuple(inputs)]))
         given = {variable: code for (variable, _), code in zip(enumeration.inputs, inputs, strict=True)}
         renamed = tuple((variable, variable) for variable, _ in enumeration.inputs)
         return enumerate_items(replace(enumeration, inputs=renamed), self.kernel.maps, given)
+
+    def kept_rows(self, keys: int, values: int) -> PureKeptRows:
+        return PureKeptRows(keys + values)
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         found = self.kernel.maps[name].get(tuple(codes))
@@ -282,7 +289,9 @@ class PureCursor:
     def __init__(self, backend: PureBackend, enumeration: ir.Enumeration, inputs: Sequence[int]) -> None:
         self._backend = backend
         self._enumeration = enumeration
-        self._maps = {read.map for read in (*(loop.read for loop in enumeration.loops), *enumeration.factors)}
+        parts = enumeration.branches or (enumeration,)
+        loops = [loop for part in parts for each in (part.loops, *part.guards) for loop in each]
+        self._maps = {loop.read.map for loop in loops} | {read.map for part in parts for read in part.factors}
         self._maps |= {extreme.read.map for extreme in enumeration.extremes}
         self._version = self._versions()
         self._items = backend.items(enumeration, inputs)
@@ -373,13 +382,11 @@ def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _
     return emitted
 
 
-def _sums(delta: Mapping[Any, Payload], types: _Types, exact: bool) -> list[Any]:
+def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
     """The sums of a delta by slot, whole numbers of any size or floats."""
     sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
     return [
-        np.array(list(map(float, each)), np.float64)
-        if type_ == "f64" and not exact
-        else _slot(each, "exact_sum" if exact else "sum")
+        np.array(list(map(float, each)), np.float64) if type_ == "f64" else _slot(each, "sum")
         for each, type_ in zip(sums, types, strict=True)
     ]
 

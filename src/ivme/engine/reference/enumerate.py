@@ -6,13 +6,16 @@ the answer; the delay is constant. The payload of a row is the product of its fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ivme.algebra.ring import Payload, multiply
+from ivme.algebra.ring import Payload, add, count, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.indexed_map import IndexedMap
-from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, single_guards
+from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, long_guards, single_guards
+
+if TYPE_CHECKING:
+    from ivme.engine.reference.interpreter import PureKernel
 
 
 def enumerate_items(
@@ -22,13 +25,53 @@ def enumerate_items(
     context = {variable: inputs[original] for variable, original in enumeration.inputs}
     if any(value is None for value in context.values()):
         return
+    if enumeration.branches:
+        yield from _union(enumeration, maps, context)
+        return
     if not all(_finds(loop, maps[loop.read.map], context) for loop in single_guards(enumeration)):
+        return
+    if not _pass(long_guards(enumeration), maps, context):
         return
     for assignment in _nested(enumeration.loops, maps, context):
         payload = _product(enumeration.factors, maps, assignment)
         if payload is not None:
             extremes = tuple(_extreme(extreme, maps, assignment) for extreme in enumeration.extremes)
             yield tuple(assignment[variable] for variable in enumeration.outputs), payload, extremes
+
+
+def _union(
+    enumeration: Enumeration, maps: Mapping[str, IndexedMap], context: dict[str, Any]
+) -> Iterator[tuple[Row, Payload, Row]]:
+    """The rows of several branches, each once, with the sum of its payloads over all branches and contexts."""
+    total: dict[Row, Payload] = {}
+    for branch in enumeration.branches:
+        for assignment in _nested(branch.loops, maps, context) if _pass(branch.guards, maps, context) else ():
+            payload = _product(branch.factors, maps, assignment)
+            if payload is not None:
+                row = tuple(assignment[variable] for variable in enumeration.outputs)
+                total[row] = add(total[row], payload) if row in total else payload
+    yield from ((row, payload, ()) for row, payload in total.items() if count(payload))
+
+
+def probed_items(
+    enumeration: Enumeration, kernel: PureKernel, requests: Sequence[Row]
+) -> list[tuple[int, tuple[Row, Payload, Row]]]:
+    """The only row of each request that has one, for a view of branches without outputs: summed over their probes."""
+    originals = [original for _, original in enumeration.inputs]
+    asked = [originals.index(original) for original in dict.fromkeys(originals)]
+    keys = [tuple(request[i] for i in asked) for request in requests]
+    total: dict[Row, Payload] = {}
+    for branch in enumeration.branches:
+        for deltas in kernel.execute(branch.probe, lambda _: dict.fromkeys(keys, 1)).values():
+            for key, payload in ((key, payload) for _, delta in deltas for key, payload in delta.items()):
+                total[key] = add(total[key], payload) if key in total else payload
+    present = ((number, total.get(key, 0)) for number, key in enumerate(keys))
+    return [(number, ((), payload, ())) for number, payload in present if count(payload)]
+
+
+def _pass(guards: tuple[tuple[Loop, ...], ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]) -> bool:
+    """Whether each guarded component has a row."""
+    return all(any(True for _ in _nested(guard, maps, context)) for guard in guards)
 
 
 def _nested(

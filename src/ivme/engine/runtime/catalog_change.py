@@ -51,12 +51,9 @@ def _saved(relations: Relations) -> list[Act]:
 
 
 def saved(held: object, names: Iterable[str]) -> Act:
-    """Gives an object the attributes that it has now, and the dicts among them what they hold now.
-
-    The rows of a followed view are many, and are not changed in place but by batches.
-    """
+    """Gives an object the attributes that it has now, and the dicts among them what they hold now."""
     values = {name: getattr(held, name) for name in names}
-    copied = {n: dict(value) if type(value) is dict and n != "rows" else value for n, value in values.items()}
+    copied = {n: dict(value) if type(value) is dict else value for n, value in values.items()}
 
     def put_back() -> None:
         for name, value in copied.items():

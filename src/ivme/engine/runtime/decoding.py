@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Block, Listed, exact_sums, listed
+from ivme.engine.backend import Block, Codes, Listed, exact_sums, listed
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
-from ivme.engine.runtime.totals import average, narrow, part_value, sum_value
+from ivme.engine.runtime.finishing import finished
+from ivme.engine.runtime.totals import average, part_value, sum_value
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
 
 Row = tuple[Any, ...]
+
+_ORDERED = ("min", "max", "count_distinct")
 
 
 class Finisher:
@@ -34,8 +38,15 @@ class Finisher:
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
+        self._heads = query.head
+        self._all = range(len(query.head))
+        self._shown = [domains.domain(type_) for type_ in typed.head]
         self._columns = [self._column(c, t) for c, t in zip(query.head, typed.head, strict=True)]
         self.schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, typed.head, strict=True)])
+        self.floats = [
+            i for i, c in enumerate(query.head) if isinstance(c.source, Aggregate) and typed.head[i].kind == "float"
+        ]
+        """The columns that may have what no table takes: a sum or an average that is no number."""
         self._once = query.distinct or bool(query.aggregates)
 
     def domain(self, variable: str) -> Domain:
@@ -60,12 +71,12 @@ class Finisher:
 
     def batch(self, block: Block, inputs: Mapping[str, Any]) -> tuple[pa.RecordBatch, np.ndarray[Any, Any]]:
         """A block as Arrow columns, and the multiplicities of its rows; inputs may be arrays with a value a row."""
-        counts = block[1]
-        arrays = [
-            self._array(c, t, block, inputs) for c, t in zip(self._typed.query.head, self._typed.head, strict=True)
-        ]
-        ones = np.ones(len(counts), np.int64) if self._once else counts
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), ones
+        arrays = [self._array(number, block, inputs) for number in self._all]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), self.multiplicities(block)
+
+    def multiplicities(self, block: Block) -> Codes:
+        """How often the rows of a block are there."""
+        return np.ones(len(block[1]), np.int64) if self._once else block[1]
 
     def _column(self, column: HeadColumn, type_: Type) -> Callable[[Listed, Mapping[str, Any], int], list[Any]]:
         """A function from a block to the Python values of one column."""
@@ -88,7 +99,7 @@ class Finisher:
         variable = aggregate.variable
         if variable is None:
             return list(counts)
-        if aggregate.function in ("min", "max", "count_distinct"):
+        if aggregate.function in _ORDERED:
             return self._ordered(aggregate.function, variable, block, inputs)
         present = block[2][self._slots["count", variable]]
         if aggregate.function == "count":
@@ -114,24 +125,59 @@ class Finisher:
             values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
         return [int(value is not None) for value in values] if function == "count_distinct" else values
 
-    def _array(self, column: HeadColumn, type_: Type, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
-        source = column.source
+    def codes(self, block: Block, columns: Sequence[int] | None = None) -> list[Codes]:
+        """Columns of a block's rows as codes, all or those of these numbers; for a view without parameters."""
+        return [self._codes(number, block) for number in (self._all if columns is None else columns)]
+
+    def _codes(self, number: int, block: Block) -> Codes:
+        source = self._heads[number].source
         if isinstance(source, str):
-            if source in self._outputs:
-                return self._domains[source].decode(block[0][self._outputs[source]])
-            if isinstance(inputs[source], pa.Array):
-                return inputs[source]
-        elif source.variable is None:
-            return pa.array(block[1])
-        elif (source.function, source.variable) in self._extremes:
-            codes = block[3][self._extremes[source.function, source.variable]]
-            counted = source.function == "count_distinct"
-            return pa.array(codes) if counted else self._domains[source.variable].decode(codes)
-        elif source.function == "sum" and type_.kind in ("int", "float"):
-            present, sums = (block[2][self._slots[part, source.variable]] for part in ("count", "sum"))
-            shown = narrow(sums, self._place(column)) if type_.kind == "int" else sums
-            return pa.array(shown, arrow_type(type_), mask=present == 0)
-        return pa.array(self._column(column, type_)(listed(block), inputs, len(block[1])), type=arrow_type(type_))
+            return block[0][self._outputs[source]]
+        found = self._aggregate_codes(source, self._shown[number].type, block)
+        if found is not None:
+            return found
+        code = self._shown[number].code_computed
+        return np.array(list(map(code, self._columns[number](listed(block), {}, len(block[1])))), np.int64)
+
+    def _aggregate_codes(self, source: Aggregate, type_: Type, block: Block) -> Codes | None:
+        """The codes of an aggregate, found without a Python object for each value; None if they cannot be."""
+        function, variable = source.function, source.variable
+        if variable is None:
+            return block[1]
+        if (function, variable) in self._extremes:
+            return block[3][self._extremes[function, variable]]
+        if function in _ORDERED:
+            if variable not in self._outputs:
+                return None
+            codes = block[0][self._outputs[variable]]
+            return (codes != NULL_CODE).astype(np.int64) if function == "count_distinct" else codes
+        present: Codes = block[2][self._slots["count", variable]].astype(np.int64, copy=False)
+        if function == "count":
+            return present
+        slot = block[2][self._slots["exact_sum" if function == "exact_sum" else "sum", variable]]
+        return finished(function, slot, present, self._typed.types[variable], type_)
+
+    def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        source, domain = self._heads[number].source, self._shown[number]
+        if isinstance(source, str):
+            return self._variable(source, block, inputs)
+        codes = self._aggregate_codes(source, domain.type, block)
+        if codes is not None:
+            return domain.decode(codes)
+        return pa.array(self._columns[number](listed(block), inputs, len(block[1])), type=domain.arrow_type)
+
+    def _variable(self, variable: str, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
+        """The values of an output, or of an input: one for all rows, or an array with one for each."""
+        if variable in self._outputs:
+            return self._domains[variable].decode(block[0][self._outputs[variable]])
+        given = inputs[variable]
+        if isinstance(given, pa.Array):
+            return given
+        return pa.array([given] * len(block[1]), self._domains[variable].arrow_type)
+
+    def nothing_codes(self) -> list[Codes]:
+        """The row of a global aggregate over nothing, by its codes."""
+        return [np.array([NULL_CODE if value is None else value], np.int64) for value in self.nothing()]
 
     def nothing(self) -> Row:
         """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Row = tuple[Any, ...]
 Weighted = tuple[pa.RecordBatch, np.ndarray[Any, Any]]
@@ -25,11 +26,24 @@ def added_up(items: Iterable[tuple[Row, int]]) -> dict[Row, int]:
 
 
 def one_each(batches: Iterable[Weighted], schema: pa.Schema) -> Weighted:
-    """The same of Arrow batches: one batch with each row once."""
-    items: list[tuple[Row, int]] = []
-    for batch, counts in batches:
-        columns = [column.to_pylist() for column in batch.columns]
-        items += zip(zip(*columns, strict=True), counts.tolist(), strict=True)
-    total = added_up(items)
-    arrays = [pa.array([row[i] for row in total], type=field.type) for i, field in enumerate(schema)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema), np.array(list(total.values()), dtype=np.int64)
+    """The same of Arrow batches, all in Arrow: one batch with each row once."""
+    parts = list(batches)
+    counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in parts)])
+    rows = pa.Table.from_batches([batch for batch, _ in parts], schema=schema)
+    names = [f"c{i}" for i in range(rows.num_columns)]
+    keyed = pa.table([*map(_comparable, rows.columns), pa.array(counts)], [*names, "count"])
+    total = keyed.group_by(names, use_threads=False).aggregate([("count", "sum")])
+    present = total.filter(pc.not_equal(total["count_sum"], 0)).combine_chunks()
+    arrays = [_whole(present.column(name), field.type) for name, field in zip(names, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema), present.column("count_sum").to_numpy()
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats that are equal have the same bits: one zero, and one NaN. Arrow groups by bits."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, 0.0))
+
+
+def _whole(column: pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type_)

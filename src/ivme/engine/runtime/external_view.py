@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ivme.engine.runtime.relations import Relations
-    from ivme.engine.runtime.view_state import RowChange, ViewState
+    from ivme.engine.runtime.view_state import ViewState
 
 
 class Maintained(Group):
@@ -44,11 +44,7 @@ class Maintained(Group):
 
     @abstractmethod
     def changed(self, layout: Layout) -> Changed:
-        """The change of the view's rows in the open transaction, over the columns of the view."""
-
-    @abstractmethod
-    def changed_rows(self) -> RowChange:
-        """The same as rows, the values of parameters in front."""
+        """The change of the view's rows in the open transaction, over the columns of the view, parameters in front."""
 
     @abstractmethod
     def held_codes(self) -> list[Codes]:

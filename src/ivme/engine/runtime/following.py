@@ -1,25 +1,128 @@
-"""The change of a view's rows in a batch, for those who follow it.
+"""The change of a view's rows in a batch, for those who follow it: columns of codes and weights.
 
 The kernel emits the change of each assignment of a view's inputs and outputs (plan.changes). Without aggregates that
 is the change itself, and nothing is kept: DISTINCT needs what is there now besides, to tell what was there before. A
-group with aggregates has one row before and another after, so the rows of such a view are kept while it is followed.
+group with aggregates has one row before and another after, so the codes of such rows are kept while the view is
+followed: the change of a group is its old row, less, and its new one, more, and nothing if they are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
-from ivme.engine.backend import Codes, EmittedDelta
-from ivme.engine.runtime.decoding import Row
+from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
+from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.shared_views import Group
-from ivme.engine.runtime.single_row import FEW
-from ivme.engine.runtime.view_state import Key, RowChange, ViewState
+from ivme.engine.runtime.transaction import Act
+from ivme.engine.runtime.view_state import ViewState
+from ivme.query.model import Aggregate
 
-Updates = dict[Key, tuple[Row, int] | None]
-"""Rows by their keys as they are now; None for those that are gone."""
+Change = tuple[Changed | None, Act | None]
+"""The change of a view's rows, None for none; and what is to be done once it is committed."""
+
+_ONE = np.zeros(1, np.int64)
+"""The number of the only group of a global aggregate."""
+
+
+class Followed:
+    """How the change of a view's rows is told from what is emitted. `layout` has the columns of its changes."""
+
+    def __init__(self, state: ViewState, layout: Layout) -> None:
+        self.layout = layout
+        self._state = state
+        query = state.typed.query
+        sources = [*query.input, *(column.source for column in query.head)]
+        self._places = [query.free.index(source) for source in sources if isinstance(source, str)]
+        self._hides = set(self._places) != set(range(len(query.free)))
+
+    def change(self, emitted: Sequence[EmittedDelta]) -> Change:
+        """The change of the view's rows, each once; linear in what was emitted."""
+        query = self._state.typed.query
+        columns, counts = _consolidated(self._state.group, emitted, len(query.free))
+        if query.distinct and len(counts):
+            now = self._counts_now(columns, len(counts))
+            columns, counts = _there(columns, (now != 0).astype(np.int64) - (now != counts))
+        return self._shown([columns[place] for place in self._places], counts), None
+
+    def _counts_now(self, columns: Sequence[Codes], n: int) -> Codes:
+        numbers, block = self._state.group.points(self._state.name, representatives(self._state, columns))
+        now = np.zeros(n, np.int64)
+        now[numbers] = block[1]
+        return now
+
+    def _shown(self, columns: list[Codes], weights: Codes) -> Changed | None:
+        """The columns that the view shows; groups that look the same are one row."""
+        if self._hides:
+            columns, weights = net(self._state.group, columns, weights)
+        return Changed(self.layout, weights, None, list(columns)) if len(weights) else None
+
+
+class FollowedGroups(Followed):
+    """The same for a view with aggregates, which has no inputs: it keeps the codes of its rows."""
+
+    def __init__(self, state: ViewState, layout: Layout, kept: KeptRows) -> None:
+        super().__init__(state, layout)
+        self._kept = kept
+        query = state.typed.query
+        self._values = [i for i, column in enumerate(query.head) if isinstance(column.source, Aggregate)]
+        values = {i: len(query.output) + place for place, i in enumerate(self._values)}
+        self._places = [
+            values[i] if isinstance(column.source, Aggregate) else query.output.index(column.source)
+            for i, column in enumerate(query.head)
+        ]
+        self._hides = not set(self._places).issuperset(range(len(query.output)))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def held_codes(self) -> list[Codes]:
+        """The codes of the rows as they are: some sums are in no map."""
+        return self._kept.columns()
+
+    def keep(self, blocks: Iterable[Block]) -> None:
+        """Takes all rows of the view as they are now."""
+        nothing = True
+        for block in blocks:
+            nothing = False
+            number = len(block[1])
+            self._kept.put(block[0], number, np.arange(number, dtype=np.int64), self._finished(block))
+        if nothing and self._is_global():
+            self._kept.put([], 1, _ONE, self._nothing())
+
+    def change(self, emitted: Sequence[EmittedDelta]) -> Change:
+        width = len(self._state.typed.query.output)
+        keys = _distinct(self._state.group, emitted, width)
+        groups = len(keys[0]) if keys else 1
+        if not groups:
+            return None, None
+        numbers, (_, counts, slots, extremes) = self._state.group.points(
+            self._state.name, representatives(self._state, keys)
+        )
+        outputs = [column[numbers] for column in keys] if len(numbers) < groups else keys
+        values = self._finished((outputs, counts, slots, extremes))
+        if not len(numbers) and self._is_global():
+            numbers, values = _ONE, self._nothing()
+        columns, weights = self._kept.compare(keys, groups, numbers, values)
+        if not len(weights):
+            return None, None
+        changed = self._shown([columns[place] for place in self._places], weights)
+        return changed, partial(self._kept.put, keys, groups, numbers, values)
+
+    def _finished(self, block: Block) -> list[Codes]:
+        """The codes of a block's aggregates."""
+        return self._state.finisher.codes(block, self._values)
+
+    def _nothing(self) -> list[Codes]:
+        """Those of a global aggregate over nothing."""
+        return self._state.finisher.nothing_codes()
+
+    def _is_global(self) -> bool:
+        query = self._state.typed.query
+        return is_global(query.head, query.output)
 
 
 def keeps_rows(state: ViewState) -> bool:
@@ -27,83 +130,42 @@ def keeps_rows(state: ViewState) -> bool:
     return bool(state.typed.query.aggregates)
 
 
-def direct_change(state: ViewState, emitted: Sequence[EmittedDelta]) -> RowChange:
-    """The change of a view without aggregates, linear in what was emitted; inputs come in front of the row."""
-    query = state.typed.query
-    columns, counts = _consolidated(state.group, emitted, len(query.free))
-    if query.distinct and len(counts):
-        now = _counts_now(state, columns, len(counts))
-        counts = (now != 0).astype(np.int64) - (now != counts)
-    places = [query.free.index(str(source)) for source in (*query.input, *(c.source for c in query.head))]
-    decoded = {
-        place: [state.finisher.domain(query.free[place]).decode_value(code) for code in columns[place].tolist()]
-        for place in set(places)
-    }
-    rows = zip(*(decoded[place] for place in places), strict=True) if places else [()] * len(counts)
-    return summed(zip(rows, counts.tolist(), strict=True))
-
-
-def summed(changes: Iterable[tuple[Row, int]]) -> RowChange:
-    """The changes by row, without those that cancel."""
-    total: RowChange = {}
-    for row, weight in changes:
-        total[row] = total.get(row, 0) + weight
-    return {row: weight for row, weight in total.items() if weight}
-
-
 def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
     """The emitted keys, each once, with the sums of their counts."""
-    counts = np.concatenate([np.empty(0, np.int64), *(delta.counts for delta in emitted)])
-    if not width or not len(counts):
-        total = counts.sum(keepdims=True)
-        return [np.empty(0, np.int64)] * width, total[total != 0]
-    if len(counts) <= FEW:
-        net = summed(zip(_keys(emitted, width), counts.tolist(), strict=True))
-        return _columns(list(net), width), np.array(list(net.values()), dtype=np.int64)
-    return group.net(_stacked(emitted, width), counts)
+    some = [delta for delta in emitted if len(delta.counts)]
+    if len(some) == 1 and len(some[0].columns) == width > 0:
+        return _there(some[0].columns, some[0].counts)  # a single delta has each row once
+    columns, counts = _stacked(some, width)
+    return net(group, columns, counts)
 
 
-def _stacked(emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
-    return [np.concatenate([delta.columns[i] for delta in emitted]) for i in range(width)]
-
-
-def _keys(emitted: Sequence[EmittedDelta], width: int) -> Iterator[Key]:
-    """The emitted keys one by one, which for a few is quicker than all at once."""
-    return chain.from_iterable(zip(*(c.tolist() for c in each.columns[:width]), strict=True) for each in emitted)
-
-
-def _columns(keys: Sequence[Key], width: int) -> list[Codes]:
-    return [np.array([key[i] for key in keys], dtype=np.int64) for i in range(width)]
-
-
-def _counts_now(state: ViewState, columns: Sequence[Codes], n: int) -> Codes:
-    numbers, block = state.group.points(state.name, representatives(state, columns))
-    now = np.zeros(n, np.int64)
-    now[numbers] = block[1]
-    return now
-
-
-def row_updates(state: ViewState, emitted: Sequence[EmittedDelta]) -> Updates:
-    """The rows of the groups that changed, as they are now. The view has outputs and no inputs."""
-    width = len(state.typed.query.output)
-    keys = _distinct(state.group, emitted, width)
-    if not keys:
-        return {}
-    columns = _columns(keys, width)
-    numbers, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
-    found = state.finisher.rows(([column[numbers] for column in columns], counts, slots, extremes), {})
-    updates: Updates = dict.fromkeys(keys)
-    updates.update(zip((keys[number] for number in numbers.tolist()), found, strict=True))
-    return updates
-
-
-def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Key]:
+def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
     """The emitted keys, each once."""
-    number = sum(len(delta.counts) for delta in emitted)
-    if number <= FEW:
-        return list(dict.fromkeys(_keys(emitted, width)))
-    columns, _ = group.net(_stacked(emitted, width), np.ones(number, np.int64))
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    some = [delta for delta in emitted if len(delta.counts)]
+    if len(some) == 1 and (len(some[0].columns) == width or len(some[0].counts) == 1):
+        return some[0].columns[:width]
+    columns, counts = _stacked(some, width)
+    return group.net(columns, np.ones(len(counts), np.int64))[0] if width else []
+
+
+def _stacked(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
+    nothing = np.empty(0, np.int64)
+    columns = [np.concatenate([nothing, *(delta.columns[i] for delta in emitted)]) for i in range(width)]
+    return columns, np.concatenate([nothing, *(delta.counts for delta in emitted)])
+
+
+def net(netting: Group | Backend, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+    """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
+    if columns:
+        return netting.net(columns, weights)
+    total = weights.sum(keepdims=True)
+    return [], total[total != 0]
+
+
+def _there(columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+    """The rows whose weight is not zero."""
+    there = np.flatnonzero(weights)
+    return ([column[there] for column in columns], weights[there]) if len(there) < len(weights) else (columns, weights)
 
 
 def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:
@@ -112,23 +174,3 @@ def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:
     inputs = dict(zip(query.input, columns, strict=False))
     given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
     return given + list(columns[len(query.input) :])
-
-
-def difference(old: Mapping[Key, tuple[Row, int]], updates: Updates) -> RowChange:
-    """By how much the multiplicity of each row changed."""
-    change: list[tuple[Row, int]] = []
-    for key, now in updates.items():
-        was = old.get(key)
-        if was != now:
-            change += [] if was is None else [(was[0], -was[1])]
-            change += [] if now is None else [now]
-    return summed(change)
-
-
-def update(rows: dict[Key, tuple[Row, int]], updates: Updates) -> None:
-    """Brings kept rows up to date."""
-    for key, now in updates.items():
-        if now is None:
-            rows.pop(key, None)
-        else:
-            rows[key] = now

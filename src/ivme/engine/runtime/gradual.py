@@ -58,7 +58,6 @@ class GradualRebalancer(Rebalancer):
         return (number, key) in self._waiting
 
     def settle(self, rows: int = 1) -> None:
-        self.version += 1
         self.updates += rows
         base = fitting_base(self.size, self.balance.base)
         if base != self.balance.base:

@@ -17,7 +17,7 @@ from ivme.engine.runtime.catalog_change import catalog_change
 from ivme.engine.runtime.decoding import Finisher
 from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
 from ivme.engine.runtime.external_view import Maintained
-from ivme.engine.runtime.following import keeps_rows
+from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
 from ivme.engine.runtime.relations import Relations, weighted
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import Assembled, Group
@@ -29,7 +29,7 @@ from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import program as ir
 from ivme.plan.strategy.plan import Plan
-from ivme.query.model import Atom, Table, column_refs
+from ivme.query.model import Aggregate, Atom, Table, column_refs
 from ivme.query.typed import TypedQuery
 
 
@@ -139,7 +139,7 @@ class Installation(Relations):
         self._check_ring(name, (relation,), ring=False)
         with self.catalog_change():
             self._follow_all((relation,))
-            rows = self.all_rows(relation)
+            rows = self.rows_to_feed(relation)
             wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
             self._fill(group, wanted.of(rows)[0][1], rows.weights)
             finisher = Finisher(typed, group.enumerations[name], self.domains)
@@ -171,7 +171,8 @@ class Installation(Relations):
     def add_ring_view(self, view: Participant) -> None:
         """Fills a ring view, or an IES, from its tables and keeps it fresh from now on."""
         self._check_ring(view.name, view.relations, ring=False)
-        view.build({relation: weighted(*self.contents(relation)) for relation in view.relations})
+        rows = {relation: self.rows_to_feed(relation) for relation in view.relations}
+        view.build({relation: weighted(each.data, each.weights) for relation, each in rows.items()})
         with self.catalog_change():
             self._follow_all(view.relations)
             self.ring_views[view.name] = view
@@ -255,6 +256,8 @@ class Installation(Relations):
         A view that is recomputed is maintained from here on: its change would else be the difference of two results.
         """
         state = self.views[name]
+        if state.followers == 0:
+            state.followed = Followed(state, self.change_layout(state))
         if isinstance(state.group, Maintained):
             state.group.follow(True)
         elif state.followers == 0 and state.plan is not None:
@@ -262,16 +265,26 @@ class Installation(Relations):
             followed = {name: state.plan.followed, **self._checks_beside(state)}
             maintained = {each: replace(blueprint, lazy=False) for each, blueprint in followed.items()}
             self._install(state.group, {**state.group.blueprints, **maintained}, {})
-            state.rows = dict(self._keyed_rows(state)) if keeps_rows(state) else {}
+            if keeps_rows(state):
+                self._keep_rows(state)
         state.followers += 1
+
+    def _keep_rows(self, state: ViewState) -> None:
+        """Takes the rows of a view with aggregates, to tell what they were."""
+        query = state.typed.query
+        kept = self.backend.kept_rows(len(query.output), sum(isinstance(c.source, Aggregate) for c in query.head))
+        state.followed = followed = FollowedGroups(state, self.change_layout(state), kept)
+        followed.keep(self.blocks(state, ()))
+        self.holders.add(followed)
 
     def unfollow(self, name: str) -> None:
         state = self.views[name]
         state.followers -= 1
+        if state.followers == 0:
+            state.followed = None
         if isinstance(state.group, Maintained):
             state.group.follow(state.followers > 0)
         elif state.followers == 0 and state.plan is not None:
-            state.rows = {}
             state.stale = True
             alone = {name: state.plan.blueprint, **self._checks_beside(state)}
             self._install(state.group, {**state.group.blueprints, **alone}, {})

@@ -104,7 +104,7 @@ class OpenRead:
         self._relations.holders.add(self)
         was_open, self._stale, self._ended = self._cursor is not None, True, True
         if self._cursor is None:
-            self._cursor = self._relations.open_cursor(self.state, self._inputs)
+            self._cursor = self._relations.open_cursor(self.state, self._inputs, whole=most is None)
         blocks: list[Block] = []
         rows, left = 0, True
         while left and (not blocks or most is None or rows < most):

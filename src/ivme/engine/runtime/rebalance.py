@@ -62,7 +62,6 @@ class Rebalancer:
         self._retune = retune
         self._saved: Balance | None = None
         self.measured = tuple(measured)
-        self.version = 0
         self.updates = 0
         self.balance = Balance(1, tuple(partition.epsilon for partition in partitions))
         self._thresholds = [1 for _ in self._partitions]
@@ -103,7 +102,6 @@ class Rebalancer:
 
     def settle(self, rows: int = 1) -> None:
         """After so many rows have come or gone: moves whatever is on the wrong side."""
-        self.version += 1
         self.updates += rows
         base = fitting_base(self.size, self.balance.base)
         if base != self.balance.base:
@@ -119,7 +117,6 @@ class Rebalancer:
         if self._saved is not None:
             self.balance = self._saved
             self._set_bounds()
-        self.version += 1
 
     def resume(self, partitions: Sequence[Partition], measured: Sequence[str]) -> None:
         """Goes on with maps that were installed anew and hold what they held."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,18 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
-from ivme.engine.codes.domains import Domains
+from ivme.engine.codes.domains import NAN_CODE, Domains
+from ivme.engine.codes.value_check import NAN_REASON
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
-from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import Row, is_global
-from ivme.engine.runtime.distinct import added_up
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.error_check import visible_failure
 from ivme.engine.runtime.external_view import Maintained
-from ivme.engine.runtime.following import (
-    representatives,
-)
+from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.open_read import FEW, MANY, OpenRead
@@ -34,7 +32,7 @@ from ivme.engine.runtime.shared_views import Group, too_many
 from ivme.engine.runtime.single_row import ShortWay
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock, Transaction
-from ivme.engine.runtime.view_state import Key, RowChange, TableState, ViewState
+from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import DataError, PlanError
 from ivme.plan.ir import program as ir
 from ivme.query.model import Table
@@ -58,7 +56,7 @@ class Relations:
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._groups: dict[tuple[str, ...], Group] = {}
         self._groups_made = 0
-        self._queues: dict[str, list[deque[RowChange]]] = {}
+        self._queues: dict[str, list[deque[Delta]]] = {}
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
         self._ways: dict[str, ShortWay] = {}
@@ -73,6 +71,12 @@ class Relations:
         if relation not in self._layouts:
             self._layouts[relation] = Layout(self.relation(relation), self.domains)
         return self._layouts[relation]
+
+    def change_layout(self, state: ViewState) -> Layout:
+        """The columns of a view's changes: those of its parameters in front."""
+        typed = state.typed
+        given = zip(typed.query.parameters, typed.query.input, strict=True)
+        return Layout(state.table, self.domains, [(name, typed.types[variable]) for name, variable in given])
 
     def inputs(self, relation: str) -> Inputs:
         """What the triggers of a relation want: first that of a table's own maps, then those of the groups."""
@@ -134,18 +138,27 @@ class Relations:
         state = self.views[relation]
         if isinstance(state.group, Maintained):
             return state.group.all_rows(self.layout(relation))
-        rows: Iterable[tuple[Row, int]] = (row for _, row in self._keyed_rows(state))
-        return self._as_changed(relation, added_up(rows).items() if state.hides_keys else rows)
+        parts = [(state.finisher.codes(b), state.finisher.multiplicities(b)) for b in self.blocks(state, ())]
+        if not parts and is_global(state.typed.query.head, state.typed.query.output):
+            parts = [(state.finisher.nothing_codes(), np.ones(1, np.int64))]
+        layout, nothing = self.layout(relation), np.empty(0, np.int64)
+        columns = [np.concatenate([nothing, *(part[i] for part, _ in parts)]) for i in range(len(layout.domains))]
+        weights = np.concatenate([nothing, *(counts for _, counts in parts)])
+        if state.hides_keys:
+            columns, weights = net(self.backend, columns, weights)
+        return Changed(layout, weights, None, list(columns))
+
+    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> Changed:
+        """The same for another view, which takes what a table may hold."""
+        rows = self.all_rows(relation, distinct=distinct)
+        if relation in self.views:
+            check_numbers(self.views[relation], rows)
+        return rows
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:
         """All rows of a table or view in Arrow, and their multiplicities."""
         rows = self.all_rows(relation)
         return rows.data, rows.weights
-
-    def _as_changed(self, view: str, rows: Iterable[tuple[Row, int]]) -> Changed:
-        listed = list(rows)
-        weights = np.array([weight for _, weight in listed], dtype=np.int64)
-        return Changed(self.layout(view), weights, to_arrow([row for row, _ in listed], self.views[view].table))
 
     def _run_once(self, steps: list[ir.Step], slots: tuple[str, ...]) -> None:
         """Runs steps over whole relations, as a bulk build does."""
@@ -153,7 +166,7 @@ class Relations:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.all_rows(relation, distinct=False)
+                rows = self.rows_to_feed(relation, distinct=False)
                 inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:
@@ -195,27 +208,16 @@ class Relations:
         block: Block = (columns[len(state.typed.query.input) :], counts, slots, extremes)
         return next(state.finisher.rows(block, inputs))
 
-    def _keyed_rows(self, state: ViewState) -> Iterator[tuple[Key, tuple[Row, int]]]:
-        """All rows of a view without inputs, by the codes of their outputs."""
-        query = state.typed.query
-        nothing = True
-        for block in self.blocks(state, ()):
-            nothing = False
-            keys = zip(*(column.tolist() for column in block[0]), strict=True) if block[0] else iter([()])
-            yield from zip(keys, state.finisher.rows(block, {}), strict=True)
-        if nothing and is_global(query.head, query.output):
-            yield (), (state.finisher.nothing(), 1)
-
-    def blocks(self, state: ViewState, inputs: tuple[int, ...]) -> Iterator[Block]:
-        """The answer to an access request in blocks, for whoever holds the lock until the last."""
-        cursor = self.open_cursor(state, inputs)
+    def blocks(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = True) -> Iterator[Block]:
+        """The answer to a request in blocks, for a caller who holds the lock and, if `whole`, reads all of it."""
+        cursor = self.open_cursor(state, inputs, whole=whole)
         while len((block := self.next_block(state, cursor, MANY))[1]):
             yield block
 
-    def open_cursor(self, state: ViewState, inputs: tuple[int, ...]) -> Cursor:
+    def open_cursor(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = False) -> Cursor:
         self._check_there(state)
         self._refresh(state)
-        return state.group.open(state.name, inputs)
+        return state.group.open(state.name, inputs, whole=whole)
 
     def next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         try:
@@ -277,6 +279,13 @@ class Relations:
         self._run_once(steps, state.group.slots)
         self.check_failures(state)
         state.stale = False
+
+
+def check_numbers(state: ViewState, rows: Changed) -> None:
+    """Refuses rows of a view that a table could not hold: a sum of floats may be no number."""
+    for position in state.finisher.floats:
+        if (rows.code(position) == NAN_CODE).any():
+            raise DataError(f"view {state.name}, column {state.table.column_names[position]}: {NAN_REASON}")
 
 
 def weighted(data: pa.Table, weights: Codes) -> dict[Row, int]:

@@ -17,24 +17,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Codes, EmittedDelta, NativeBackend
+from ivme.engine.backend import Codes, NativeBackend
 from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import Maintained
-from ivme.engine.runtime.following import (
-    Updates,
-    difference,
-    direct_change,
-    keeps_rows,
-    row_updates,
-    update,
-)
+from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
-from ivme.engine.runtime.relations import weighted
+from ivme.engine.runtime.relations import check_numbers, weighted
 from ivme.engine.runtime.single_row import FEW, Emitted, Few, RowLog, ShortWay, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, delivery
-from ivme.engine.runtime.view_state import Key, RowChange, TableState, ViewState
+from ivme.engine.runtime.view_state import Key, TableState, ViewState
 from ivme.errors import DataError
 
 Observer = Callable[[int, float], None]
@@ -114,32 +108,36 @@ class Runtime(Installation):
             undo.append(partial(self.journal.take_back, self.journal.mark()))
         with Transaction(self.lock, undo) as transaction:
             self.backend.begin()
-            changes, updates, touched = self._propagate(relations, run, few)
+            changes, touched = self._propagate(relations, run, few)
             self.check_sums()
             for state in self.views.values():
                 if state.checks and not state.lazy and touched.intersection(state.relations):
                     self.check_failures(state)
-            transaction.finish = self._finish(changes, updates, touched, progress)
+            transaction.finish = self._finish(changes, touched, progress)
             record()
 
-    def _finish(
-        self,
-        changes: Mapping[str, RowChange],
-        updates: Mapping[str, Updates],
-        touched: set[str],
-        progress: Progress | None,
-    ) -> list[Act]:
+    def _finish(self, changes: Mapping[str, Change], touched: set[str], progress: Progress | None) -> list[Act]:
         """What is left to do once a batch is committed."""
         for ring_view in self.ring_views.values():
             ring_view.prepare()
         acts: list[Act] = [self.backend.commit]
         acts += [group.commit for group in self.maintained.values()]
         acts += [ring_view.keep for ring_view in self.ring_views.values()]
-        acts += [partial(update, self.views[name].rows, changed) for name, changed in updates.items()]
+        acts += [keep for _, keep in changes.values() if keep is not None]
         acts += [state.outdate for state in self.views.values() if touched.intersection(state.relations)]
-        acts += [delivery(queue, change) for view, change in changes.items() for queue in self._queues.get(view, ())]
+        for view, (changed, _) in changes.items():
+            acts += [] if changed is None else self._deliveries(view, changed)
         acts.append(partial(self.positions.advance, progress))
         return acts
+
+    def _deliveries(self, view: str, changed: Changed) -> list[Act]:
+        """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
+        queues = self._queues.get(view, ())
+        if not queues:
+            return []
+        self.holders.add(changed)
+        delta = Delta(changed)
+        return [delivery(queue, delta) for queue in queues]
 
     def settle(self) -> None:
         """Returns when what this thread committed is as durable as was asked for. Its caller holds no lock."""
@@ -264,72 +262,45 @@ class Runtime(Installation):
 
     def _propagate(
         self, relations: Collection[str], run: Callable[[Emitted], None], few: int
-    ) -> tuple[dict[str, RowChange], dict[str, Updates], set[str]]:
+    ) -> tuple[dict[str, Change], set[str]]:
+        """The changes of views that are followed, in an order in which each comes after those that it is built on."""
         emitted: Emitted = {}
         run(emitted)
         touched = set(relations)
-        row_changes: dict[str, RowChange] = {}
-        updates: dict[str, Updates] = {}
+        changes: dict[str, Change] = {}
         for state in self.views.values():
-            if state.followers == 0 or not touched.intersection(state.relations):
+            if state.followed is None or not touched.intersection(state.relations):
                 continue
-            if isinstance(state.group, Maintained):
-                touched.add(state.name)
-                self._pass_on(state, state.group, row_changes, emitted)
-                continue
-            change, updates[state.name] = self._row_change(state, emitted.get(state.name, []))
             touched.add(state.name)
-            if change:
-                row_changes[state.name] = change
-                if self._is_read(state.name):
-                    self._feed(state.name, change, emitted, few)
-        return row_changes, updates, touched
+            changed, _ = changes[state.name] = self._change(state, emitted)
+            if changed is not None and self._is_read(state.name):
+                check_numbers(state, changed)
+                self._feed(state.name, changed, emitted, few)
+        return changes, touched
 
-    def _feed(self, view: str, change: RowChange, emitted: Emitted, few: int) -> None:
+    def _change(self, state: ViewState, emitted: Emitted) -> Change:
+        """The change of a view's rows."""
+        assert state.followed is not None
+        if not isinstance(state.group, Maintained):
+            return state.followed.change(emitted.get(state.name, []))
+        changed = state.group.changed(state.followed.layout)
+        return (changed if len(changed.weights) else None), None
+
+    def _feed(self, view: str, changed: Changed, emitted: Emitted, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
-        way = self.short_way(view) if len(change) <= few else None
-        rows = [] if way is None else [way.check(row) for row in change]
-        codes = [] if way is None else [None if row is None else way.encode(row) for row in rows]
-        if way is None or None in codes:
-            self._run(view, self._as_changed(view, change.items()), emitted)
+        way = self.short_way(view) if len(changed.weights) <= few else None
+        rows = [] if way is None else way.completed(changed)
+        if way is None or rows is None:
+            self._run(view, changed, emitted)
             return
-        for each, weight in zip(codes, change.values(), strict=True):
-            assert each is not None
-            way.run(each, weight, emitted)
-
-    def _pass_on(
-        self,
-        state: ViewState,
-        group: Maintained,
-        row_changes: dict[str, RowChange],
-        emitted: Emitted,
-    ) -> None:
-        """Reports the change of a maintained view to those who follow it, and feeds it to the views built on it."""
-        if self._is_read(state.name):
-            changed = group.changed(self.layout(state.name))
-            if len(changed.weights):
-                self._run(state.name, changed, emitted)
-        if self._queues.get(state.name):
-            change = group.changed_rows()
-            if change:
-                row_changes[state.name] = change
+        for row, weight in zip(rows, changed.weights.tolist(), strict=True):
+            way.run(row, weight, emitted)
 
     def _is_read(self, view: str) -> bool:
         """Whether other views are built on a view."""
         relations = [state.relations for state in self.views.values()]
         relations += [ring_view.relations for ring_view in self.ring_views.values()]
         return any(view in read for read in relations)
-
-    def _row_change(self, state: ViewState, emitted: list[EmittedDelta]) -> tuple[RowChange, Updates]:
-        """The change of a view's rows, and the update of those that are kept."""
-        if not keeps_rows(state):
-            return direct_change(state, emitted), {}
-        updates: Updates
-        if state.typed.query.output:
-            updates = row_updates(state, emitted)
-        else:
-            updates = dict(self._keyed_rows(state)) or {(): None}
-        return difference(state.rows, updates), updates
 
     def _run(self, relation: str, changed: Changed, emitted: Emitted) -> None:
         """Runs the triggers of a relation."""
@@ -414,13 +385,13 @@ class Runtime(Installation):
             raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed")
         return changed.kept([i for i, _ in kept], np.array([weight for _, weight in kept], dtype=np.int64))
 
-    def subscribe(self, view: str, queue: deque[RowChange]) -> None:
+    def subscribe(self, view: str, queue: deque[Delta]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
         with self.lock, self.catalog_change():
             self.follow(view)
             self._queues[view] = [*self._queues.get(view, []), queue]
 
-    def unsubscribe(self, view: str, queue: deque[RowChange]) -> None:
+    def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
         with self.lock:
             if view in self.views and any(other is queue for other in self._queues.get(view, [])):
                 with self.catalog_change():

@@ -9,27 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from hashlib import blake2b
 from itertools import product
 
-import numpy as np
-
-from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed, listed
+from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.runtime.gradual import GradualRebalancer
-from ivme.engine.runtime.guards import Guards, Nothing
 from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
-from ivme.engine.runtime.union import UnionReader, joined
 from ivme.errors import DataError
 from ivme.plan.assemble.assemble import Assembly, program_of
 from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.catalog import Catalog, catalog_of
 from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.assemble.storage import Existing
-from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition, Step, single_guards
+from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition, Step
 from ivme.plan.strategy.tuning import Tuning
 from ivme.query.types import Type
 
@@ -80,8 +75,6 @@ class Group:
         self.rebalancer: Rebalancer | None = None
         self.observed = Observed()
         self.tuning: Tuning | None = None
-        self._unions: dict[str, UnionReader] = {}
-        self._guards: dict[str, Guards] = {}
         self._backend = backend
         self._domains = domains
         self._maps: Existing = {}
@@ -125,7 +118,8 @@ class Group:
             feeds = self._backend.set_trigger(self.trigger(relation), mine, self.slots)
             self.feeds[relation] = feeds.get(relation, Feed(()))
         for view, enumeration in enumerations.items():
-            self._set_reader(view, enumeration)
+            self._backend.set_reader(view, enumeration, self.slots)
+            self._backend.set_reader(point_reader(view), point(enumeration), self.slots)
         self._forget(set(self.feeds) - set(steps), set(self.blueprints) - set(blueprints))
         self.enumerations, self.blueprints = enumerations, dict(blueprints)
         self._maps = wanted
@@ -182,28 +176,6 @@ class Group:
         assert self.tuning is not None
         return self.tuning.epsilon(size, self.observed.workload())
 
-    def _set_reader(self, view: str, enumeration: Enumeration) -> None:
-        if view in self._unions:
-            self._unions.pop(view).drop()
-        if enumeration.branches:
-            rebalancer = self.rebalancer
-            assert rebalancer is not None, "only views with partitions have branches"
-            version = partial(getattr, rebalancer, "version")
-            self._unions[view] = UnionReader(self._backend, view, enumeration, self.slots, version)
-        else:
-            self._backend.set_reader(view, enumeration)
-            self._backend.set_reader(point_reader(view), point(enumeration))
-            self._guard(view, enumeration)
-
-    def _guard(self, view: str, enumeration: Enumeration) -> None:
-        if view in self._guards:
-            self._guards.pop(view).drop()
-        single = single_guards(enumeration)
-        longer = [guard for guard in enumeration.guards if len(guard) > 1 or guard[0] not in single]
-        if longer:
-            given = tuple((variable, variable) for variable, _ in enumeration.inputs)
-            self._guards[view] = Guards(self._backend, view, given, longer)
-
     def run(self, relation: str, columns: Sequence[Codes], weights: Codes) -> list[EmittedDelta]:
         """Takes the changed rows of a relation, in pieces if they may need rebalancing."""
         trigger = self.trigger(relation)
@@ -237,61 +209,32 @@ class Group:
         """The codes that it has outside of maps."""
         return [] if self.rebalancer is None else self.rebalancer.held_codes()
 
-    def open(self, view: str, inputs: Sequence[int]) -> Cursor:
-        """Begins to read an access request."""
+    def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        """Begins to read an access request; see `Backend.open`."""
         self.observed.requests += 1
-        if view in self._unions:
-            return self._unions[view].open(inputs)
-        if view in self._guards and not self._guards[view].pass_for(inputs):
-            return Nothing(self.enumerations[view], self.slots)
-        return self._backend.open(view, inputs)
+        return self._backend.open(view, inputs, whole=whole)
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
         try:
-            return self._request(view, inputs, limit)
+            answer = self._backend.request(view, inputs, limit)
         except self._backend.overflow as error:
             raise too_many(view) from error
-
-    def _request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
-        if view in self._guards and not self._guards[view].pass_for(inputs):
-            return listed(Nothing(self.enumerations[view], self.slots).next_block())
-        if view not in self._unions:
-            return self._backend.request(view, inputs, limit)
-        cursor, blocks, rows = self._unions[view].open(inputs), [], 0
-        while rows <= limit:
-            blocks.append(cursor.next_block(limit + 1 - rows))
-            rows += len(blocks[-1][1])
-            if not len(blocks[-1][1]):
-                self.observed.requests += 1
-                self.observed.rows += rows
-                return listed(joined(blocks))
-        return None
+        if answer is not None and self.rebalancer is not None:
+            self.observed.requests += 1
+            self.observed.rows += len(answer[1])
+        return answer
 
     def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
         try:
-            return self._request_many(view, columns)
+            return self._backend.request_many(view, columns)
         except self._backend.overflow as error:
             raise too_many(view) from error
-
-    def _request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
-        if view in self._unions:
-            return self._unions[view].request_many(columns)
-        if view in self._guards and columns:
-            passing = self._guards[view].passing(columns)
-            numbers, block = self._backend.request_many(view, [np.ascontiguousarray(c[passing]) for c in columns])
-            return passing[numbers], block
-        return self._backend.request_many(view, columns)
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The payloads of rows whose inputs and outputs are given, each with the number of its row."""
-        try:
-            if view in self._unions:
-                return self._unions[view].points(columns)
-            return self._backend.request_many(point_reader(view), columns)
-        except self._backend.overflow as error:
-            raise too_many(view) from error
+        return self.request_many(point_reader(view), columns)
 
     def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
         """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
@@ -335,13 +278,8 @@ class Group:
             del self.feeds[relation]
         for view in views:
             self._names.pop(view, None)
-            if view in self._unions:
-                self._unions.pop(view).drop()
-            else:
-                self._backend.drop_reader(view)
-                self._backend.drop_reader(point_reader(view))
-            if view in self._guards:
-                self._guards.pop(view).drop()
+            self._backend.drop_reader(view)
+            self._backend.drop_reader(point_reader(view))
 
     def _orders(self, declared: Map, catalog: Catalog, types: Types) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs.
@@ -372,7 +310,10 @@ def point_reader(view: str) -> str:
 
 
 def point(enumeration: Enumeration) -> Enumeration:
-    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there."""
+    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there;
+    branches are probed."""
     given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
+    if enumeration.branches:
+        return Enumeration(given, (), enumeration.slots, (), (), branches=enumeration.branches)
     checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or not enumeration.factors)
     return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

@@ -18,7 +18,7 @@ from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Layout, plain_position
+from ivme.engine.ingest.row_batch import Changed, Layout, plain_position
 from ivme.engine.ingest.row_check import row_check
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.journal import Journal
@@ -43,6 +43,9 @@ class ShortWay:
 
     encode: Callable[[Row], Codes | None]
     """The codes of a row that has been checked; None if the long way has to take it."""
+
+    completed: Callable[[Changed], list[Codes] | None]
+    """The codes of rows that come as codes, with those of the expressions over them; None as before."""
 
     run: Callable[[Codes, int, Emitted], None]
     """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
@@ -108,7 +111,7 @@ def single_row(
     The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
     row in the end; if one has, the long way says so.
     """
-    check, encode = _encoder(table, layout, domains, feeds)
+    check, encode, completed = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
     places = _places(wanted, table)
     width = max([len(table.columns), *(place + 1 for place in places.values())])
@@ -164,7 +167,7 @@ def single_row(
         return True
 
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
-    return ShortWay(check, encode, run, put, log, followed, coded)
+    return ShortWay(check, encode, completed, run, put, log, followed, coded)
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
@@ -189,8 +192,8 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
 
 def _encoder(
     table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
-) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None]]:
-    """The check of a row, and from a checked row to its codes and those of the expressions over it."""
+) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None], Callable[[Changed], list[Codes] | None]]:
+    """The check of a row, and from a checked row, or from its codes, to these and those of the expressions over it."""
     arity = len(table.columns)
     wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
     computed = [column for column in wanted if plain_position(column, table) is None]
@@ -204,7 +207,7 @@ def _encoder(
                     return None
             return row
 
-        return integers, lambda row: row
+        return integers, lambda row: row, _rows_of
     key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
     compute = computed_columns(table, computed, domains).row if computed else None
@@ -225,4 +228,17 @@ def _encoder(
         except DataError:
             return None
 
-    return checked, encoded
+    def completed(changed: Changed) -> list[Codes] | None:
+        if compute is None:
+            return _rows_of(changed)
+        try:
+            return [compute(codes) for codes in _rows_of(changed)]
+        except DataError:
+            return None
+
+    return checked, encoded, completed
+
+
+def _rows_of(changed: Changed) -> list[Codes]:
+    columns = [codes.tolist() for codes in changed.codes()]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(changed.weights)

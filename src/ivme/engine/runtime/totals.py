@@ -10,21 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from ivme.algebra.exact import ExactSum
-from ivme.engine.backend import Codes, narrow_sums
 from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.errors import DataError
 from ivme.query.sql_values import DECIMALS
 from ivme.query.types import Type
 
 _MOST = 10**DECIMALS.prec
-
-
-def narrow(slot: Any, where: str) -> Codes:
-    """The sums of integers as a column of 64-bit integers; DataError names `where` one does not fit."""
-    sums = narrow_sums(slot)
-    if sums is None or (len(sums) and sums.min() < -INT_LIMIT):
-        raise misfit(where, "int (64 bits)")
-    return sums
 
 
 def sum_value(total: Any, type_: Type, where: str) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.runtime.decoding import Finisher, Row
+from ivme.engine.runtime.decoding import Finisher
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.shared_views import Group
 from ivme.plan.explain.explanation import Explanation
@@ -14,11 +15,11 @@ from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Atom, Table
 from ivme.query.typed import TypedQuery
 
+if TYPE_CHECKING:
+    from ivme.engine.runtime.following import Followed
+
 Key = tuple[int, ...]
 """The codes of a row's outputs."""
-
-RowChange = dict[Row, int]
-"""The change of a view's rows: by how much the multiplicity of each changed."""
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class TableState:
 
 @dataclass(slots=True)
 class ViewState:
-    """A view and its plan; `rows` are kept for those who follow a view with aggregates.
+    """A view and its plan; `followed` tells its changes while somebody follows it.
 
     A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
 
@@ -58,7 +59,7 @@ class ViewState:
     checks: tuple[InstalledCheck, ...] = ()
     followers: int = 0
     stale: bool = True
-    rows: dict[Key, tuple[Row, int]] = field(default_factory=dict)
+    followed: Followed | None = None
 
     @property
     def atoms(self) -> tuple[Atom, ...]:

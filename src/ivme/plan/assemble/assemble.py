@@ -337,7 +337,7 @@ class Assembly:
     def _branch(self, leaves: Leaves, reading: Reading) -> ir.Branch:
         loops, factors = self._loops(leaves, reading)
         probe, guards = self._probe(leaves, reading), self._guards(leaves, reading)
-        return ir.Branch(segments(loops, leaves.outputs), factors, probe, guards)
+        return ir.Branch(segments(loops, leaves.outputs, factors), factors, probe, guards)
 
     def _probe(self, leaves: Leaves, reading: Reading) -> tuple[ir.Step, ...]:
         """The payload of given rows: the product of the factors, summed over the bound variables in them (COMPUTEM,
@@ -357,10 +357,13 @@ def _named(node: Node, names: Mapping[str, str]) -> Reference:
     return Reference(referred(node), tuple(names.get(variable, variable) for variable in node.schema))
 
 
-def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.Segment, ...]:
+def segments(
+    loops: tuple[ir.Loop, ...], outputs: tuple[str, ...], factors: tuple[ir.Read, ...]
+) -> tuple[ir.Segment, ...]:
     """Loops cut behind the last use of a bound variable, where what they have found repeats.
 
-    Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions.
+    Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions. A
+    variable of a factor is kept until all of the factor's variables are known, so that a segment can multiply by it.
     """
     found: list[ir.Segment] = []
     current: list[ir.Loop] = []
@@ -369,7 +372,9 @@ def segments(loops: tuple[ir.Loop, ...], outputs: tuple[str, ...]) -> tuple[ir.S
         current.append(loop)
         known += loop.new
         rest = loops[i + 1 :]
-        used = {variable for later in rest for variable in later.read.variables}
+        found_later = {variable for later in rest for variable in later.new}
+        needed = [read for read in factors if not found_later.isdisjoint(read.variables)]
+        used = {variable for read in (*needed, *(later.read for later in rest)) for variable in read.variables}
         keep = tuple(variable for variable in known if variable in used or variable in outputs)
         if len(keep) < len(known) and any(later.new for later in rest):
             found.append(ir.Segment(tuple(current), keep))

@@ -82,6 +82,7 @@ __all__ = [
     "Step",
     "Trigger",
     "Watch",
+    "long_guards",
     "single_guards",
 ]
 
@@ -208,6 +209,12 @@ def single_guards(enumeration: Enumeration) -> tuple[Loop, ...]:
     return tuple(
         loop for loop in one if known.issuperset(name or "" for name in loop.read.variables if name not in loop.new)
     )
+
+
+def long_guards(enumeration: Enumeration) -> tuple[tuple[Loop, ...], ...]:
+    """The guards that have to be read."""
+    single = single_guards(enumeration)
+    return tuple(guard for guard in enumeration.guards if len(guard) > 1 or guard[0] not in single)
 
 
 @dataclass(frozen=True, slots=True)

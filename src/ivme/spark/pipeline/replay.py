@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ivme.database import Database
-from ivme.engine.runtime.view_state import RowChange
+from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read import create_table
 from ivme.spark.pipeline.source import Delta
@@ -20,7 +20,7 @@ from ivme.spark.pipeline.source import Delta
 
 def replay(
     pipeline: Pipeline, database: Database, table: str | None, delta: Delta | None, views: Iterable[str]
-) -> dict[str, RowChange]:
+) -> dict[str, ViewDelta | None]:
     """The changes of views that a batch made; without a batch, all their rows, as changes from nothing.
 
     Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers.
@@ -37,7 +37,7 @@ def replay(
             _fill(pipeline, database, other, None, None)
         else:
             other.apply(str(table), delta.rows, delta.weights)
-        return {name: next(iter(feed), {}) for name, feed in feeds.items()}
+        return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
 def _fill(pipeline: Pipeline, database: Database, other: Database, table: str | None, without: Delta | None) -> None:

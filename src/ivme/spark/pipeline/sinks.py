@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ivme.database import Database
-from ivme.engine.runtime.view_state import RowChange
+from ivme.engine.runtime.delta import Delta as ViewDelta
+from ivme.engine.runtime.delta import delta_table
 from ivme.pipeline.journal import Journal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
 from ivme.spark.pipeline.replay import replay
@@ -41,7 +42,7 @@ class Outlets:
 
     def write(self, batch: int) -> int:
         """Writes the batch that the database has just taken; how many rows of views came or went."""
-        changes = {name: next(iter(feed), {}) for name, feed in self._feeds.items()}
+        changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
         for sink in self._pipeline.sinks:
             if sink.what == "changes":
                 self._write_changes(sink, batch, changes[sink.view])
@@ -50,7 +51,7 @@ class Outlets:
             else:
                 self._stale.add(sink.name)
         self._journal.wrote((sink.name for sink in self._pipeline.sinks if sink.name not in self._stale), batch)
-        return sum(len(change) for change in changes.values())
+        return sum(len(change) for change in changes.values() if change is not None)
 
     def flush(self, batch: int) -> None:
         """Writes the rows that sinks were spared by `every`."""
@@ -102,8 +103,8 @@ class Outlets:
     def _write_rows(self, sink: Sink, batch: int) -> None:
         self._writers[sink.name].write(batch, self._database.view(sink.view).to_arrow())
 
-    def _write_changes(self, sink: Sink, batch: int, change: RowChange) -> None:
-        if change:
+    def _write_changes(self, sink: Sink, batch: int, change: ViewDelta | None) -> None:
+        if change is not None:
             self._writers[sink.name].write(batch, change_table(self._database.view(sink.view), change))
 
     def _everything(self, view: View) -> pa.Table:
@@ -114,10 +115,6 @@ class Outlets:
         return change_table(view, everything[view.name])
 
 
-def change_table(view: View, change: Mapping[tuple[object, ...], int]) -> pa.Table:
+def change_table(view: View, change: ViewDelta | None) -> pa.Table:
     """The changes of a view's rows in Arrow: its columns (parameters first), and the weight."""
-    schema = view.change_schema
-    columns = list(zip(*change, strict=True)) if len(schema) else []
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
-    weights = pa.array(list(change.values()), pa.int64())
-    return pa.Table.from_arrays([*arrays, weights], schema=schema.append(pa.field(WEIGHT, pa.int64())))
+    return delta_table([] if change is None else [change], view.change_schema, WEIGHT)

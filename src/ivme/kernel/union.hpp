@@ -1,0 +1,155 @@
+// How a view is read: the rows of one branch or of several, each row once, its payload the sum over all branches.
+//
+// A branch is a view tree over heavy and light parts (source 003, section 5.3). Its loops may run over bound variables,
+// too, and then find a row several times; they are cut into segments, each of which begins with the distinct tuples of
+// the one before. There are three ways to read:
+//
+// - Branches that have no row in common are read one after the other.
+// - Otherwise rows are found block by block, those that came before are skipped, and what is left is probed in all
+//   branches at once. By the time the k-th row is found, at most k times as many candidates have been visited as there
+//   are contexts for a row: the sum of the sizes of overlapping sets is at most their number times the size of their
+//   union. So the delay is that of union and hop view iterators, paid in advance rather than evenly.
+// - A reader who wants all rows waits for no single one: what the loops find is summed by row, without a probe. The
+//   candidates are the same, so the time for all rows is, too.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cursor.hpp"
+#include "groups.hpp"
+#include "machine.hpp"
+
+namespace ivme {
+
+inline std::vector<const int64_t*> addresses(const std::vector<Array<int64_t>>& columns) {
+    std::vector<const int64_t*> all;
+    for (const auto& column : columns) all.push_back(column.data());
+    return all;
+}
+
+inline void append(Array<int64_t>& to, const int64_t* from, size_t n) {
+    size_t start = to.size();
+    to.resize(start + n);
+    std::copy_n(from, n, to.data() + start);
+}
+
+class Prober;
+
+struct Branch {
+    // Opened with the inputs and then with what the segment before has kept; a factor belongs to the first segment that
+    // knows its variables.
+    std::vector<std::shared_ptr<Reader>> segments;
+    // Readers of components that must have a row for a request to have any.
+    std::vector<std::shared_ptr<Reader>> guards;
+    // From a delta over `asked` inputs and the outputs to the payloads that this branch has for them.
+    std::unique_ptr<Trigger> probe;
+};
+
+struct Union {
+    explicit Union(const Seed& seed) : seed(seed) {}
+    Union(const Union&) = delete;
+    ~Union();
+
+    unsigned inputs = 0;
+    unsigned outputs = 0;
+    bool disjoint = true;         // no row is in two branches, or twice in one
+    bool exact = false;           // whether sums of floats come as they are, not rounded
+    std::vector<unsigned> asked;  // the inputs that a probe takes
+    std::vector<Branch> branches;
+    Layout layout;
+    Seed seed;
+
+    // Only grows, and differs whenever one of the maps has changed.
+    uint64_t version() const;
+    void shape(Block& block) const;
+
+    // Probers that nobody uses: it takes longer to make one than to answer a small request.
+    mutable std::mutex mutex;
+    mutable std::vector<std::unique_ptr<Prober>> idle;
+};
+
+// Finds the payloads of given rows in all branches. It has registers of its own, as readers share a kernel's lock.
+class Prober {
+public:
+    explicit Prober(const Union& plan);
+
+    // The keys are distinct. Payloads may have a count of zero; what is long in them lasts until `forget`.
+    const Delta& sums(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations);
+    void forget() noexcept;
+
+private:
+    FloatPool floats_;
+    Machine machine_;
+    std::vector<Trigger> probes_;
+    std::vector<unsigned> columns_;
+    std::vector<Input> inputs_{1};
+    Array<int64_t> ones_;
+    UndoLog log_;  // stays empty: a probe changes no map
+    Consolidator consolidator_;
+    Delta sums_;
+};
+
+// One reading of a union, for one request or for many. What is long in payloads lasts until the next call.
+class UnionCursor {
+public:
+    explicit UnionCursor(const Union& plan) : plan_(plan) {}
+    UnionCursor(const UnionCursor&) = delete;
+    ~UnionCursor();
+
+    // The requests' inputs by column; they stay the caller's.
+    void open(std::vector<const int64_t*> inputs, size_t requests);
+    // Appends at most `limit` rows of the only request and returns whether there may be more.
+    bool fill(Block& block, size_t limit, uint64_t& operations);
+    // Appends the rows of all requests, in the requests' order if the block is numbered.
+    void read_all(Block& block, uint64_t& operations);
+
+private:
+    // A segment of the branch that is being read.
+    struct Level {
+        explicit Level(const Reader& reader, FloatPool& floats, const Seed& seed)
+            : rows(reader, &floats, true), seen(static_cast<unsigned>(reader.outputs.size()), seed) {
+            found.shape(reader);
+        }
+        Enumerator rows;
+        Block found;
+        GroupTable seen;
+        std::vector<Array<int64_t>> given;  // the inputs and what the level before found, for each of its rows
+        bool open = false;
+    };
+
+    bool fill_disjoint(Block& block, size_t limit, uint64_t& operations);
+    bool fill_probed(Block& block, size_t limit, uint64_t& operations);
+    bool next_branch(uint64_t& operations);
+    void begin_levels(const Branch& branch);
+    bool find(unsigned level, size_t most, uint64_t& operations);
+    void keep_new(Block& found, GroupTable& seen);
+    void append_probed(Block& block, const std::vector<const int64_t*>& outputs, size_t n, uint64_t& operations);
+
+    Array<int64_t> passing(const Branch& branch, uint64_t& operations) const;
+    void read_disjoint(Block& block, uint64_t& operations);
+    void read_points(Block& block, uint64_t& operations);
+    void sum_up(Block& block, uint64_t& operations);
+    void sum_segment(const Reader& reader, const Delta& from, Consolidator& to, uint64_t& operations);
+    const int64_t* multiplied(const Reader& reader, const Delta& from, const Block& found);
+    std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;
+    Prober& prober();
+
+    static constexpr size_t SMALLEST = 8, LARGEST = 4096;
+
+    const Union& plan_;
+    FloatPool floats_;
+    std::vector<const int64_t*> inputs_;
+    size_t requests_ = 0;
+    size_t next_ = 0;  // the branch after the one that is being read
+    size_t block_ = SMALLEST;
+    std::optional<Enumerator> rows_;
+    std::vector<std::unique_ptr<Level>> levels_;
+    std::optional<GroupTable> seen_;
+    std::unique_ptr<Prober> prober_;
+    Array<int64_t> products_;
+};
+
+}  // namespace ivme

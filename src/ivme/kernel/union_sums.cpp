@@ -1,0 +1,196 @@
+// Reading all rows of a union at once, for one request or for many.
+#include <algorithm>
+
+#include "probe.hpp"
+#include "union.hpp"
+
+namespace ivme {
+
+namespace {
+
+// Puts rows in the order of their requests, those of one request in the order they had.
+void sort_by_request(Block& block, size_t requests, unsigned words) {
+    Array<uint32_t> places;
+    places.zeroed(requests + 1);
+    for (size_t i = 0; i < block.n; ++i) ++places[static_cast<size_t>(block.requests[i]) + 1];
+    for (size_t i = 1; i <= requests; ++i) places[i] += places[i - 1];
+    Array<uint32_t> to;
+    to.resize(block.n);
+    for (size_t i = 0; i < block.n; ++i) to[i] = places[static_cast<size_t>(block.requests[i])]++;
+    auto move = [&](Array<int64_t>& words_of, unsigned width) {
+        Array<int64_t> sorted;
+        sorted.resize(block.n * width);
+        for (size_t i = 0; i < block.n; ++i)
+            std::copy_n(words_of.data() + i * width, width, sorted.data() + to[i] * width);
+        words_of.swap(sorted);
+    };
+    for (auto& column : block.columns) move(column, 1);
+    for (auto& column : block.extremes) move(column, 1);
+    move(block.payloads, words);
+    move(block.requests, 1);
+}
+
+// All rows of a delta but those with a count of zero; its first column is the request.
+void take_rows(Delta& delta, Block& block) {
+    size_t kept = 0;
+    unsigned words = delta.layout.words;
+    for (size_t row = 0; row < delta.n; ++row) {
+        if (!delta.payload(row)[0]) continue;
+        if (kept != row) {
+            for (auto& column : delta.columns) column[kept] = column[row];
+            std::copy_n(delta.payload(row), words, delta.payload(kept));
+        }
+        ++kept;
+    }
+    block.n = kept;
+    block.requests = std::move(delta.columns[0]);
+    for (size_t c = 0; c < block.columns.size(); ++c) block.columns[c] = std::move(delta.columns[c + 1]);
+    block.payloads = std::move(delta.payloads);
+}
+
+}  // namespace
+
+void UnionCursor::read_all(Block& block, uint64_t& operations) {
+    if (plan_.disjoint) {
+        read_disjoint(block, operations);
+    } else if (!plan_.outputs) {
+        read_points(block, operations);
+    } else {
+        sum_up(block, operations);
+    }
+}
+
+std::vector<Array<int64_t>> UnionCursor::gathered(const int64_t* requests, size_t n) const {
+    std::vector<Array<int64_t>> columns(inputs_.size());
+    for (size_t v = 0; v < columns.size(); ++v) {
+        columns[v].resize(n);
+        for (size_t i = 0; i < n; ++i) columns[v][i] = inputs_[v][requests[i]];
+    }
+    return columns;
+}
+
+void UnionCursor::read_disjoint(Block& block, uint64_t& operations) {
+    for (const Branch& branch : plan_.branches) {
+        Enumerator rows(*branch.segments[0], &floats_);
+        if (branch.guards.empty()) {
+            rows.open(inputs_, requests_);
+            rows.fill(block, ~size_t{0} - block.n, operations);
+            continue;
+        }
+        Array<int64_t> numbers = passing(branch, operations);
+        std::vector<Array<int64_t>> columns = gathered(numbers.data(), numbers.size());
+        size_t start = block.n;
+        rows.open(addresses(columns), numbers.size());
+        rows.fill(block, ~size_t{0} - block.n, operations);
+        for (size_t i = start; block.numbered && i < block.n; ++i) {
+            block.requests[i] = numbers[static_cast<size_t>(block.requests[i])];
+        }
+    }
+    if (block.numbered && plan_.branches.size() > 1) sort_by_request(block, requests_, plan_.layout.words);
+}
+
+// A view without outputs has one row for a request, or none: it is probed for each distinct one.
+void UnionCursor::read_points(Block& block, uint64_t& operations) {
+    unsigned width = static_cast<unsigned>(plan_.asked.size());
+    GroupTable known(width, plan_.seed);
+    std::vector<Array<int64_t>> keys(width);
+    Array<uint32_t> groups;
+    KeyBlock buffer;
+    auto gather = [&](size_t row, int64_t* key) {
+        for (unsigned input : plan_.asked) *key++ = inputs_[input][row];
+    };
+    probe_keys(known, buffer, requests_, gather, [&](size_t, const int64_t* key, uint32_t tag) {
+        uint32_t group = known.find(key, tag);
+        if (group == NIL) {
+            group = known.insert(key, tag, -1);
+            for (unsigned c = 0; c < width; ++c) keys[c].push(key[c]);
+        }
+        groups.push(group);
+    });
+    const Delta& sums = prober().sums(addresses(keys), known.high(), operations);
+    KeyColumns columns(sums);
+    probe_keys(
+        known, buffer, sums.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
+        [&](size_t row, const int64_t* key, uint32_t tag) {
+            if (sums.payload(row)[0]) known.word(known.find(key, tag)) = static_cast<int64_t>(row);
+        });
+    for (size_t request = 0; request < requests_; ++request) {
+        int64_t row = known.word(groups[request]);
+        if (row < 0) continue;
+        if (block.numbered) block.requests.push(static_cast<int64_t>(request));
+        append(block.payloads, sums.payload(static_cast<size_t>(row)), plan_.layout.words);
+        ++block.n;
+    }
+}
+
+void UnionCursor::sum_up(Block& block, uint64_t& operations) {
+    Layout layout(plan_.layout.slots, &floats_);
+    Delta total;
+    total.shape(plan_.outputs + 1, layout);
+    Consolidator totals(plan_.seed);
+    totals.begin(&total, SMALLEST);
+    for (const Branch& branch : plan_.branches) {
+        Delta from;
+        from.shape(1, layout);
+        Array<int64_t> numbers = passing(branch, operations);
+        from.extend(numbers.size());
+        std::fill_n(from.payloads.data(), numbers.size() * layout.words, 0);
+        for (size_t i = 0; i < from.n; ++i) {
+            from.columns[0][i] = numbers[i];
+            from.payload(i)[0] = 1;
+        }
+        for (size_t s = 0; s + 1 < branch.segments.size(); ++s) {
+            const Reader& reader = *branch.segments[s];
+            Delta kept;
+            kept.shape(static_cast<unsigned>(reader.outputs.size()) + 1, layout);
+            Consolidator distinct(plan_.seed);
+            distinct.begin(&kept, SMALLEST);
+            sum_segment(reader, from, distinct, operations);
+            distinct.end();
+            from = std::move(kept);
+        }
+        sum_segment(*branch.segments.back(), from, totals, operations);
+    }
+    totals.end();
+    take_rows(total, block);
+    if (block.numbered && requests_ > 1) sort_by_request(block, requests_, layout.words);
+}
+
+// Adds what a segment finds behind the tuples of `from`, whose first column is the request, times their payloads.
+void UnionCursor::sum_segment(const Reader& reader, const Delta& from, Consolidator& to, uint64_t& operations) {
+    std::vector<Array<int64_t>> given = gathered(from.columns[0].data(), from.n);
+    std::vector<const int64_t*> opened = addresses(given);
+    for (size_t c = 1; c < from.columns.size(); ++c) opened.push_back(from.columns[c].data());
+    Enumerator rows(reader, &floats_);
+    rows.open(std::move(opened), from.n);
+    Block found;
+    found.shape(reader);
+    found.numbered = true;
+    for (bool more = true; more;) {
+        found.n = 0;
+        more = rows.fill(found, LARGEST, operations);
+        const int64_t* payloads = multiplied(reader, from, found);
+        for (size_t i = 0; i < found.n; ++i)
+            found.requests[i] = from.columns[0][static_cast<size_t>(found.requests[i])];
+        std::vector<const int64_t*> columns{found.requests.data()};
+        for (const auto& column : found.columns) columns.push_back(column.data());
+        to.add_rows(columns.data(), static_cast<unsigned>(columns.size()), payloads, plan_.layout.words, found.n);
+    }
+}
+
+// The payloads of what a segment found, times those of the tuples before it, in the union's own layout.
+const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, const Block& found) {
+    if (from.columns.size() == 1 && reader.layout == plan_.layout) return found.payloads.data();
+    const Layout& layout = from.layout;
+    products_.resize(found.n * layout.words);
+    for (size_t i = 0; i < found.n; ++i) {
+        int64_t* product = products_.data() + i * layout.words;
+        const int64_t* right = found.payloads.data() + i * reader.layout.words;
+        std::copy_n(from.payload(static_cast<size_t>(found.requests[i])), layout.words, product);
+        bool fits = reader.layout.plain() ? layout.scale(product, right[0], product) : layout.multiply(product, right);
+        if (!fits) throw Overflow();
+    }
+    return products_.data();
+}
+
+}  // namespace ivme
