@@ -1,4 +1,4 @@
-"""Pages that must agree with the code: the drawn view trees, and the table of guarantees.
+"""Pages that must agree with the code: the drawn view trees, the table of guarantees, and the list of functions.
 
 IVME_UPDATE_GOLDEN=1 writes the pictures of docs/pictures/ anew.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import ivme
+from ivme.query.functions import listed
 
 ROOT = Path(__file__).parent.parent
 PICTURES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -54,3 +55,12 @@ def test_every_row_of_the_guarantees_names_a_module_and_a_test() -> None:
     page = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| guarantee")]
     assert len(ROWS) == len(rows) > 20
+
+
+def test_the_list_of_functions_is_the_table_of_functions() -> None:
+    path = ROOT / "docs" / "sql.md"
+    page = path.read_text("utf-8")
+    (shown,) = re.findall(r"^\| written \|.*?\n\n", page, re.MULTILINE | re.DOTALL)
+    if os.environ.get("IVME_UPDATE_GOLDEN"):
+        path.write_text(page.replace(shown, listed() + "\n"), "utf-8")
+    assert listed() + "\n" == shown, f"run IVME_UPDATE_GOLDEN=1 pytest {__file__}"

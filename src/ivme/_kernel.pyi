@@ -76,6 +76,50 @@ class Dictionary:
     def decode_arrow(self, codes: Codes) -> tuple[Codes, npt.NDArray[np.uint8]]: ...
     def memory_bytes(self) -> int: ...
 
+class CodeTable:
+    """What a function of one coded column gives, by code; codes are `base` and up, and NULL."""
+
+    def __init__(self, base: int = 0) -> None: ...
+    def requested(self) -> Codes:
+        """The codes that were looked up and are missing."""
+    def withdraw(self) -> None:
+        """Forgets the requests, but no value."""
+    def fill(self, codes: Codes, values: Codes, states: npt.NDArray[np.uint8]) -> None:
+        """Sets values; a state is 1 if the value is known, and 2 if it is doubtful."""
+    def forget(self) -> None: ...
+    def memory_bytes(self) -> int: ...
+
+class Expressions:
+    """A program of typed instructions over columns of codes; see `expression.hpp` and `ivme.engine.expression.graph`.
+
+    `kinds` has a letter for each register; `members` are the codes of IN lists, each with whether NULL is in it. An
+    instruction: operation, target, first and second operand, mask, and a number. The caller holds the lock of the
+    database whose codes it computes with.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        kinds: str,
+        outputs: int,
+        foreign: int,
+        tables: list[CodeTable],
+        members: list[tuple[list[int], bool]],
+        dictionaries: list[Dictionary],
+        instructions: Sequence[tuple[str, int, int, int, int, int]],
+    ) -> None: ...
+    def set_constant(self, register: int, low: int, high: int) -> None: ...
+    def run(
+        self, columns: Sequence[Codes], rows: int, foreign: Sequence[tuple[Codes, npt.NDArray[np.uint8]]]
+    ) -> tuple[Codes, Codes, list[Codes] | None]:
+        """The outputs, a row of the array each; the rows that are doubtful; None, or missing rows by foreign column.
+
+        If the last is not None, tables may have requests, too, and the rest counts for nothing.
+        """
+    def run_row(self, codes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The codes and the outputs behind them; None if anything is missing or doubtful."""
+    def withdraw(self) -> None: ...
+
 class ArrowColumns:
     """Takes record batches to codes. A column: its name, its format in Arrow's C data interface, the least and the
     greatest number that it may hold, and the dictionary of strings or bytes."""

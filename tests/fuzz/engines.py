@@ -14,7 +14,7 @@ from ivme.engine.backend import NativeBackend
 from ivme.engine.codes import domains
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
-from ivme.engine.ingest import row_batch as changed
+from ivme.engine.expression import by_code
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime
 from ivme.engine.runtime.runtime import Runtime
@@ -83,7 +83,6 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
 _LIMITS: tuple[tuple[Any, str], ...] = (
     (batch, "FEW"),
     (runtime, "FEW"),
-    (changed, "_FEW"),
     (domains, "_FEW"),
 )
 _SMALL: tuple[tuple[Any, str, int], ...] = (
@@ -91,6 +90,7 @@ _SMALL: tuple[tuple[Any, str, int], ...] = (
     (open_read, "FEW", 2),
     (open_read, "BLOCK", 5),
     (relations, "MANY", 7),
+    (by_code, "_MANY", 2),
 )
 
 

@@ -16,6 +16,9 @@ import numpy as np
 from ivme import compile as compiler
 from ivme.closure.pure import PureClosure
 from ivme.engine.codes.dictionary import Dictionary
+from ivme.engine.expression.by_code import CodeMemo
+from ivme.engine.expression.columns import KernelColumns
+from ivme.engine.expression.comparisons import Comparisons
 from ivme.engine.reference import backend as pure_backend
 from ivme.engine.reference.indexed_map import IndexedMap, _Extremes
 from ivme.engine.reference.interpreter import PureKernel
@@ -25,7 +28,7 @@ from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.decoding import Finisher
 from ivme.engine.runtime.following import Followed, FollowedGroups
 from ivme.engine.runtime.rebalance import Rebalancer
-from ivme.query import expression
+from ivme.query import functions
 from ivme.store.contents import Contents, StoredTable
 from ivme.view import View
 from tests.fuzz.cases import Case, make_case
@@ -218,9 +221,25 @@ def _excluding(left: Any, right: Any) -> bool:
     return bool(left < right)
 
 
+def _compared_wrongly(right: Any, self: Any, function: str, *arguments: Any) -> Any:
+    return right(self, "lt" if function == "le" else function, *arguments)
+
+
+def _first_for_all(_right: Any, self: Any) -> None:
+    codes = self.table.requested()
+    if len(codes):
+        values, states = self._elsewhere.codes([codes])
+        self.table.fill(codes, np.full_like(values, values[0]), np.full_like(states, states[0]))
+        self.table.withdraw()
+
+
+def _nulls(_right: Any, _self: Any, outputs: Any, doubtful: Any, *_: Any) -> None:
+    outputs[:, doubtful] = -(2**63)
+
+
 def _function(name: str, wrong: Callable[..., Any]) -> Callable[[], AbstractContextManager[Any]]:
-    changed = replace(expression.FUNCTIONS[name], apply=wrong)
-    return lambda: patch.dict(expression.FUNCTIONS, {name: changed})
+    changed = replace(functions.FUNCTIONS[name], apply=wrong)
+    return lambda: patch.dict(functions.FUNCTIONS, {name: changed})
 
 
 _NATIVE = ("native",)
@@ -262,7 +281,10 @@ FAULTS = (
     Fault("count() counts distinct rows", _wrapped(View, "count", _count_distinct_rows), _NATIVE),
     Fault("an absent row has a multiplicity", _wrapped(View, "multiplicity", _never_absent), _NATIVE),
     Fault("the second block of rows is lost", _wrapped(runtime.Runtime, "blocks", _second_block_lost), _NATIVE),
-    Fault("<= excludes equality", _function("le", _excluding), _NATIVE),
+    Fault("<= excludes equality", _function("le", _excluding)),
+    Fault("<= excludes equality in the kernel", _wrapped(Comparisons, "compared", _compared_wrongly), _NATIVE),
+    Fault("a function of text is remembered for one value only", _wrapped(CodeMemo, "fill", _first_for_all), _NATIVE),
+    Fault("a row that the kernel leaves to `evaluate` is NULL", _wrapped(KernelColumns, "_settle", _nulls), _NATIVE),
     Fault("the primary key may be NULL", _wrapped(batch, "_check_key", lambda *_: None), _NATIVE),
     Fault("a guard of another table is none", _wrapped(compiler, "without_failures", _unguarded), _NATIVE),
     Fault("a static table changes", _wrapped(Batch, "_check_static", lambda *_: None), _NATIVE),

@@ -46,9 +46,10 @@ def script(case: Case, what: str) -> str:
 def _opening(case: Case) -> Iterator[str]:
     engine = case.engines[0]
     if case.few != 16:
-        yield "from ivme.engine import batch, changed, following, open_read, rebalance, relations, runtime"
-        yield f"batch.FEW = following.FEW = runtime.FEW = changed._FEW = {case.few}"
-        yield "rebalance.SMALLEST_PIECE, open_read.FEW, open_read.BLOCK, relations.MANY = 3, 2, 5, 7"
+        yield "from ivme.engine.expression import by_code"
+        yield "from ivme.engine.runtime import batch, following, open_read, rebalance, relations, runtime"
+        yield f"batch.FEW = following.FEW = runtime.FEW = {case.few}"
+        yield "rebalance.SMALLEST_PIECE, open_read.FEW, open_read.BLOCK, relations.MANY, by_code._MANY = 3, 2, 5, 7, 2"
     if engine.startswith("pure"):
         yield "from ivme import database"
         yield "from ivme.engine.codes.domains import Domains"

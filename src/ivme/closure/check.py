@@ -12,7 +12,7 @@ import numpy as np
 
 from ivme.engine.backend import Block, Codes
 from ivme.engine.codes.dictionary import NULL_CODE
-from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.runtime.relations import Relations
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
@@ -49,7 +49,7 @@ def _edges(relations: Relations, state: ViewState) -> list[tuple[int, int]]:
     (atom,) = state.typed.query.atoms
     data, weights = relations.contents(atom.relation)
     columns = [
-        state.finisher.domain(str(term)).encode(evaluate_columns(column, data)).tolist()
+        state.finisher.domain(str(term)).encode(evaluate_table(column, data)).tolist()
         for term, column in zip(atom.terms, atom.columns, strict=True)
     ]
     return [(a, b) for a, b, weight in zip(*columns, weights.tolist(), strict=True) if weight]

@@ -58,6 +58,7 @@ Dictionary* dictionary_of(nb::handle object);
 void bind_arrow(nb::module_& m);
 void bind_closure(nb::module_& m);
 void bind_dictionary(nb::module_& m);
+void bind_expression(nb::module_& m);
 void bind_following(nb::module_& m);
 void bind_heap(nb::class_<Kernel>& kernel);
 void bind_partition(nb::class_<Kernel>& kernel);

@@ -187,6 +187,7 @@ NB_MODULE(_kernel, m) {
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
     bind_closure(m);
     bind_dictionary(m);
+    bind_expression(m);
     bind_arrow(m);
     nb::class_<Kernel> kernel(m, "Kernel");
     kernel

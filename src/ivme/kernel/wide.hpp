@@ -15,6 +15,10 @@ inline bool add_overflows(T a, T b, T* sum) {
     return __builtin_add_overflow(a, b, sum);
 }
 template <class T>
+inline bool subtract_overflows(T a, T b, T* difference) {
+    return __builtin_sub_overflow(a, b, difference);
+}
+template <class T>
 inline bool multiply_overflows(T a, T b, T* product) {
     return __builtin_mul_overflow(a, b, product);
 }

@@ -41,7 +41,7 @@ def _classes(module: ModuleType) -> Iterator[type]:
             yield each
 
 
-_CODEC = Codec(each for module in _MODULES for each in _classes(module) if each is not expression.Function)
+_CODEC = Codec(each for module in _MODULES for each in _classes(module))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ import datetime
 
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
 
-_NEVER = frozenset(("and", "or", "not", "is_null", "case", "coalesce", "lower", "upper", "trim", "length"))
-_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif"))
 _MOST_DIGITS = 38
 _INT_DIGITS = 19
 _INSTANTS = ("date", "timestamp")
@@ -49,9 +48,9 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
     """Whether a function has a value for all values of its arguments' types."""
     kinds = [None if type_ is None else type_.kind for type_ in types]
     match call.function:
-        case name if name in _NEVER:
+        case name if FUNCTIONS[name].fails == "never":
             return True
-        case name if name in _COMPARISONS:
+        case name if FUNCTIONS[name].fails == "texts":
             return _are_comparable(call, kinds)
         case name if name in _HARMLESS_CASTS:
             return kinds[0] in _HARMLESS_CASTS[name]

@@ -8,13 +8,14 @@ with NULL is NULL, and a predicate keeps a row only if it is true.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ivme.errors import DataError, ExpressionError, SchemaError
 from ivme.query import sql_values as values
-from ivme.query.sql_like import like
+from ivme.query.functions import FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +77,6 @@ class Call:
 Expression = ColumnRef | Literal | Call
 Row = Mapping[str, Any]
 
-_ANY_NUMBER = 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A scalar function: how many arguments it takes, and what it gives.
-
-    A `strict` function is NULL as soon as an argument is, and `apply` sees no NULL; one that is not strict sees
-    them. `lazy` functions evaluate only the arguments that they need, so that a CASE can guard a division.
-    `predicate` marks the functions whose value is TRUE, FALSE or NULL; `symbol` is the infix spelling in SQL.
-    """
-
-    minimum: int
-    maximum: int
-    apply: Callable[..., Any]
-    strict: bool = True
-    lazy: bool = False
-    predicate: bool = False
-    symbol: str = ""
-
 
 def evaluate(expression: Expression, row: Row) -> Any:
     """The value of an expression for a row, given as a mapping from column names; linear in the expression.
@@ -116,10 +97,10 @@ def evaluate(expression: Expression, row: Row) -> Any:
         return expression.value
     function = FUNCTIONS[expression.function]
     try:
-        if function.lazy:
-            return function.apply(expression.arguments, row)
+        if function.nulls == "lazy":
+            return function.apply(*(partial(evaluate, argument, row) for argument in expression.arguments))
         arguments = [evaluate(argument, row) for argument in expression.arguments]
-        if function.strict and None in arguments:
+        if function.nulls == "strict" and None in arguments:
             return None
         return function.apply(*arguments)
     except (ValueError, TypeError, ArithmeticError) as error:
@@ -157,129 +138,6 @@ def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
             yield from conjuncts(argument)
     elif predicate is not None:
         yield predicate
-
-
-def _truth(expression: Expression, row: Row) -> bool | None:
-    value = evaluate(expression, row)
-    if value is not None and not isinstance(value, bool):
-        raise TypeError(f"{expression} is {value!r}, not a truth value")
-    return value
-
-
-def _and(arguments: tuple[Expression, ...], row: Row) -> bool | None:
-    known: bool | None = True
-    for argument in arguments:
-        truth = _truth(argument, row)
-        if truth is False:
-            return False
-        known = None if truth is None else known
-    return known
-
-
-def _or(arguments: tuple[Expression, ...], row: Row) -> bool | None:
-    known: bool | None = False
-    for argument in arguments:
-        truth = _truth(argument, row)
-        if truth is True:
-            return True
-        known = None if truth is None else known
-    return known
-
-
-def _not(arguments: tuple[Expression, ...], row: Row) -> bool | None:
-    truth = _truth(arguments[0], row)
-    return None if truth is None else not truth
-
-
-def _case(arguments: tuple[Expression, ...], row: Row) -> Any:
-    for condition, value in zip(arguments[0:-1:2], arguments[1::2], strict=False):
-        if _truth(condition, row):
-            return evaluate(value, row)
-    return evaluate(arguments[-1], row) if len(arguments) % 2 else None
-
-
-def _coalesce(arguments: tuple[Expression, ...], row: Row) -> Any:
-    found = (evaluate(argument, row) for argument in arguments)
-    return next((value for value in found if value is not None), None)
-
-
-def _fails(arguments: tuple[Expression, ...], row: Row) -> bool:
-    for argument in arguments:
-        try:
-            evaluate(argument, row)
-        except ExpressionError:
-            return True
-    return False
-
-
-def _in(value: Any, *options: Any) -> bool | None:
-    if value is None:
-        return None
-    if any(option is not None and values.compare(value, option) == 0 for option in options):
-        return True
-    return None if None in options else False
-
-
-def _null_safe_eq(left: Any, right: Any) -> bool:
-    return left is right if left is None or right is None else values.compare(left, right) == 0
-
-
-def _nullif(left: Any, right: Any) -> Any:
-    return None if left is not None and right is not None and values.compare(left, right) == 0 else left
-
-
-def _comparison(symbol: str, holds: Callable[[int], bool]) -> Function:
-    return Function(2, 2, lambda left, right: holds(values.compare(left, right)), predicate=True, symbol=symbol)
-
-
-FUNCTIONS: dict[str, Function] = {
-    "and": Function(2, _ANY_NUMBER, _and, lazy=True, predicate=True, symbol="AND"),
-    "or": Function(2, _ANY_NUMBER, _or, lazy=True, predicate=True, symbol="OR"),
-    "not": Function(1, 1, _not, lazy=True, predicate=True),
-    "eq": _comparison("=", lambda order: order == 0),
-    "ne": _comparison("<>", lambda order: order != 0),
-    "lt": _comparison("<", lambda order: order < 0),
-    "le": _comparison("<=", lambda order: order <= 0),
-    "gt": _comparison(">", lambda order: order > 0),
-    "ge": _comparison(">=", lambda order: order >= 0),
-    "null_safe_eq": Function(2, 2, _null_safe_eq, strict=False, predicate=True, symbol="<=>"),
-    "is_null": Function(1, 1, lambda value: value is None, strict=False, predicate=True),
-    "in": Function(2, _ANY_NUMBER, _in, strict=False, predicate=True),
-    "like": Function(2, 3, like, predicate=True),
-    "add": Function(2, 2, values.add, symbol="+"),
-    "subtract": Function(2, 2, values.subtract, symbol="-"),
-    "multiply": Function(2, 2, values.multiply, symbol="*"),
-    "divide": Function(2, 2, values.divide, symbol="/"),
-    "modulo": Function(2, 2, values.modulo, symbol="%"),
-    "negate": Function(1, 1, values.negate),
-    "abs": Function(1, 1, values.absolute),
-    "round": Function(1, 2, values.rounded),
-    "floor": Function(1, 1, values.floor),
-    "ceil": Function(1, 1, values.ceil),
-    "case": Function(2, _ANY_NUMBER, _case, lazy=True),
-    "coalesce": Function(1, _ANY_NUMBER, _coalesce, lazy=True),
-    "nullif": Function(2, 2, _nullif, strict=False),
-    "fails": Function(1, _ANY_NUMBER, _fails, lazy=True, predicate=True),
-    "lower": Function(1, 1, lambda value: values.text(value).lower()),
-    "upper": Function(1, 1, lambda value: values.text(value).upper()),
-    "length": Function(1, 1, values.length),
-    "substring": Function(2, 3, values.substring),
-    "concat": Function(1, _ANY_NUMBER, lambda *parts: "".join(map(values.to_string, parts)), symbol="||"),
-    "trim": Function(1, 1, lambda value: values.text(value).strip(" ")),
-    "year": Function(1, 1, lambda value: values.to_date(value).year),
-    "month": Function(1, 1, lambda value: values.to_date(value).month),
-    "day": Function(1, 1, lambda value: values.to_date(value).day),
-    "cast_int": Function(1, 1, values.to_int),
-    "cast_float": Function(1, 1, values.to_float),
-    "cast_decimal": Function(3, 3, values.to_decimal),
-    "cast_string": Function(1, 1, values.to_string),
-    "cast_bool": Function(1, 1, values.to_bool, predicate=True),
-    "cast_date": Function(1, 1, values.to_date),
-    "cast_timestamp": Function(1, 1, values.to_timestamp),
-}
-"""Every scalar function there is. `case` takes condition, value, condition, value, ..., and maybe a last else;
-`cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list. `fails`, which SQL
-does not have, is whether one of its arguments has no value (`failures`)."""
 
 
 _CASTS = {"cast_int": "BIGINT", "cast_float": "DOUBLE", "cast_bool": "BOOLEAN"}

@@ -16,7 +16,8 @@ from typing import Any
 
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
-from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal, columns_of
+from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
+from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
 from ivme.query.types import Type
 
@@ -29,14 +30,6 @@ _INT_DIGITS = 20
 _MAX_DIGITS = 38
 _LEAST_SCALE = 6
 """The digits after the point that Spark keeps when a decimal would need more than 38 digits."""
-
-_FIXED = {
-    **dict.fromkeys(("length", "year", "month", "day", "cast_int"), INT),
-    **dict.fromkeys(("lower", "upper", "substring", "concat", "trim", "cast_string"), STRING),
-    "cast_float": FLOAT,
-    "cast_date": _DATE,
-    "cast_timestamp": _TIMESTAMP,
-}
 
 
 def type_of(expression: Expression, table: Table) -> Type | None:
@@ -57,10 +50,9 @@ def type_of(expression: Expression, table: Table) -> Type | None:
         return None if column is None else column.type
     if isinstance(expression, Literal):
         return literal_type(expression.value)
-    if FUNCTIONS[expression.function].predicate:
-        return BOOL
-    if expression.function in _FIXED:
-        return _FIXED[expression.function]
+    fixed = FUNCTIONS[expression.function].type
+    if fixed is not None:
+        return fixed
     if expression.function == "cast_decimal":
         return _cast_decimal(expression)
     return _computed(expression, table)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, Expression, Literal, columns_of, evaluate
-from ivme.query.sql_kinds import COMPARISONS, kind_of
+from ivme.query.functions import COMPARISONS
+from ivme.query.sql_kinds import kind_of
 from ivme.query.sql_like import ESCAPE, characters
 from ivme.query.sql_values import to_date, to_timestamp
 

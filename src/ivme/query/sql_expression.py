@@ -15,7 +15,8 @@ from itertools import pairwise
 from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError, UnsupportedError
-from ivme.query.expression import FUNCTIONS, Call, Expression, Literal, evaluate
+from ivme.query.expression import Call, Expression, Literal, evaluate
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Table
 from ivme.query.one_type import cast_to, with_one_type

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal
+from ivme.query.expression import Call, ColumnRef, Expression, Literal
+from ivme.query.functions import ARITHMETIC, COMPARISONS, FUNCTIONS, NUMBERS
 
 _LITERALS: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
@@ -19,11 +20,6 @@ _LITERALS: tuple[tuple[type, str], ...] = (
     (datetime.date, "date"),
     (bytes, "binary"),
 )
-_FIXED = {
-    **dict.fromkeys(("length", "year", "month", "day"), "int"),
-    **dict.fromkeys(("lower", "upper", "substring", "concat", "trim"), "string"),
-}
-_NUMBERS = ("int", "decimal", "float")
 
 
 def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) -> str | None:
@@ -34,10 +30,9 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
     if expression.function.startswith("cast_"):
         return expression.function.removeprefix("cast_")
-    if FUNCTIONS[expression.function].predicate:
-        return "bool"
-    if expression.function in _FIXED:
-        return _FIXED[expression.function]
+    fixed = FUNCTIONS[expression.function].type
+    if fixed is not None:
+        return fixed.kind
     return _widest([kind_of(argument, column_kind) for argument in _valued(expression)], expression.function)
 
 
@@ -56,28 +51,14 @@ def _widest(kinds: list[str | None], function: str) -> str | None:
         return "int"
     if len(known) == 1 and (None not in kinds or function in ("case", "coalesce")):
         return known.pop()
-    return max(known, key=_NUMBERS.index) if known and known <= set(_NUMBERS) and None not in kinds else None
+    return max(known, key=NUMBERS.index) if known and known <= set(NUMBERS) and None not in kinds else None
 
 
 def are_equatable(left: str | None, right: str | None) -> bool:
     """Whether an equality between columns of these kinds is one that joins: of numbers, or of dates and timestamps."""
     if left is None or right is None or left == right:
         return True
-    return {left, right} <= set(_NUMBERS) or {left, right} == {"date", "timestamp"}
-
-
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "nullif")
-_ARITHMETIC = ("add", "subtract", "multiply", "divide", "modulo", "negate", "abs", "round", "floor", "ceil")
-_TEXT = ("string",)
-_CONVERTIBLE = (*_NUMBERS, "string", "bool")
-_DATED = ("date", "timestamp", "string")
-_TAKEN = {
-    **dict.fromkeys(("lower", "upper", "trim", "substring", "like"), _TEXT),
-    "length": ("string", "binary"),
-    **dict.fromkeys(("year", "month", "day", "cast_date", "cast_timestamp"), _DATED),
-    **dict.fromkeys(("cast_int", "cast_float", "cast_decimal", "cast_bool"), _CONVERTIBLE),
-}
-"""The kinds that a function takes as its first argument, where it does not take all."""
+    return {left, right} <= set(NUMBERS) or {left, right} == {"date", "timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +86,8 @@ def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -
         if inner is not None:
             return inner
     kinds = [kind_of(argument, column_kind) for argument in expression.arguments]
-    if expression.function in _ARITHMETIC:
-        wrong = next((kind for kind in kinds if kind not in (None, *_NUMBERS)), None)
+    if expression.function in ARITHMETIC:
+        wrong = next((kind for kind in kinds if kind not in (None, *NUMBERS)), None)
         return None if wrong is None else _wrong_number(expression, kinds.index(wrong), wrong)
     if expression.function in COMPARISONS:
         wrong = next((kind for kind in kinds[1:] if not _are_comparable(kinds[0], kind)), None)
@@ -141,7 +122,7 @@ def compared(value: str, kind: str | None) -> str:
     >>> compared("a", "int"), compared("a", "date")
     ('compare it, for example a <> 0', 'compare it, for example a IS NOT NULL')
     """
-    example = "<> 0" if kind in _NUMBERS else "<> ''" if kind == "string" else "IS NOT NULL"
+    example = "<> 0" if kind in NUMBERS else "<> ''" if kind == "string" else "IS NOT NULL"
     return f"compare it, for example {value} {example}"
 
 
@@ -156,8 +137,8 @@ def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Misma
 
 def _not_taken(call: Call, kinds: list[str | None]) -> Mismatch | None:
     """A function of a value that it does not take."""
-    taken = _TAKEN.get(call.function)
-    if taken is None or kinds[0] is None or kinds[0] in taken:
+    taken = FUNCTIONS[call.function].takes
+    if not taken or kinds[0] is None or kinds[0] in taken:
         return None
     value, kind = call.arguments[0], kinds[0]
     message = f"{call} needs {_one_of(taken)}; {value} is of type {kind}"
@@ -175,7 +156,7 @@ def _one_of(kinds: tuple[str, ...]) -> str:
     >>> _one_of(("date", "timestamp", "string"))
     'a date, timestamp or string'
     """
-    *others, last = dict.fromkeys("number" if kind in _NUMBERS else kind for kind in kinds)
+    *others, last = dict.fromkeys("number" if kind in NUMBERS else kind for kind in kinds)
     return f"a {', '.join(others)} or {last}" if others else f"a {last}"
 
 
@@ -183,5 +164,5 @@ def _are_comparable(left: str | None, right: str | None) -> bool:
     """Whether `evaluate` compares values of these kinds: numbers, dates with timestamps or with their text."""
     if left is None or right is None or left == right:
         return True
-    groups: tuple[set[str], ...] = (set(_NUMBERS), {"date", "timestamp"}, {"date", "string"}, {"timestamp", "string"})
+    groups: tuple[set[str], ...] = (set(NUMBERS), {"date", "timestamp"}, {"date", "string"}, {"timestamp", "string"})
     return any({left, right} <= group for group in groups)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom
 from ivme.shards.hashing import Hashes, coordinates, hash_column, hash_rows
@@ -105,7 +105,7 @@ def kept_rows(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
     """
     if atom.where is None:
         return None, data
-    mask = evaluate_columns(atom.where, data)
+    mask = evaluate_table(atom.where, data)
     if pa.types.is_null(mask.type):
         return np.zeros(0, np.int64), data.slice(0, 0)
     kept = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
@@ -118,7 +118,7 @@ def variable_hashes(atom: Atom, data: pa.Table, wanted: frozenset[str]) -> dict[
     for term, column in zip(atom.terms, atom.columns, strict=True):
         if isinstance(term, str) and term in wanted and term not in found:
             plain = isinstance(column, ColumnRef) and column.name in data.column_names
-            values = data.column(column.name) if plain else evaluate_columns(column, data)  # type: ignore[union-attr]
+            values = data.column(column.name) if plain else evaluate_table(column, data)  # type: ignore[union-attr]
             found[term] = hash_column(values)
     return found
 

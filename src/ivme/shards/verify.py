@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ivme.database import Database
-from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.read.verify import comparable
 from ivme.errors import VerificationError
 from ivme.query.failures import with_failing_rows
@@ -63,7 +63,7 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         closure = made.query.table(atom.relation).closure_of
         rows, _ = fresh.contents(atom.relation if closure is None else closure.relation)
         _, kept = kept_rows(atom, rows)
-        found = evaluate_columns(column, kept.slice(0, _REQUESTS)).to_pylist()
+        found = evaluate_table(column, kept.slice(0, _REQUESTS)).to_pylist()
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
     return [{name: listed[i] for name, listed in values.items()} for i in range(size)]

@@ -11,7 +11,6 @@ import pytest
 
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import (
-    FUNCTIONS,
     Call,
     ColumnRef,
     Expression,
@@ -21,6 +20,7 @@ from ivme.query.expression import (
     evaluate,
     is_predicate,
 )
+from ivme.query.functions import FUNCTIONS
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
 
@@ -290,5 +290,5 @@ def test_a_conjunction_of_one_is_that_one() -> None:
 
 def test_every_strict_function_is_null_on_null() -> None:
     for name, function in FUNCTIONS.items():
-        if function.strict and not function.lazy:
+        if function.nulls == "strict":
             assert evaluate(Call(name, (Literal(None),) * max(function.minimum, 1)), {}) is None

@@ -5,7 +5,8 @@ from decimal import Decimal
 import pytest
 
 from ivme.errors import SchemaError
-from ivme.query.expression import FUNCTIONS, Call, Expression, Literal
+from ivme.query.expression import Call, Expression, Literal
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import common_type, head_types, type_of, variable_types
 from ivme.query.model import Atom, Query, column_refs, plain_head, table
 from ivme.query.rule import parse_rule

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from ivme.engine.codes.decimal_domains import NARROW_DIGITS, NarrowDecimals, WideDecimals
 from ivme.engine.codes.dictionary import FIRST_CODE, NULL_CODE, Codes, Dictionary, first_code
 from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
+from ivme.engine.codes.memos import Memos
 from ivme.engine.codes.value_check import INT_LIMIT, NAN_REASON
 from ivme.errors import DataError
 from ivme.query.types import Type
@@ -200,18 +201,23 @@ class BatchEncoder(Protocol):
 class Domains:
     """The domains of a database, one for each type; they own its dictionaries.
 
-    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. `sweeps`
-    counts how often codes were taken back: whoever kept codes of values that nothing held may have others' since then.
+    `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. With
+    `in_kernel`, the kernel knows the codes, and computes expressions from them. `memos` has what is remembered by code.
+    `sweeps` counts how often codes were taken back: those of values that nothing held may be others' since then.
     """
 
     def __init__(
         self,
         dictionary_of: Callable[[Type], Dictionary] = lambda type_: plain_dictionary(type_),
         encoder_of: Callable[[Sequence[str], Sequence[Domain]], BatchEncoder | None] = lambda _names, _domains: None,
+        *,
+        in_kernel: bool = False,
     ) -> None:
         self._domains: dict[Type, Domain] = {}
         self._dictionary_of = dictionary_of
         self.encoder_of = encoder_of
+        self.in_kernel = in_kernel
+        self.memos = Memos()
         self.sweeps = 0
 
     def domain(self, type_: Type) -> Domain:

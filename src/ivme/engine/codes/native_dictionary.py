@@ -125,7 +125,7 @@ def native_dictionary(type_: Type) -> Dictionary:
 
 def native_domains() -> Domains:
     """The domains of a database on the compiled kernel."""
-    return Domains(native_dictionary, _arrow_columns)
+    return Domains(native_dictionary, _arrow_columns, in_kernel=True)
 
 
 def _arrow_columns(names: Sequence[str], domains: Sequence[Domain]) -> _kernel.ArrowColumns | None:

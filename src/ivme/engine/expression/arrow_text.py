@@ -1,4 +1,9 @@
-"""Arrow kernels for functions of text, of dates, and for casts; see `arrow_functions` for what a kernel is."""
+"""Arrow kernels for functions of text, where they mean exactly what the table of functions means.
+
+A kernel takes the call, the types of its arguments and the arguments themselves (arrays, or scalars for constants);
+it answers with an array, or with None where Arrow would give another value than `evaluate`, for some row, or for a
+pair of types. An Arrow error counts as None, too.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +18,45 @@ from ivme.query.expression import Call, Literal
 from ivme.query.sql_like import ESCAPE, characters
 from ivme.query.types import Type
 
-_INT_LIMIT = 2.0**63
-
+Types = list[Type]
+Arguments = list[Any]
+Kernel = Callable[[Call, Types, Arguments], pa.Array | None]
 
 _LONGEST_PATTERN = 1000
 """The longest pattern that Arrow is asked for: its engine takes memory that grows with the pattern."""
 
 
-def like(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _comparison(name: str) -> Kernel:
+    return lambda _call, types, arguments: getattr(pc, name)(*arguments) if _are_text(types) else None
+
+
+def _are_text(types: Types) -> bool:
+    return {type_.kind for type_ in types} in ({"string"}, {"binary"})
+
+
+def _null_safe_eq(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    if not _are_text(types):
+        return None
+    left, right = (pc.is_null(argument) for argument in arguments)
+    return pc.if_else(pc.or_(left, right), pc.and_(left, right), pc.equal(*arguments))
+
+
+def _nullif(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    if not _are_text(types):
+        return None
+    return pc.if_else(pc.fill_null(pc.equal(*arguments), False), pa.scalar(None, arguments[0].type), arguments[0])
+
+
+def _in(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    if not _are_text(types):
+        return None
+    found: Any = pa.scalar(False)
+    for option in arguments[1:]:
+        found = pc.or_kleene(found, pc.equal(arguments[0], option))
+    return found
+
+
+def _like(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     """A constant pattern, as a regular expression for Arrow's engine, which never tries a text twice."""
     constants = call.arguments[1:]
     if types[0].kind != "string" or not all(isinstance(c, Literal) and isinstance(c.value, str) for c in constants):
@@ -38,10 +74,10 @@ def like(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None
 _REGULAR = {"%": ".*", "_": "."}
 
 
-def recased(name: str) -> Callable[[Call, list[Type], list[Any]], pa.Array | None]:
+def _recased(name: str) -> Kernel:
     """LOWER or UPPER, of ASCII: beyond it Python's mappings (ß to SS) are not Arrow's."""
 
-    def kernel(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+    def kernel(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
         if types[0].kind != "string" or pc.all(pc.string_is_ascii(arguments[0])).as_py() is False:
             return None
         return getattr(pc, f"ascii_{name}")(arguments[0])
@@ -49,17 +85,17 @@ def recased(name: str) -> Callable[[Call, list[Type], list[Any]], pa.Array | Non
     return kernel
 
 
-def trim(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _trim(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return pc.utf8_trim(arguments[0], characters=" ") if types[0].kind == "string" else None
 
 
-def length(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _length(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     if types[0].kind == "string":
         return pc.utf8_length(arguments[0])
     return pc.binary_length(arguments[0]) if types[0].kind == "binary" else None
 
 
-def substring(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _substring(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     """With constant places that count from the front."""
     places = [argument.value for argument in call.arguments[1:] if isinstance(argument, Literal)]
     if types[0].kind != "string" or len(places) + 1 < len(arguments) or not all(type(place) is int for place in places):
@@ -71,64 +107,33 @@ def substring(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array |
     return pc.utf8_slice_codeunits(arguments[0], begin, end)
 
 
-def concat(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _concat(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     if any(type_.kind != "string" for type_ in types):
         return None
     return pc.binary_join_element_wise(*arguments, pa.scalar(""), null_handling="emit_null")
 
 
-def part_of_date(name: str) -> Callable[[Call, list[Type], list[Any]], pa.Array | None]:
-    """YEAR, MONTH or DAY."""
-
-    def kernel(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-        return getattr(pc, name)(arguments[0]) if types[0].kind in ("date", "timestamp") else None
-
-    return kernel
-
-
-def integers(floats: pa.Array) -> pa.Array | None:
-    """Floats without their fractions, if all of them fit 64 bits."""
-    whole = pc.trunc(floats)
-    fits = pc.and_(pc.greater_equal(whole, -_INT_LIMIT), pc.less(whole, _INT_LIMIT))
-    return None if pc.all(fits).as_py() is False else whole.cast(pa.int64(), safe=False)
-
-
-def cast_int(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    if types[0].kind == "float":
-        return integers(arguments[0])
-    return arguments[0].cast(pa.int64()) if types[0].kind in ("int", "bool") else None
-
-
-def cast_float(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    if types[0].kind == "bool":
-        return arguments[0].cast(pa.int8()).cast(pa.float64())
-    return arguments[0].cast(pa.float64(), safe=False) if types[0].kind in ("int", "float") else None
-
-
-def cast_decimal(call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    """Where nothing is rounded: Arrow raises an error instead."""
-    value, (precision, scale) = (
-        arguments[0],
-        (place.value for place in call.arguments[1:] if isinstance(place, Literal)),
-    )
-    if types[0].kind == "int":
-        value = value.cast(pa.decimal128(19, 0))
-    return value.cast(pa.decimal128(precision, scale)) if types[0].kind in ("int", "decimal") else None
-
-
-def cast_string(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
+def _cast_string(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return arguments[0].cast(pa.string()) if types[0].kind in ("string", "int", "bool", "date") else None
 
 
-def cast_bool(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    if types[0].kind == "bool":
-        return arguments[0]
-    return pc.not_equal(arguments[0], 0) if types[0].kind in ("int", "float") else None
-
-
-def cast_date(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    return arguments[0].cast(pa.date32(), safe=False) if types[0].kind in ("date", "timestamp") else None
-
-
-def cast_timestamp(_call: Call, types: list[Type], arguments: list[Any]) -> pa.Array | None:
-    return arguments[0].cast(pa.timestamp("us")) if types[0].kind in ("date", "timestamp") else None
+KERNELS: dict[str, Kernel] = {
+    "eq": _comparison("equal"),
+    "ne": _comparison("not_equal"),
+    "lt": _comparison("less"),
+    "le": _comparison("less_equal"),
+    "gt": _comparison("greater"),
+    "ge": _comparison("greater_equal"),
+    "null_safe_eq": _null_safe_eq,
+    "in": _in,
+    "nullif": _nullif,
+    "like": _like,
+    "lower": _recased("lower"),
+    "upper": _recased("upper"),
+    "length": _length,
+    "substring": _substring,
+    "concat": _concat,
+    "trim": _trim,
+    "cast_string": _cast_string,
+}
+"""The kernels by the names of the table of functions: those that run by code, and comparisons."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.dictionary import NULL_CODE as NULL
 from ivme.engine.codes.python_values import FIRST_INTEGER, LAST_INTEGER, ValueCodes
+from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.row_expression import Row, getter
 from ivme.errors import IvmeError
 from ivme.plan.ir.program import Lift, Source
@@ -20,22 +21,6 @@ from ivme.query.expression import Call, ColumnRef, Expression
 
 if TYPE_CHECKING:
     from ivme._kernel import Step
-
-
-@dataclass(frozen=True, slots=True)
-class FeedColumn:
-    """A column of a feed: an expression over the row, as a code or as something that a lift reads.
-
-    `form` is "code"; "test" (1 where a predicate holds); "int" (a code that is summed); "float" (an
-    order-preserving code); "known" (NULL where the value is NULL, and otherwise any code); or "low" and "high", the
-    words of a wide integer.
-
-    The expression counts only in rows for which `guard` holds, the predicate of its atom: WHERE comes before SELECT.
-    """
-
-    expression: Expression
-    form: str
-    guard: Expression | None = None
 
 
 @dataclass(slots=True)

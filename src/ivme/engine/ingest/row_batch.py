@@ -15,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
-from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import BatchEncoder, Domain, Domains
-from ivme.engine.expression.arrow_expression import evaluate_columns, evaluate_guarded
-from ivme.engine.expression.code_expression import code_number, code_test, has_codes, number_form
-from ivme.engine.expression.row_expression import getter
-from ivme.engine.ingest.feed import Feed, FeedColumn
-from ivme.engine.ingest.row_column import row_columns
+from ivme.engine.expression.computed import computed_columns
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.expression.row_expression import Row
+from ivme.engine.ingest.feed import Feed
 from ivme.errors import DataError, ExpressionError
 from ivme.query.expression import ColumnRef
-from ivme.query.inference import in_type, type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
 
@@ -150,9 +148,6 @@ def _has(given: pa.Schema, wanted: pa.Schema) -> bool:
     return bool(given.equals(wanted) or (given.names == wanted.names and given.types == wanted.types))
 
 
-_Column = Callable[[Changed, dict[Any, Any]], Codes]
-"""Computes a column of a feed; the dictionary holds what was computed for other columns of the same rows."""
-
 Owner = Callable[[FeedColumn], str]
 """The name of a view that has a column of a feed, for messages."""
 
@@ -160,7 +155,7 @@ Owner = Callable[[FeedColumn], str]
 class Inputs:
     """What the triggers of a relation want of its rows, by trigger."""
 
-    __slots__ = ("_columns", "_few", "_owner", "_plain", "_source", "_table", "_wanted", "triggers")
+    __slots__ = ("_computed", "_owner", "_plain", "_source", "triggers")
 
     def __init__(
         self,
@@ -170,62 +165,23 @@ class Inputs:
         owner: Owner = lambda _: "",
         kind: str = "table",
     ) -> None:
-        self._wanted = wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
-        self._table = table
+        wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
         self._owner = owner
         self._source = f"{kind} {table.name}"
-        self._columns = [_column(column, table, domains) for column in wanted]
         self._plain = [plain_position(column, table) for column in wanted]
         computed = [column for column in wanted if plain_position(column, table) is None]
-        self._few = row_columns(computed, table, domains) if computed else None
+        self._computed = computed_columns(table, computed, domains) if computed else None
         self.triggers = [(name, [wanted.index(column) for column in feed.columns]) for name, feed in feeds]
 
     def of(self, changed: Changed) -> list[tuple[str, list[Codes]]]:
-        """For each trigger its columns."""
-        columns = self._of_few(changed) if len(changed.weights) <= _FEW else None
-        if columns is None:
-            known: dict[Any, Any] = {}
-            columns = [
-                self._computed(column, wanted, changed, known)
-                for column, wanted in zip(self._columns, self._wanted, strict=True)
-            ]
+        """For each trigger its columns; ExpressionError, naming the row and a view, where one has no value."""
+        computed = iter([] if self._computed is None else self._computed.of(changed, self._failure))
+        columns = [next(computed) if position is None else changed.code(position) for position in self._plain]
         return [(name, [columns[i] for i in picked]) for name, picked in self.triggers]
 
-    def _computed(self, column: _Column, wanted: FeedColumn, changed: Changed, known: dict[Any, Any]) -> Codes:
-        try:
-            return column(changed, known)
-        except ExpressionError as error:
-            raise self._named(wanted, changed, error) from error
-
-    def _named(self, column: FeedColumn, changed: Changed, error: ExpressionError) -> ExpressionError:
-        """The error with the first row that it is about, and a view that has the expression."""
-        get = getter(column.expression, self._table.column_names, column.guard)
-        type_ = None if column.form == "test" else type_of(column.expression, self._table)
-        for row in changed.rows():
-            try:
-                in_type(get(row), type_, column.expression)
-            except ExpressionError as found:
-                shown = f"the row {reprlib.repr(row)} of {self._source}"
-                return ExpressionError.of(found.expression, found.reason, row=shown, view=self._owner(column))
-        return error.of_view(self._owner(column))
-
-    def _of_few(self, changed: Changed) -> list[Codes] | None:
-        """The columns row by row; None if there is nothing to compute, or a value is in doubt."""
-        if self._few is None:
-            return None
-        try:
-            rows = [self._few(row) for row in changed.rows()]
-        except DataError:
-            return None
-        computed = iter(np.array(rows, np.int64).reshape(len(rows), self._plain.count(None)).T)
-        return [
-            np.ascontiguousarray(next(computed)) if position is None else changed.code(position)
-            for position in self._plain
-        ]
-
-
-_FEW = 16
-"""Up to this many rows are computed one by one, which takes less than a call of Arrow for each expression."""
+    def _failure(self, column: FeedColumn, row: Row, error: ExpressionError) -> ExpressionError:
+        shown = f"the row {reprlib.repr(row)} of {self._source}"
+        return ExpressionError.of(error.expression, error.reason, row=shown, view=self._owner(column))
 
 
 def plain_position(column: FeedColumn, table: Table) -> int | None:
@@ -234,86 +190,3 @@ def plain_position(column: FeedColumn, table: Table) -> int | None:
         return None
     name = column.expression.name.lower()
     return next(i for i, each in enumerate(table.columns) if each.name.lower() == name)
-
-
-def _column(column: FeedColumn, table: Table, domains: Domains) -> _Column:
-    """The column, by the quickest way that is exact. Ways over codes never fail, so that they need no guard."""
-    position = plain_position(column, table)
-    if position is not None:
-        return lambda changed, _: changed.code(position)
-    in_arrow = _arrow_column(column, table, domains)
-    if column.form == "test":
-        test = code_test(column.expression, table, domains)
-        return in_arrow if test is None else lambda changed, _: test(changed).astype(np.int64)
-    type_ = type_of(column.expression, table)
-    numeric = code_number(column.expression, table)
-    if numeric is None or type_ is None or not (has_codes(type_) or column.form in ("low", "high", "known")):
-        return in_arrow
-    form, place = column.form, ("numbers", column.expression)
-
-    def computed(changed: Changed, known: dict[Any, Any]) -> Codes:
-        if place not in known:
-            known[place] = numeric(changed)
-        numbers = known[place]
-        return in_arrow(changed, known) if numbers is None else number_form(numbers, form)
-
-    return computed
-
-
-def _arrow_column(column: FeedColumn, table: Table, domains: Domains) -> _Column:
-    encode = _encoder(column, table, domains)
-    place = expression, guard = column.expression, column.guard
-    test = None if guard is None else _column(FeedColumn(guard, "test"), table, domains)
-
-    def values(changed: Changed, known: dict[Any, Any]) -> Any:
-        if test is None:
-            return evaluate_columns(expression, changed.data)
-        if ("test", guard) not in known:
-            known["test", guard] = test(changed, known) == 1
-        return evaluate_guarded(expression, changed.data, known["test", guard])
-
-    def computed(changed: Changed, known: dict[Any, Any]) -> Codes:
-        if place not in known:
-            known[place] = values(changed, known)
-        return encode(known[place])
-
-    return computed
-
-
-def _encoder(column: FeedColumn, table: Table, domains: Domains) -> Callable[[Any], Codes]:
-    if column.form == "test":
-        return _tested
-    if column.form == "known":
-        return _known
-    if column.form in ("low", "high"):
-        word = 0 if column.form == "low" else 1
-        return lambda array: _word(array, word)
-    type_ = type_of(column.expression, table)
-    assert type_ is not None
-    return domains.domain(type_).encode
-
-
-def _tested(array: Any) -> Codes:
-    """1 where a predicate holds; neither false nor NULL is that."""
-    if pa.types.is_null(array.type):
-        return np.zeros(len(array), dtype=np.int64)
-    held = array.fill_null(False) if array.null_count else array
-    codes: Codes = held.cast(pa.int8()).to_numpy().astype(np.int64)
-    return codes
-
-
-def _known(array: Any) -> Codes:
-    """A code that is NULL where the value is, and says nothing else."""
-    codes = np.zeros(len(array), dtype=np.int64)
-    if array.null_count:
-        codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
-    return codes
-
-
-def _word(array: Any, word: int) -> Codes:
-    """The low or high words of decimals without their point; NULL counts as 0."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    array = array.fill_null(0) if array.null_count else array
-    words = np.frombuffer(array.buffers()[1] or b"", dtype="<i8").reshape(-1, 2)
-    return np.ascontiguousarray(words[array.offset : array.offset + len(array), word])

@@ -16,8 +16,9 @@ from ivme import _kernel
 from ivme.algebra.ring import Payload
 from ivme.engine.backend import whole_sums
 from ivme.engine.codes.python_values import ValueCodes
+from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.row_expression import Row
-from ivme.engine.ingest.feed import Feed, FeedColumn
+from ivme.engine.ingest.feed import Feed
 from ivme.engine.lower import lower
 from ivme.engine.reference.kernel import Changes
 from ivme.plan.ir.program import Program

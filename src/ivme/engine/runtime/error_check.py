@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.expression.row_expression import getter
 from ivme.engine.ingest.row_batch import Changed, Inputs
 from ivme.engine.runtime.shared_views import Group
@@ -88,7 +88,7 @@ def _visible_row(relations: Relations, check: InstalledCheck, atom: Atom) -> tup
     """
     left = relations.all_rows(atom.relation)
     assert atom.where is not None
-    mask = evaluate_columns(atom.where, left.data).fill_null(False).to_numpy(zero_copy_only=False)
+    mask = evaluate_table(atom.where, left.data).fill_null(False).to_numpy(zero_copy_only=False)
     left = left.kept(np.flatnonzero(mask), left.weights[mask])
     while len(left.weights) > 1 and atom.relation in check.group.feeds and not _is_lazy(check):
         half = len(left.weights) // 2

@@ -14,7 +14,8 @@ import pyarrow as pa
 from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
 from ivme.engine.codes.domains import NAN_CODE, Domains
 from ivme.engine.codes.value_check import NAN_REASON
-from ivme.engine.ingest.feed import Feed, FeedColumn
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.delta import Delta
@@ -126,8 +127,8 @@ class Relations:
         return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
 
     def forget_constants(self) -> None:
-        """To be called before codes are taken back: those of constants are found anew."""
-        self._inputs.clear()
+        """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
+        self.domains.memos.forget()
 
     def all_rows(self, relation: str, *, distinct: bool = True) -> Changed:
         """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""

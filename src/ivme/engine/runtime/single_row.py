@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from ivme.engine.backend import EmittedDelta, NativeBackend
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.value_check import INT_LIMIT
-from ivme.engine.ingest.feed import Feed, FeedColumn
+from ivme.engine.expression.computed import computed_columns
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Changed, Layout, plain_position
 from ivme.engine.ingest.row_check import row_check
-from ivme.engine.ingest.row_column import row_columns
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.shared_views import Group
@@ -209,7 +210,7 @@ def _encoder(
         return integers, lambda row: row, _rows_of
     key = table.key_positions
     check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
-    compute = row_columns(computed, table, domains) if computed else None
+    compute = computed_columns(table, computed, domains).row if computed else None
 
     def checked(row: Any) -> Row | None:
         if type(row) is not tuple or len(row) != arity:
@@ -222,19 +223,16 @@ def _encoder(
 
     def encoded(row: Row) -> Codes | None:
         try:
-            codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
-            if compute is not None:
-                codes += compute(row)
+            codes = tuple([encode(value) for encode, value in zip(encoders, row, strict=True)])
+            return codes if compute is None else compute(codes)
         except DataError:
             return None
-        return tuple(codes)
 
     def completed(changed: Changed) -> list[Codes] | None:
         if compute is None:
             return _rows_of(changed)
         try:
-            rows = zip(_rows_of(changed), changed.rows(), strict=True)
-            return [(*codes, *compute(row)) for codes, row in rows]
+            return [compute(codes) for codes in _rows_of(changed)]
         except DataError:
             return None
 

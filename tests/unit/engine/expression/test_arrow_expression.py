@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type
 from ivme.engine.expression.arrow_expression import evaluate_columns
-from ivme.engine.expression.arrow_functions import KERNELS
+from ivme.engine.expression.arrow_text import KERNELS
+from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.errors import DataError
-from ivme.query.expression import FUNCTIONS, Call, ColumnRef, Expression, Literal
+from ivme.query.expression import Call, ColumnRef, Expression, Literal
+from ivme.query.functions import COMPARISONS, FUNCTIONS
 from ivme.query.inference import type_of
 from tests.random_expressions import ANYTHING, ROWS, TABLE, as_shown, expected, expressions
 
@@ -41,47 +43,48 @@ def case_of_division() -> Expression:
 
 def test_a_case_guards_a_division() -> None:
     data = pa.table({"i": [1, 2, None, 3], "j": [2, 0, 4, None]})
-    assert evaluate_columns(case_of_division(), data).to_pylist() == [0.5, -1.0, None, -1.0]
+    assert evaluate_table(case_of_division(), data).to_pylist() == [0.5, -1.0, None, -1.0]
 
 
 def test_a_conjunct_is_not_evaluated_where_an_earlier_one_is_false() -> None:
     data = pa.table({"i": [1, 2], "j": [2, 0]})
     guarded = Call("gt", (Call("divide", (ColumnRef("i"), ColumnRef("j"))), Literal(0.25)))
     nonzero = Call("ne", (ColumnRef("j"), Literal(0)))
-    assert evaluate_columns(Call("and", (nonzero, guarded)), data).to_pylist() == [True, False]
-    assert evaluate_columns(Call("or", (Call("not", (nonzero,)), guarded)), data).to_pylist() == [True, True]
+    assert evaluate_table(Call("and", (nonzero, guarded)), data).to_pylist() == [True, False]
+    assert evaluate_table(Call("or", (Call("not", (nonzero,)), guarded)), data).to_pylist() == [True, True]
     with pytest.raises(DataError, match=r"i / j fails: division by zero"):
-        evaluate_columns(Call("and", (guarded, nonzero)), data)
+        evaluate_table(Call("and", (guarded, nonzero)), data)
 
 
 def test_an_overflow_names_the_expression() -> None:
     data = pa.table({"i": [2**62, 2**62]})
     with pytest.raises(DataError, match=r"i \+ i fails: the integer does not fit 64 bits"):
-        evaluate_columns(Call("add", (ColumnRef("i"), ColumnRef("i"))), data)
+        evaluate_table(Call("add", (ColumnRef("i"), ColumnRef("i"))), data)
 
 
 def test_a_constant_in_error_harms_no_empty_table() -> None:
     broken = Call("divide", (Literal(1), Literal(0)))
-    assert evaluate_columns(broken, pa.table({"i": pa.array([], pa.int64())})).type == pa.float64()
+    assert evaluate_table(broken, pa.table({"i": pa.array([], pa.int64())})).type == pa.float64()
     with pytest.raises(DataError, match="division by zero"):
-        evaluate_columns(broken, pa.table({"i": [1]}))
+        evaluate_table(broken, pa.table({"i": [1]}))
 
 
 def test_columns_are_found_whatever_their_case_and_chunks() -> None:
     column = pa.chunked_array([[1, 2], [], [3]], pa.int64())
-    assert evaluate_columns(Call("negate", (ColumnRef("N"),)), pa.table({"n": column})).to_pylist() == [-1, -2, -3]
-    assert evaluate_columns(ColumnRef("N"), pa.table({"n": column})).to_pylist() == [1, 2, 3]
+    assert evaluate_table(Call("negate", (ColumnRef("N"),)), pa.table({"n": column})).to_pylist() == [-1, -2, -3]
+    assert evaluate_table(ColumnRef("N"), pa.table({"n": column})).to_pylist() == [1, 2, 3]
     with pytest.raises(DataError, match="the row has no column 'm'"):
-        evaluate_columns(ColumnRef("m"), pa.table({"n": column}))
+        evaluate_table(ColumnRef("m"), pa.table({"n": column}))
 
 
 @pytest.mark.parametrize("number", [1, 40])
 def test_a_quotient_of_decimals_is_rounded_half_up_to_its_digits(number: int) -> None:
     data = pa.table({"n": pa.array([Decimal("2.00")] * number, pa.decimal128(4, 2))})
-    found = evaluate_columns(Call("divide", (ColumnRef("n"), Literal(3))), data)
+    found = evaluate_table(Call("divide", (ColumnRef("n"), Literal(3))), data)
     assert found.type == pa.decimal128(8, 6)
     assert found.to_pylist() == [Decimal("0.666667")] * number
 
 
-def test_the_functions_with_kernels_are_those_that_need_all_arguments() -> None:
-    assert set(KERNELS) == {name for name, function in FUNCTIONS.items() if not function.lazy}
+def test_the_functions_with_kernels_are_those_that_the_table_runs_by_code_and_comparisons() -> None:
+    by_code = {name for name, function in FUNCTIONS.items() if function.runs == "by code"}
+    assert set(KERNELS) == by_code | set(COMPARISONS)
