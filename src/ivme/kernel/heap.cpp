@@ -34,6 +34,7 @@ void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, 
     bool adds = std::any_of(weights, weights + n, [](int64_t weight) { return weight > 0; });
     may_be_negative = may_be_negative && !keyed_;
     if (removes) make_index();
+    if (!indexed_ && !weigh(weights, n)) make_index();
     if (!indexed_) return append_all(columns, weights, n);
     if (removes && adds && !may_be_negative && n > 1) return net(columns, weights, n);
     each(columns, weights, n, -1, [&](size_t row, uint32_t hashed) {
@@ -42,6 +43,16 @@ void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, 
     });
     each(columns, weights, n, 1,
          [&](size_t row, uint32_t hashed) { insert(columns, row, hashed, weights[row], may_be_negative); });
+}
+
+// Whether the weights of all rows fit 64 bits together with these, so that no row's can exceed them.
+bool Heap::weigh(const int64_t* weights, size_t n) {
+    int64_t mass = mass_;
+    for (size_t row = 0; row < n; ++row) {
+        if (add_overflows(mass, weights[row], &mass)) return false;
+    }
+    mass_ = mass;
+    return true;
 }
 
 // The sum for each row; what goes then makes place for what comes, as a row may be replaced by one of the same key.
@@ -180,6 +191,7 @@ void Heap::commit() noexcept {
 void Heap::settle() noexcept {
     base_ = weights_.size();
     base_live_ = live_;
+    base_mass_ = mass_;
     reweighed_.trim(size_t{1} << 16);
 }
 
@@ -195,6 +207,7 @@ void Heap::roll_back() noexcept {
         weights_[id] = reweighed_[i - 1];
     }
     live_ = base_live_;
+    mass_ = base_mass_;
     ++version;
     settle();
 }
@@ -205,6 +218,7 @@ void Heap::clear() noexcept {
     index_ = IdTable();
     indexed_ = keyed_;
     live_ = 0;
+    mass_ = 0;
     ++version;
     settle();
 }

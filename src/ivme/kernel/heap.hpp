@@ -65,6 +65,7 @@ public:
 private:
     void append(const int64_t* const* columns, size_t row, int64_t weight);
     void net(const int64_t* const* columns, const int64_t* weights, size_t n);
+    bool weigh(const int64_t* weights, size_t n);
     void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
     void insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative);
     void remove(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight);
@@ -106,8 +107,10 @@ private:
     Seed seed_;
     IdTable index_;
     uint64_t live_ = 0;
+    int64_t mass_ = 0;  // without an index, the weights of all rows together: no row can have more
     uint64_t marked_size_ = 0;
-    size_t base_ = 0;           // rows from here on came after the last commit
+    size_t base_ = 0;  // rows from here on came after the last commit
+    int64_t base_mass_ = 0;
     uint64_t base_live_ = 0;    // how many there were then
     Array<int64_t> reweighed_;  // since then: a row before `base_` and its weight then, by pairs
 };
