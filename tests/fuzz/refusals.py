@@ -14,6 +14,7 @@ _ALWAYS = {
     "a condition that is never true": r"the condition is never true",
     "an expression over a closure": r"an expression over the columns of a recursive query",
     "a filter over a closure": r"closure",
+    "another type than a closure's": r"over a column of a recursive query is not supported",
     "UNION ALL that can be told": r"UNION ALL",
     "a constant": r"must read a table",
     "decimals too wide to compare": r"no decimal of 38 digits holds both",

@@ -2,7 +2,7 @@
 
 A file holds a query with its source, a line `---`, the orders and their trees. Run with IVME_UPDATE_GOLDEN=1 to write
 them anew, and read the difference before you commit it. That the trees are the source's own is asserted in
-unit/plan/test_view_tree.py, over the orders of the source's figures.
+unit/plan/order/test_view_tree.py, over the orders of the source's figures.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import ColumnRef, Expression, evaluate, is_predicate
-from ivme.query.inference import common_type, type_of
+from ivme.query.inference import common_type, end_type, type_of
 from ivme.query.one_type import cast_to
 from ivme.query.sql_constants import failing_constant
 from ivme.query.sql_expression import Scalars
@@ -135,9 +135,10 @@ def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
 def _comparable(body: Body, left: Key, right: Key, node: exp.Expr) -> tuple[Key, Key]:
     """Both sides of an equality in one type: where theirs differ, the join is on keys, and the columns stay.
 
-    A closure has no computed columns before it is a relation; its columns get their keys then.
+    A closure has no computed columns, so that a column of another type cannot be compared with one of its.
     """
     if any(body.scope.occurrences[key.occurrence].closure is not None for key in (left, right)):
+        _check_closure_types(body, left, right, node)
         return left, right
     try:
         types = body.type(left), body.type(right)
@@ -151,6 +152,22 @@ def _comparable(body: Body, left: Key, right: Key, node: exp.Expr) -> tuple[Key,
         for key, type_ in zip((left, right), types, strict=True)
     )
     return one, other
+
+
+def _check_closure_types(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
+    types = _type_of_end(body, left), _type_of_end(body, right)
+    if None not in types and types[0] != types[1]:
+        message = f"an equality between {types[0]} and {types[1]} over a column of a recursive query is not supported"
+        raise body.scope.source.unsupported(message, node, "make the recursive query a view, and join that view")
+
+
+def _type_of_end(body: Body, key: Key) -> Type | None:
+    """The type of a column, which of a closure is that of both its ends."""
+    closure = body.scope.occurrences[key.occurrence].closure
+    if closure is None:
+        return body.type(key)
+    first, last = (body.type(Key(key.occurrence, ColumnRef(name))) for name in closure.columns)
+    return end_type((first, last), closure.relation)
 
 
 def _two_parameters(body: Body, parameter: str, node: exp.Expr | None) -> Exception:
