@@ -36,13 +36,13 @@ def replace_all(db: Database, old: list[str], new: list[str]) -> None:
     db.insert("people", [(name, 1) for name in new])
 
 
-def constants_of_expressions(db: Database, _: Path) -> None:
+def results_by_code(db: Database, _: Path) -> None:
     people(db)
-    view = db.create_view("reds", "SELECT age FROM people WHERE name = 'red'")
+    view = db.create_view("v", "SELECT age FROM people WHERE name LIKE 'old%' OR name = 'red'")
     db.insert("people", [(name, 1) for name in names("old")])
     replace_all(db, names("old"), names("new", 2 * MANY))
     assert list(view) == []
-    db.insert("people", [(name, 2) for name in [*names("newer"), "red"]])
+    db.insert("people", [(name, 2) for name in [*names("newer", 2 * MANY), "red"]])
     assert list(view) == [(2,)]
 
 
@@ -198,7 +198,7 @@ def the_maps_of_tables_and_views(db: Database, _: Path) -> None:
 SCENES: dict[str, Callable[[Database, Path], None]] = {
     scene.__name__: scene
     for scene in (
-        constants_of_expressions,
+        results_by_code,
         a_batch_that_is_not_committed,
         an_iterator,
         a_block_that_is_being_decoded,

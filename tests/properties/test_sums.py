@@ -80,7 +80,7 @@ def expected_rows(view: str, r: Counter[Any], s: Counter[Any]) -> list[str]:
     for key, terms in groups.items():
         size = sum(times for *_, times in terms)
         total = rounded_sum([(x, times) for x, _, times in terms])
-        mean = None if total is None else total / size
+        mean = None if total is None else total / size + 0.0  # columns hold no -0.0
         whole = sum(i * times for _, i, times in terms) / size if size else None
         shown = {"groups": (total, mean, whole, size), "joined": (total, whole), "product": (total,)}
         rows.append((*key, *shown.get(view, (total, mean))))

@@ -271,7 +271,8 @@ class Relations:
         """One that is interrupted, or refused, leaves the view stale."""
         steps: list[ir.Step] = []
         filled: frozenset[str] = frozenset()
-        for name in (state.name, *(check.name for check in state.checks)):
+        beside = (check.name for check in state.checks if check.group is state.group)  # others are maintained
+        for name in (state.name, *beside):
             steps += state.group.assembly.build(name, filled)
             filled = frozenset(step.map for step in steps if isinstance(step, ir.Add))
         for name in filled:

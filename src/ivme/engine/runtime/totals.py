@@ -47,8 +47,8 @@ def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> An
 
 
 def one_nan(value: float) -> float:
-    """The float, always the same object for NaN: rows that hold it then equal each other, also in sums of changes."""
-    return value if value == value else math.nan
+    """The float as columns hold it: 0.0 for -0.0, and always the same object for NaN, so that rows with it are equal."""
+    return value + 0.0 if value == value else math.nan
 
 
 def part_value(total: Any, type_: Type) -> Decimal | bytes:
