@@ -47,7 +47,7 @@ def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> An
 
 
 def one_nan(value: float) -> float:
-    """The float as columns hold it: 0.0 for -0.0, and always the same object for NaN, so that rows with it are equal."""
+    """The float as columns hold it: 0.0 for -0.0, and always one object for NaN, so that rows with it are equal."""
     return value + 0.0 if value == value else math.nan
 
 
