@@ -59,7 +59,7 @@ def test_deletes_from_a_full_database_cost_as_little() -> None:
 
 
 @pytest.mark.parametrize("weight", [1, -1])
-def test_the_dearest_single_update_is_linear(weight: int) -> None:
+def test_the_most_expensive_single_update_is_linear(weight: int) -> None:
     costs = []
     for n in (500, 4000):
         waiting: list[Change] = [("S", (b, 0), 1) for b in range(n)] + [("R", (0, b), 1) for b in range(n)]

@@ -1,6 +1,6 @@
 // Which codes of dictionaries are held, so that those that are not can be given again (decision 0118).
 //
-// Whoever has words does not say which of them are codes: the codes of a dictionary are numbers that other values
+// A holder of words does not say which of them are codes: the codes of a dictionary are numbers that other values
 // hardly ever are, and one that is only keeps a string for longer. So no holder can be wrong about its columns.
 #pragma once
 

@@ -42,8 +42,8 @@ class ArrowRows:
 class Delta(Mapping[Row, int]):
     """By how much the multiplicity of each row changed: a mapping, which is also there as columns.
 
-    The columns are those of a row, behind the values of parameters. Whoever takes them by `to_arrow` and `weights` is
-    spared a Python object for each value.
+    The columns are those of a row, behind the values of parameters. Taken by `to_arrow` and `weights`
+    they cost no Python object for each value.
     """
 
     __slots__ = ("_changed", "_rows")

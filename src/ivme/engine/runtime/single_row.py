@@ -109,7 +109,7 @@ def single_row(
     """The short way for rows of a table.
 
     The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
-    row in the end; if one has, the long way says so.
+    row in the end; if one has, the batch path raises the error.
     """
     check, encode, completed = _encoder(table, layout, domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
