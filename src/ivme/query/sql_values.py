@@ -158,7 +158,7 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
 def to_int(value: Any) -> int:
     if isinstance(value, str):
         text = value.strip()
-        if not re.fullmatch(r"[+-]?\d{1,40}", text):
+        if not re.fullmatch(r"[+-]?[0-9]{1,40}", text):
             raise ValueError(f"{value!r} is not an integer")
         return bounded(int(text))
     if isinstance(value, bool):
@@ -167,14 +167,14 @@ def to_int(value: Any) -> int:
 
 
 def to_float(value: Any) -> float:
-    if isinstance(value, str) and "_" in value:
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError(f"{value!r} is not a number")
     return float(value) if isinstance(value, str | bool) else float(_number(value))
 
 
 def to_decimal(value: Any, precision: int, scale: int) -> Decimal:
     if isinstance(value, str):
-        if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*", value):
+        if not re.fullmatch(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", value):
             raise ValueError(f"{value!r} is not a decimal number")
         exact = Decimal(value.strip())
     elif isinstance(value, float):
@@ -204,7 +204,9 @@ def to_date(value: Any) -> datetime.date:
         return value.date()
     if isinstance(value, datetime.date):
         return value
-    match = re.fullmatch(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?\s*", value) if isinstance(value, str) else None
+    match = (
+        re.fullmatch(r"\s*([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?\s*", value) if isinstance(value, str) else None
+    )
     if match is None:
         raise ValueError(f"{value!r} is not a date; write YYYY-MM-DD")
     year, month, day = (int(part or 1) for part in match.groups())
