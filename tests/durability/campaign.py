@@ -141,6 +141,8 @@ class Campaign:
             self.failed(after, closed=kind == "close")
         except Interrupted:
             self.check()
+            if self.choose.random() < 0.4:  # what was taken back must not return
+                return self.reopen(self.powerless(), self.possible, self.possible)
         else:
             self.acknowledged(after, everything=kind in ("checkpoint", "close"))
             if kind == "close":
