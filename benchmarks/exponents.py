@@ -2,7 +2,7 @@
 
     python -m benchmarks.exponents
 
-For each query and strategy the dearest step of each trigger is run on a database made to hurt it (see
+For each query and strategy the most expensive step of each trigger is run on a database made to hurt it (see
 `hard_instances`): the rows of the changed relation are deleted and inserted again one by one, and the most
 operations that one of these changes took are counted. Operations, not seconds: the numbers are exact and repeatable.
 """

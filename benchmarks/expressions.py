@@ -20,7 +20,7 @@ from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
-from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.model import table
 
@@ -69,7 +69,7 @@ WANTED = {
 }
 
 
-def rows(count: int, layout: Layout) -> Changed:
+def rows(count: int, layout: Layout) -> RowBatch:
     """Rows as lineitem has them, by their codes."""
     random = np.random.default_rng(1)
     shipped = random.integers(8036, 10561, count)
@@ -77,7 +77,7 @@ def rows(count: int, layout: Layout) -> Changed:
     codes += [shipped + random.integers(-60, 60, count), shipped + random.integers(1, 30, count)]
     names = np.array([layout.domains[5].encode_value(mode) for mode in MODES])
     codes.append(names[random.integers(0, len(MODES), count)])
-    return Changed(layout, np.ones(count, np.int64), None, list(codes))
+    return RowBatch(layout, np.ones(count, np.int64), None, list(codes))
 
 
 def seconds(run: Callable[[], object], runs: int) -> float:

@@ -10,7 +10,7 @@ from ivme.errors import IvmeError, SparkError
 from ivme.shards.client import ask, stop_running
 from ivme.shards.cluster import Question
 from ivme.shards.database import ShardedDatabase
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.outcome import bases, record_outcome
 from ivme.shards.parts import PartFile
 from ivme.shards.protocol import Message, error_head, raise_error
@@ -25,7 +25,7 @@ class LocalCluster:
     """A `Cluster` whose shards are asked directly."""
 
     def __init__(self, root: Path, shards: int | None, *, daemons: bool = False) -> None:
-        self.journal = Journal.open(root, shards)
+        self.journal = StepJournal.open(root, shards)
         self._daemons = daemons
         self.shards = {number: Shard(self.journal, number) for number in range(self.journal.shards)}
 

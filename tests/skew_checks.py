@@ -18,7 +18,7 @@ from typing import Any
 from ivme.compile import parse
 from ivme.database import Database
 from ivme.engine.codes.dictionary import NULL_CODE
-from ivme.engine.runtime.single_row import FEW
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from ivme.plan.assemble.assemble import Assembly
 from ivme.query.model import Query
 from ivme.view import Changes, View
@@ -50,9 +50,13 @@ class Twins:
     def apply(self, steps: list[Update], few: bool = False) -> None:
         """One batch on both; triggers scan nothing unless the base M changes.
 
-        With `few` it goes the short way, which is to do the same as if its rows had come one by one.
+        With `few` it takes the single-row path, which is to do the same as if its rows had come one by one.
         """
-        few = few and sum(abs(weight) for _, _, weight in steps) <= FEW and all(None not in row for _, row, _ in steps)
+        few = (
+            few
+            and sum(abs(weight) for _, _, weight in steps) <= MOST_SINGLE_ROWS
+            and all(None not in row for _, row, _ in steps)
+        )
         views: Sequence[View | None] = self.views or [None, None]
         for database, view in zip(self.databases, views, strict=True):
             before = counted_scans(database, view)

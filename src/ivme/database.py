@@ -291,7 +291,7 @@ class Database:
             batch.delete(table, rows, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row as often as its weight says; a negative weight takes it away."""
+        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 

@@ -329,7 +329,7 @@ class View:
     # About the view
 
     def explain(self) -> Explanation:
-        """How the view is maintained, what that costs, and what nobody can beat."""
+        """How the view is maintained, what that costs, and the lower bound of any algorithm."""
         return self._state.explanation
 
     def stats(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Programs cost what explain() prints: counted operations over growing N fit the exponents, from both sides.
 
-The databases are made to hurt the dearest step of each trigger (benchmarks.hard_instances), so a slope well below the
-promise would mean that the promise is loose, and one above it that it is broken.
+The databases are made to hurt the most expensive step of each trigger (benchmarks.hard_instances), so a slope well
+below the promise would mean that the promise is loose, and one above it that it is broken.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.engine.reference.kernel import Kernel
 from ivme.engine.reference.native import NativeKernel
-from ivme.plan.assemble.blueprint import Node, View
+from ivme.plan.assemble.blueprint import Node, StoredView
 from ivme.plan.assemble.mark_blueprint import Marks, shared
 from ivme.plan.order.mark_tree import MarkNode
 from ivme.plan.strategy.marks import plan_marks
@@ -78,7 +78,7 @@ def lacking(kernel: Kernel, marks: Marks, node: MarkNode, row: tuple[Any, ...]) 
 
 def stored(kernel: Kernel, node: Node) -> str:
     """The map that holds a node."""
-    if isinstance(node, View):
+    if isinstance(node, StoredView):
         return node.name
     label = node.label  # type: ignore[union-attr]
     return next(m.name for m in kernel.program.maps if (m.atoms, set(m.schema)) == ((label,), set(node.schema)))

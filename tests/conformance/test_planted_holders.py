@@ -11,7 +11,7 @@ import pytest
 from ivme.closure.group import ClosureGroup
 from ivme.database import Database
 from ivme.engine.codes.dictionary import Dictionary
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.following import FollowedGroups
@@ -34,7 +34,7 @@ FAULTS: list[tuple[Any, type, str]] = [
     (scenes.a_block_that_is_being_decoded, OpenRead, "held_codes"),
     (scenes.the_nodes_of_a_closure, ClosureGroup, "held_codes"),
     (scenes.keys_on_their_way_to_the_other_side, GradualRebalancer, "held_codes"),
-    (scenes.a_change_that_waits, Changed, "held_codes"),
+    (scenes.a_change_that_waits, RowBatch, "held_codes"),
     (scenes.rows_that_are_kept, FollowedGroups, "held_codes"),
 ]
 
@@ -59,7 +59,7 @@ def test_a_holder_that_is_not_asked_is_found(
 def test_rows_of_a_snapshot_that_are_not_asked_are_found(tmp_path: Path) -> None:
     with (
         Database(tmp_path / "db", durability="async") as db,
-        patch.object(Changed, "held_codes", nothing),
+        patch.object(RowBatch, "held_codes", nothing),
         pytest.raises((AssertionError, KeyError, StorageError)),
     ):
         scenes.rows_on_their_way_to_a_snapshot(db, tmp_path)

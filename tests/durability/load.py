@@ -1,7 +1,7 @@
 """A process that writes until it is killed: `python -m tests.durability.load DIRECTORY SEED DURABILITY`.
 
-Step k is determined by the seed and k alone. It adds the row k to table P the short way, then changes R and S in one
-batch with position k, sometimes makes or drops a view; `k` is printed when all of that was committed.
+Step k is determined by the seed and k alone. It adds the row k to table P on the single-row path, then changes R and S
+in one batch with position k, sometimes makes or drops a view; `k` is printed when all of that was committed.
 """
 
 from __future__ import annotations

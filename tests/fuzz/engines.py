@@ -18,7 +18,7 @@ from ivme.engine.expression import by_code
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.single_row import FEW
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from tests.fuzz.oracle import arrow_rows
 from tests.fuzz.steps import Op
 from tests.fuzz.values import Column
@@ -81,13 +81,13 @@ def formed(op: Op, columns: tuple[Column, ...]) -> Any:
 
 
 _LIMITS: tuple[tuple[Any, str], ...] = (
-    (batch, "FEW"),
-    (runtime, "FEW"),
-    (domains, "_FEW"),
+    (batch, "MOST_SINGLE_ROWS"),
+    (runtime, "MOST_SINGLE_ROWS"),
+    (domains, "_MOST_CODES_BY_HAND"),
 )
 _SMALL: tuple[tuple[Any, str, int], ...] = (
     (rebalance, "SMALLEST_PIECE", 3),
-    (open_read, "FEW", 2),
+    (open_read, "FIRST_ROWS", 2),
     (open_read, "BLOCK", 5),
     (relations, "MANY", 7),
     (by_code, "_MANY", 2),
@@ -103,6 +103,6 @@ def limits(few: int) -> Iterator[None]:
     with ExitStack() as stack:
         for module, name in _LIMITS:
             stack.enter_context(patch.object(module, name, few))
-        for module, name, size in _SMALL if few != FEW else ():
+        for module, name, size in _SMALL if few != MOST_SINGLE_ROWS else ():
             stack.enter_context(patch.object(module, name, size))
         yield

@@ -25,7 +25,7 @@ from ivme.engine.reference.interpreter import PureKernel
 from ivme.engine.runtime import batch, runtime
 from ivme.engine.runtime import decoding as reading
 from ivme.engine.runtime.batch import Batch
-from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.following import Followed, FollowedGroups
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.query import functions
@@ -266,10 +266,10 @@ FAULTS = (
     Fault("a batch is cut one row too short", _wrapped(Rebalancer, "pieces", _cut_too_short)),
     Fault("two values share a code of the dictionary", _wrapped(Dictionary, "add", _code_mixed_up)),
     Fault("an edge stays in a closure after its delete", _wrapped(PureClosure, "_remove", _edge_kept)),
-    Fault("rows of a DISTINCT are counted twice", _wrapped(Finisher, "__init__", _twice), _NATIVE),
+    Fault("rows of a DISTINCT are counted twice", _wrapped(RowDecoder, "__init__", _twice), _NATIVE),
     Fault("the second parameter is ignored", _wrapped(View, "_request", _parameter_ignored), _NATIVE),
     Fault("AVG divides by a wrong count", _wrapped(reading, "average", _average_of_rows), _NATIVE),
-    Fault("an aggregate over nothing is 0", _wrapped(Finisher, "nothing", _zero_of_nothing), _NATIVE),
+    Fault("an aggregate over nothing is 0", _wrapped(RowDecoder, "nothing", _zero_of_nothing), _NATIVE),
     Fault("a view on a view is stale after a larger change", _wrapped(runtime.Runtime, "_feed", _stale_view), _NATIVE),
     Fault("the old row of a group stays in a view on it", _wrapped(FollowedGroups, "_shown", _old_row_stays), _NATIVE),
     Fault("followers do not see all deletes", _wrapped(Followed, "change", _deletes_unseen), _NATIVE),

@@ -48,8 +48,9 @@ def _opening(case: Case) -> Iterator[str]:
     if case.few != 16:
         yield "from ivme.engine.expression import by_code"
         yield "from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime"
-        yield f"batch.FEW = runtime.FEW = {case.few}"
-        yield "rebalance.SMALLEST_PIECE, open_read.FEW, open_read.BLOCK, relations.MANY, by_code._MANY = 3, 2, 5, 7, 2"
+        yield f"batch.MOST_SINGLE_ROWS = runtime.MOST_SINGLE_ROWS = {case.few}"
+        yield "rebalance.SMALLEST_PIECE, open_read.FIRST_ROWS, open_read.BLOCK = 3, 2, 5"
+        yield "relations.MANY, by_code._MANY = 7, 2"
     if engine.startswith("pure"):
         yield "from ivme import database"
         yield "from ivme.engine.codes.domains import Domains"

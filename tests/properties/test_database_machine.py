@@ -34,7 +34,9 @@ MOST_VIEWS = 5
 class DatabaseMachine(RuleBasedStateMachine):
     """The same steps on both backends. `contents` are the tables, `queries` the views with the oracle's eyes."""
 
-    @initialize(kind=st.sampled_from(["int", "int", "string"]), few=st.sampled_from([0, 2, single_row.FEW]))
+    @initialize(
+        kind=st.sampled_from(["int", "int", "string"]), few=st.sampled_from([0, 2, single_row.MOST_SINGLE_ROWS])
+    )
     def start(self, kind: str, few: int) -> None:
         """With `few` also the ways of many rows are taken, which streams as short as these would never see."""
         self.kind = kind
@@ -49,11 +51,11 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.made = 0
 
     def teardown(self) -> None:
-        self._set_few(single_row.FEW)
+        self._set_few(single_row.MOST_SINGLE_ROWS)
 
     def _set_few(self, few: int) -> None:
         for module in (batch, following, runtime):
-            vars(module)["FEW"] = few
+            vars(module)["MOST_SINGLE_ROWS"] = few
 
     # Views
 
@@ -276,7 +278,7 @@ class DatabaseMachine(RuleBasedStateMachine):
 
 
 def _apply_to(database: Database, changes: list[tuple[str, Any, int]], *, by_rows: bool = False) -> None:
-    """One batch of weighted rows, or of inserts and deletes, which may take the short way."""
+    """One batch of weighted rows, or of inserts and deletes, which may take the single-row path."""
     with database.batch() as opened:
         for table, row, weight in changes:
             if by_rows:

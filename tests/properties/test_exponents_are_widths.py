@@ -14,7 +14,7 @@ from tests.random_queries import queries
 
 
 def check(query: Query) -> None:
-    """The dearest step of a trigger has the dynamic width as its exponent, that of the build at most the static one."""
+    """The worst step of a trigger has the dynamic width as its exponent, that of the build at most the static one."""
     plan = plan_with("view-tree", query)
     assert plan.widths is not None
     assert bound(plan.widths.dynamic) == plan.update

@@ -23,7 +23,7 @@ from ivme.engine.expression.arrow_expression import evaluate_columns
 from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
-from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import Call, Expression
 from ivme.query.inference import type_of
@@ -55,11 +55,11 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
         return
     domains = native_domains()
     data = pa.Table.from_pylist(rows, schema=arrow_schema(TABLE))
-    changed = Changed(Layout(TABLE, domains), np.ones(len(rows), np.int64), data)
+    changed = RowBatch(Layout(TABLE, domains), np.ones(len(rows), np.int64), data)
     kernel, by_row = KernelColumns(TABLE, wanted, domains), RowColumns(TABLE, wanted, domains)
     expected = outcome(lambda: [column.tolist() for column in by_row.of(changed)])
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(changed)])
-    again = Changed(Layout(TABLE, domains), changed.weights, None, list(changed.codes()))
+    again = RowBatch(Layout(TABLE, domains), changed.weights, None, list(changed.codes()))
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(again)])
     if isinstance(expected, list):
         for number, codes in enumerate(zip(*(column.tolist() for column in changed.codes()), strict=True)):

@@ -100,7 +100,7 @@ class ReclaimingMachine(RuleBasedStateMachine):
     def start(self, chosen: set[str]) -> None:
         self.stack = ExitStack()
         self.stack.enter_context(sweeping_always())
-        self.stack.enter_context(patch.object(open_read, "FEW", 2))
+        self.stack.enter_context(patch.object(open_read, "FIRST_ROWS", 2))
         self.path = Path(self.stack.enter_context(TemporaryDirectory())) / "db"
         self.databases = [*map(make_database, BACKENDS), Database(self.path, durability="async")]
         self.names = [name for name in VIEWS if name in chosen | {NEEDS[n] for n in chosen if n in NEEDS}]

@@ -1,4 +1,4 @@
-"""What an attack on the short way of a few rows found: each of these lost, changed or refused something."""
+"""What an attack on the single-row path of a few rows found: each of these lost, changed or refused something."""
 
 from __future__ import annotations
 

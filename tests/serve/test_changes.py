@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from ivme.database import Database
-from ivme.serve.feed import Feed
+from ivme.serve.feed import ChangeFeed
 from ivme.serve.settings import Settings
 from tests.serve.running import flights, following, serving
 
@@ -183,16 +183,16 @@ def test_a_feed_that_nobody_follows_is_given_up(db: Database) -> None:
 def test_a_feed_that_fails_tells_its_subscribers_and_the_others_go_on(
     client: httpx.Client, db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    flush = Feed.flush
+    flush = ChangeFeed.flush
 
-    def broken(feed: Feed) -> int:
+    def broken(feed: ChangeFeed) -> int:
         if feed.view.name == "per_city" and feed.position:
             raise RuntimeError("broken feed")
         return flush(feed)
 
     with following(client, "per_city") as failing, following(client, "all_flights") as others:
         next(failing), next(others)
-        monkeypatch.setattr(Feed, "flush", broken)
+        monkeypatch.setattr(ChangeFeed, "flush", broken)
         db.insert("flights", [("DY 1", 3, 1)])
         assert ["change", "end"] == [next(failing)[0], next(failing)[0]]
         assert "change" == next(others)[0]

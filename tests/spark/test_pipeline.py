@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from ivme.errors import DataError, PipelineError, SchemaError, SparkError
 from ivme.pipeline import read_pipeline
-from ivme.pipeline.journal import Journal
+from ivme.pipeline.journal import RunJournal
 from ivme.spark.pipeline.driver import Applied, Driver, Event, Refused
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.sink import DeltaWriter, ParquetChanges
-from ivme.spark.pipeline.sinks import Outlets
+from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.verify import verify_pipeline
 from tests.spark.flights import Flights
 
@@ -239,14 +239,14 @@ class CrashError(BaseException):
 
 
 CRASHES: dict[str, tuple[type, str, bool]] = {
-    "before the batch is planned": (Journal, "plan", False),
-    "after the batch is planned": (Journal, "plan", True),
-    "after the database has it": (Outlets, "write", False),
+    "before the batch is planned": (RunJournal, "plan", False),
+    "after the batch is planned": (RunJournal, "plan", True),
+    "after the database has it": (Sinks, "write", False),
     "before the first sink": (ParquetChanges, "write", False),
     "between two sinks": (DeltaWriter, "write", False),
     "after the last sink": (DeltaWriter, "write", True),
-    "before the journal knows that the sinks have it": (Journal, "wrote", False),
-    "after the journal knows": (Journal, "wrote", True),
+    "before the journal knows that the sinks have it": (RunJournal, "wrote", False),
+    "after the journal knows": (RunJournal, "wrote", True),
 }
 
 

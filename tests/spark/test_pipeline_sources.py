@@ -16,7 +16,7 @@ from ivme.pipeline import read_pipeline
 from ivme.spark.pipeline.driver import Driver, Event, Refused
 from ivme.spark.pipeline.micro_batch import MicroBatches
 from ivme.spark.pipeline.runner import run
-from ivme.spark.pipeline.sinks import Outlets
+from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.verify import verify_pipeline
 from tests.spark.flights import Flights, net
 
@@ -103,7 +103,7 @@ def test_a_stream_whose_batch_crashed_is_exact_after_a_restart(
     send(tmp_path, "b", ("delete", 2, 20), ("insert", 1, 5))
     places = {
         "before the database has it": (Driver, "take_stream", False),
-        "before the sinks have it": (Outlets, "write", False),
+        "before the sinks have it": (Sinks, "write", False),
         "before Spark knows": (MicroBatches, "_apply", True),
     }
     kind, name, after = places[moment]
@@ -214,7 +214,7 @@ def test_a_directory_goes_on_after_a_stream_that_owed_its_last_batch(
         raise RuntimeError("crash")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Outlets, "write", crash)
+        broken.setattr(Sinks, "write", crash)
         with pytest.raises(SparkError, match="crash"):
             ran(spark, file)
     (tmp_path / "more" / "1.csv").write_text("k,v\n1,7\n")

@@ -65,7 +65,7 @@ def test_others_read_and_write_while_a_view_is_planned(db: Database, monkeypatch
 
 
 def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, lock = group.Group._assembled, db._runtime.lock
+    real, lock = group.SharedViews._assembled, db._runtime.lock
     free: list[bool] = []
 
     def look() -> None:
@@ -73,14 +73,14 @@ def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch:
         if free[-1]:
             lock.release()
 
-    def watched(self: group.Group, blueprints: Any, existing: Any) -> Any:
+    def watched(self: group.SharedViews, blueprints: Any, existing: Any) -> Any:
         if blueprints:
             looking = threading.Thread(target=look)
             looking.start()
             looking.join()
         return real(self, blueprints, existing)
 
-    monkeypatch.setattr(group.Group, "_assembled", watched)
+    monkeypatch.setattr(group.SharedViews, "_assembled", watched)
     db.create_view("made", PAIRS)
     assert [True] == free
 

@@ -64,7 +64,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Keeps the answers of queries fresh while the data changes, and says what nobody can beat.
+    """Keeps the answers of queries fresh while the data changes, and states the lower bound of any algorithm.
 
     \b
     Start with

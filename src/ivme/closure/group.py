@@ -17,8 +17,8 @@ from ivme.engine.backend import Backend, Block, Cursor, Listed
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Changed, Layout
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.relations import Relations
 from ivme.engine.runtime.shared_views import point_reader
 from ivme.engine.runtime.view_state import ViewState
@@ -28,7 +28,7 @@ from ivme.query.model import Table
 from ivme.query.typed import TypedQuery
 
 
-class ClosureGroup(Maintained):
+class ClosureGroup(ExternalView):
     """The one view of a closure engine; `graph` is the kind of graph."""
 
     def __init__(
@@ -91,10 +91,10 @@ class ClosureGroup(Maintained):
     def follow(self, on: bool) -> None:
         self.engine.follow(on)
 
-    def changed(self, layout: Layout) -> Changed:
+    def changed(self, layout: Layout) -> RowBatch:
         start, end, weights = self._delta()
         wanted = [*self.typed.query.input, *(str(c.source) for c in self._head)]
-        return Changed(layout, weights, None, self._by_variable(wanted, start, end))
+        return RowBatch(layout, weights, None, self._by_variable(wanted, start, end))
 
     def _delta(self) -> tuple[Codes, Codes, Codes]:
         """The pairs that came and went; no request finds those with a NULL in an input."""
@@ -107,11 +107,11 @@ class ClosureGroup(Maintained):
     def held_codes(self) -> list[Codes]:
         return [self.engine.codes()]
 
-    def all_rows(self, layout: Layout) -> Changed:
+    def all_rows(self, layout: Layout) -> RowBatch:
         parts = list(pairs_of(self.engine.open()))
         start, end = (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True))
         names = [str(column.source) for column in self._head]
-        return Changed(layout, np.ones(len(start), np.int64), None, self._by_variable(names, start, end))
+        return RowBatch(layout, np.ones(len(start), np.int64), None, self._by_variable(names, start, end))
 
     # Reading
 

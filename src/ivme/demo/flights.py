@@ -85,7 +85,7 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
 def _prepare(folder: Path) -> Network:
     """A folder with the data and the pipeline file; one that holds anything but an earlier demonstration is refused."""
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
-        raise PipelineError(f"{folder} holds something else than a demonstration; give another folder")
+        raise PipelineError(f"{folder} holds files that are not a demonstration; give another folder")
     for name in ("data", "output", "flights.state"):
         shutil.rmtree(folder / name, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 // Columns of Arrow data to codes, as engine/codes/domains.py has them, straight from Arrow's C data interface.
 //
-// What would be refused, or is not as it should be, is not explained here: the caller goes the long way, which knows
+// What would be refused, or is not as it should be, is not explained here: the caller takes the batch path, which knows
 // what to say. The interface does not tell the sizes of buffers; the caller has had Arrow validate them.
 #pragma once
 

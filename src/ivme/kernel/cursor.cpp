@@ -230,7 +230,7 @@ int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row) 
 }
 
 // Appends whole rows of the last stage.
-void Enumerator::hand_on(Block& block, size_t limit, uint64_t& operations) {
+void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
     Stage& stage = stages_.back();
     unsigned words = reader_.layout.words;
     unsigned first = stage.at, end = first + static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
@@ -266,7 +266,7 @@ bool Enumerator::fill(Block& block, size_t limit, uint64_t& operations) {
             if (!refill(last, most, operations)) return false;
             capacity_ = std::min(MANY, capacity_ * 2);
         }
-        hand_on(block, stop - block.n, operations);
+        emit(block, stop - block.n, operations);
     }
     return true;
 }

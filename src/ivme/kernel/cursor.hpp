@@ -122,7 +122,7 @@ private:
     void expand(unsigned level, unsigned most);
     void read_rows(unsigned level);
     void resolve(unsigned level);
-    void hand_on(Block& block, size_t limit, uint64_t& operations);
+    void emit(Block& block, size_t limit, uint64_t& operations);
     bool multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const;
     int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row) const;
 

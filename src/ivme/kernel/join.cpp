@@ -187,7 +187,7 @@ void Machine::push_all(const JoinStep& step, Trigger& trigger, size_t row, unsig
 }
 
 void Machine::flush(const JoinStep& step, Trigger& trigger) {
-    breathe();
+    poll_interrupt();
     Candidates& c = candidates_;
     const Delta& origin = trigger.registers[step.origin];
     const Layout& layout = trigger.registers[step.target].layout;
@@ -219,7 +219,7 @@ void Machine::flush(const JoinStep& step, Trigger& trigger) {
         }
         if (step.reads[r].payload && !step.reads[r].map->layout().plain()) c.plain = false;
     }
-    hand_on(step, trigger);
+    emit(step, trigger);
     c.n = 0;
 }
 
@@ -307,7 +307,7 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
     c.alive = kept;
 }
 
-void Machine::hand_on(const JoinStep& step, Trigger& trigger) {
+void Machine::emit(const JoinStep& step, Trigger& trigger) {
     Candidates& c = candidates_;
     const Delta& origin = trigger.registers[step.origin];
     Delta& target = step.fused ? chunk_ : trigger.registers[step.target];

@@ -92,7 +92,7 @@ void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& l
     }
 }
 
-void Machine::breathe() {
+void Machine::poll_interrupt() {
     if (++breaths_ % 64) return;
     auto now = std::chrono::steady_clock::now();
     if (now - last_poll_ < std::chrono::milliseconds(50)) return;
@@ -116,7 +116,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     unsigned words = target.layout.words;
     bool tested = !step.constants.empty() || !step.equals.empty() || !step.not_null.empty();
     for (size_t start = 0; start < input.n; start += CHUNK) {
-        breathe();
+        poll_interrupt();
         size_t end = std::min<size_t>(input.n, start + CHUNK);
         if (sum) chunk_.clear();
         size_t first = loaded.extend(end - start);
@@ -187,7 +187,7 @@ void Machine::project(const ProjectStep& step, const Delta& origin, Delta& targe
     if (!step.permutes && origin.n != 1) {
         consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
         for (size_t start = 0; start < origin.n; start += 1 << 14) {
-            breathe();
+            poll_interrupt();
             consolidator_.add(origin, step.columns, start, std::min<size_t>(1 << 14, origin.n - start));
         }
         consolidator_.end();
@@ -253,7 +253,7 @@ void Machine::add(const AddStep& step, const Delta& origin, Delta* presence, Und
     try {
         for (size_t start = 0; start < origin.n; start += BLOCK) {
             unsigned count = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
-            if (start % (BLOCK * 64) == 0) breathe();
+            if (start % (BLOCK * 64) == 0) poll_interrupt();
             for (unsigned i = 0; i < count; ++i) {
                 int64_t* key = block_.keys + i * arity;
                 columns.gather(start + i, key);

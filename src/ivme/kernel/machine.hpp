@@ -94,8 +94,8 @@ private:
     void check(const JoinStep& step, Trigger& trigger, unsigned read);
     void check_overlay(const JoinStep& step, Trigger& trigger, unsigned read);
     void multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found);
-    void hand_on(const JoinStep& step, Trigger& trigger);
-    void breathe();
+    void emit(const JoinStep& step, Trigger& trigger);
+    void poll_interrupt();
 
     static constexpr unsigned CHUNK = 1024;
     static constexpr uint8_t NOBODY = 255;

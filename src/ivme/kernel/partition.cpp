@@ -211,7 +211,7 @@ NotedKeys Machine::census(const Partition& partition, uint64_t threshold) {
         for (const Part& part : degree.parts) {
             each_key(part, [&](const int64_t* key) {
                 ++operations;
-                breathe();
+                poll_interrupt();
                 uint32_t tag = partition.heavy->tag(key);
                 if (degree.of(key, tag) < threshold || partition.heavy->find(key, tag) != NIL) return;
                 if (seen.find(key, tag) != NIL) return;

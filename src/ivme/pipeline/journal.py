@@ -48,7 +48,7 @@ class ChangeFile:
     digest: str
 
 
-class Journal:
+class RunJournal:
     """The journal in a folder. One process uses it at a time: whoever has the database beside it.
 
     Its threads share one connection, and take turns: those that Spark calls back would else get into the transactions

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ivme.query.sql_scope import Catalog, Closure, same_name
+from ivme.query.sql_scope import Closure, KnownTables, same_name
 from ivme.query.sql_text import SqlText, is_set, refuse_other_arguments
 
 _RECOGNISED = (
@@ -39,7 +39,7 @@ class _Pairs:
     recursive: bool
 
 
-def read_closures(source: SqlText, select: exp.Select, catalog: Catalog) -> dict[str, Closure]:
+def read_closures(source: SqlText, select: exp.Select, catalog: KnownTables) -> dict[str, Closure]:
     """The closures that the WITH clause of a query defines, by lower-cased name."""
     clause = select.args.get("with_")
     if clause is None:
@@ -56,7 +56,7 @@ def read_closures(source: SqlText, select: exp.Select, catalog: Catalog) -> dict
     return closures
 
 
-def _closure(source: SqlText, cte: exp.CTE, catalog: Catalog) -> Closure:
+def _closure(source: SqlText, cte: exp.CTE, catalog: KnownTables) -> Closure:
     union, alias = cte.this, cte.args["alias"]
     refuse_other_arguments(source, alias, ("this", "columns"), _RECOGNISED)
     if not isinstance(union, exp.Union):
@@ -95,7 +95,7 @@ def _plain_select(source: SqlText, node: exp.Expr, handled: tuple[str, ...]) -> 
 
 
 def _base(
-    source: SqlText, node: exp.Expr, catalog: Catalog
+    source: SqlText, node: exp.Expr, catalog: KnownTables
 ) -> tuple[str, tuple[str, str], tuple[exp.Identifier, exp.Identifier]]:
     """The edges: their table, its two columns, and the names that the base gives them."""
     items = _plain_select(source, node, ())
@@ -126,7 +126,7 @@ def _table(source: SqlText, node: exp.Expr) -> exp.Table:
     return node
 
 
-def _check_step(source: SqlText, node: exp.Expr, name: exp.Identifier, closure: Closure, catalog: Catalog) -> None:
+def _check_step(source: SqlText, node: exp.Expr, name: exp.Identifier, closure: Closure, catalog: KnownTables) -> None:
     """The step must compose two relations of pairs, at least one of them the recursive one, end to end."""
     items = _plain_select(source, node, ("joins", "where"))
     nodes, conditions = _joined(source, node)
@@ -161,7 +161,7 @@ def _joined(source: SqlText, node: exp.Expr) -> tuple[list[exp.Table], list[exp.
     return tables, [condition for condition in told if condition != exp.true()]
 
 
-def _pairs(source: SqlText, node: exp.Table, name: exp.Identifier, closure: Closure, catalog: Catalog) -> _Pairs:
+def _pairs(source: SqlText, node: exp.Table, name: exp.Identifier, closure: Closure, catalog: KnownTables) -> _Pairs:
     if node.args.get("db") is None and same_name(name, node.name):
         return _Pairs(node.alias_or_name, (closure.names[0].name, closure.names[1].name), True)
     relation = catalog.relation(node)

@@ -17,7 +17,7 @@ from ivme.query.model import ORDER_AGGREGATES, Aggregate, Atom, HeadColumn, Quer
 from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
-from ivme.query.sql_scope import Catalog, Key
+from ivme.query.sql_scope import Key, KnownTables
 from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
 from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
@@ -69,7 +69,7 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
 
 def _read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], name: str) -> Query:
     select = _only_select(source, node)
-    catalog = Catalog(source, tables)
+    catalog = KnownTables(source, tables)
     closures = read_closures(source, select, catalog)
     read = read_from(source, select, catalog, closures)
     body = read_conditions(read, select)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from ivme.query.sql_scope import Catalog, Closure, Key, Occurrence, Scope
+from ivme.query.sql_scope import Closure, Key, KnownTables, Occurrence, Scope
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 
 _JOINS = "join with [INNER] JOIN ... ON or USING, CROSS JOIN, or commas and WHERE"
@@ -32,7 +32,7 @@ class From:
     equalities: tuple[tuple[Key, Key, exp.Identifier], ...]
 
 
-def read_from(source: SqlText, select: exp.Select, catalog: Catalog, closures: Mapping[str, Closure]) -> From:
+def read_from(source: SqlText, select: exp.Select, catalog: KnownTables, closures: Mapping[str, Closure]) -> From:
     """Reads FROM and its joins; `closures` are the recursive queries by lower-cased name."""
     start = select.args.get("from_")
     if start is None:

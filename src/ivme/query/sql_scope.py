@@ -62,7 +62,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"use one of {', '.join(folded.values())}" if folded else ""
 
 
-class Catalog:
+class KnownTables:
     """The tables that a query may read: the declared ones, or those that its text implies."""
 
     def __init__(self, source: SqlText, tables: Mapping[str, Table] | Iterable[Table]) -> None:
@@ -129,7 +129,7 @@ class Scope:
     """
 
     source: SqlText
-    catalog: Catalog
+    catalog: KnownTables
     occurrences: list[Occurrence] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     merged: dict[tuple[int, str], list[Key]] = field(default_factory=dict)

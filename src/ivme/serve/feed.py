@@ -98,7 +98,7 @@ class Marker:
     placed: asyncio.Future[int]
 
 
-class Feed:
+class ChangeFeed:
     """The changes of one view."""
 
     def __init__(self, view: View, most: int) -> None:

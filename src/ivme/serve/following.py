@@ -17,7 +17,7 @@ from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.serve.access import Receive, Scope, Send, header
 from ivme.serve.asking import FOLLOWING, Asked, find_view, pairs_of, read_asked
-from ivme.serve.feed import Feed, Frame, Marker, Row, Subscriber
+from ivme.serve.feed import ChangeFeed, Frame, Marker, Row, Subscriber
 from ivme.serve.hub import Hub
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
@@ -70,7 +70,7 @@ class Following:
         await send({"type": "http.response.body", "body": b""})
 
     async def _events(
-        self, feed: Feed, subscriber: Subscriber, asked: Asked, after: str | None
+        self, feed: ChangeFeed, subscriber: Subscriber, asked: Asked, after: str | None
     ) -> AsyncIterator[bytes]:
         if not self._resumes(feed, subscriber, after):
             async for event in self._start(feed, subscriber, asked):
@@ -87,13 +87,13 @@ class Following:
             else:
                 yield b": nothing new\n\n"
 
-    def _resumes(self, feed: Feed, subscriber: Subscriber, after: str | None) -> bool:
+    def _resumes(self, feed: ChangeFeed, subscriber: Subscriber, after: str | None) -> bool:
         name, _, position = (after or "").partition("-")
         if name != feed.name or not (position.isascii() and position.isdigit() and len(position) < 19):
             return False
         return feed.resume(subscriber, int(position))
 
-    async def _start(self, feed: Feed, subscriber: Subscriber, asked: Asked) -> AsyncIterator[bytes]:
+    async def _start(self, feed: ChangeFeed, subscriber: Subscriber, asked: Asked) -> AsyncIterator[bytes]:
         """The snapshot; only the position, if rows were not asked for or the view has none without parameters."""
         view = feed.view
         marker = Marker(subscriber, asyncio.get_running_loop().create_future())
@@ -111,7 +111,7 @@ class Following:
         content: dict[str, Any] = {"columns": columns, "rows": parts[-1] if whole else None, "more": False}
         yield b"event: snapshot\n" + _id(feed, position) + b"data: " + dumps(content) + b"\n\n"
 
-    async def _read(self, feed: Feed, asked: Asked, marker: Marker) -> list[tuple[Row, int]]:
+    async def _read(self, feed: ChangeFeed, asked: Asked, marker: Marker) -> list[tuple[Row, int]]:
         most = self._settings.rows
         try:
             rows = await asyncio.to_thread(feed.read_and_mark, asked.parameters, most, marker)
@@ -127,11 +127,11 @@ def _columns(view: View, asked: Asked) -> tuple[str, ...]:
     return (*front, *view.columns)
 
 
-def _id(feed: Feed, position: int) -> bytes:
+def _id(feed: ChangeFeed, position: int) -> bytes:
     return f"id: {feed.name}-{position}\n".encode()
 
 
-def _change(feed: Feed, frame: Frame, parameters: dict[str, Any]) -> bytes:
+def _change(feed: ChangeFeed, frame: Frame, parameters: dict[str, Any]) -> bytes:
     """A frame on the wire. For one who gave parameters it has the rows of that request only, without the parameters."""
     if not parameters:
         if not frame.text:
@@ -142,7 +142,7 @@ def _change(feed: Feed, frame: Frame, parameters: dict[str, Any]) -> bytes:
     return _event(feed, frame.position, found)
 
 
-def _event(feed: Feed, position: int, changes: list[tuple[Row, int]]) -> bytes:
+def _event(feed: ChangeFeed, position: int, changes: list[tuple[Row, int]]) -> bytes:
     return b"event: change\n" + _id(feed, position) + b"data: " + dumps({"changes": changes}) + b"\n\n"
 
 

@@ -7,7 +7,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 
-from ivme.serve.feed import Feed
+from ivme.serve.feed import ChangeFeed
 from ivme.serve.settings import Settings
 from ivme.view import View
 
@@ -25,7 +25,7 @@ class Tally:
 
 @dataclass(slots=True)
 class _Entry:
-    feed: Feed
+    feed: ChangeFeed
     opened: asyncio.Task[None]
     left: float | None = None
 
@@ -42,11 +42,11 @@ class Hub:
     def subscribers(self) -> int:
         return sum(len(entry.feed.subscribers) for entry in self._entries.values())
 
-    async def feed(self, view: View) -> Feed:
+    async def feed(self, view: View) -> ChangeFeed:
         """The feed of a view, which follows it from now on."""
         entry = self._entries.get(view.name)
         if entry is None or entry.feed.view is not view:
-            feed = Feed(view, self.settings.backlog)
+            feed = ChangeFeed(view, self.settings.backlog)
             entry = self._entries[view.name] = _Entry(feed, asyncio.create_task(asyncio.to_thread(feed.open)))
         entry.left = None
         try:

@@ -55,7 +55,7 @@ class ShardedBatch:
             self._clipped[made.name] = None
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
+        """Adds each row with its weight as multiplicity; for a DataFrame, `weights` is the name of a column."""
         self._take(table, rows, weights)
 
     def _take(self, name: str, rows: Any, weights: Any) -> Table:

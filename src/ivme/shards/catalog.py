@@ -73,7 +73,7 @@ class ViewEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class ShardCatalog:
     """The tables and views of a database, in the order in which they were made."""
 
     tables: tuple[Table, ...] = ()
@@ -97,28 +97,28 @@ class Catalog:
             raise UnknownNameError(f"there is no view {name}; there are: {listed}")
         return found[name.lower()]
 
-    def with_table(self, table: Table) -> Catalog:
+    def with_table(self, table: Table) -> ShardCatalog:
         return replace(self, tables=(*self.tables, table))
 
-    def without_table(self, name: str) -> Catalog:
+    def without_table(self, name: str) -> ShardCatalog:
         return replace(self, tables=tuple(table for table in self.tables if table.name != name))
 
-    def with_view(self, view: ViewEntry) -> Catalog:
+    def with_view(self, view: ViewEntry) -> ShardCatalog:
         """With a new view, or with another entry for one that is there."""
         if any(other.name == view.name for other in self.views):
             return replace(self, views=tuple(view if other.name == view.name else other for other in self.views))
         return replace(self, views=(*self.views, view))
 
-    def without_view(self, name: str) -> Catalog:
+    def without_view(self, name: str) -> ShardCatalog:
         return replace(self, views=tuple(view for view in self.views if view.name != name))
 
     def to_json(self) -> dict[str, Any]:
         return {"tables": [_table_json(t) for t in self.tables], "views": [view.to_json() for view in self.views]}
 
     @staticmethod
-    def from_json(found: Mapping[str, Any]) -> Catalog:
+    def from_json(found: Mapping[str, Any]) -> ShardCatalog:
         tables = tuple(_table_from(each) for each in found["tables"])
-        return Catalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]))
+        return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]))
 
 
 def read_view_options(given: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from ivme.errors import SparkError
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 
 PARTIAL = "partial"
 
 
-def change_files(journal: Journal, view: str, after: int, upto: int) -> dict[int, list[Path]]:
+def change_files(journal: StepJournal, view: str, after: int, upto: int) -> dict[int, list[Path]]:
     """The files with a view's changes in the steps after one and up to another, by step."""
     found: dict[int, list[Path]] = {}
     for path in (journal.root / "changes" / view).glob("*-*-*"):

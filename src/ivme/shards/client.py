@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import SparkError
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.protocol import Message, raise_error, receive, send
 
 LEASE = 40.0
@@ -34,7 +34,7 @@ _STOP_SECONDS = 10.0
 
 
 def ask(
-    journal: Journal, shard: int, head: Mapping[str, Any], tables: Sequence[pa.Table] = (), lease: float = LEASE
+    journal: StepJournal, shard: int, head: Mapping[str, Any], tables: Sequence[pa.Table] = (), lease: float = LEASE
 ) -> Message:
     """The answer of a shard, whose daemon is started if there is none; raises what it reports."""
     for attempt in range(_ATTEMPTS):
@@ -54,7 +54,7 @@ def ask(
     )
 
 
-def ask_running(journal: Journal, shard: int, head: Mapping[str, Any]) -> Message | None:
+def ask_running(journal: StepJournal, shard: int, head: Mapping[str, Any]) -> Message | None:
     """The answer of a daemon that is there; None if there is none."""
     try:
         with _connection(socket_path(journal, shard)) as connection:
@@ -67,7 +67,7 @@ def ask_running(journal: Journal, shard: int, head: Mapping[str, Any]) -> Messag
     return found
 
 
-def stop_running(journal: Journal) -> None:
+def stop_running(journal: StepJournal) -> None:
     """Ends the daemons of a database on this host, and forgets where they listened."""
     for shard in range(journal.shards):
         ask_running(journal, shard, {"op": "stop"})
@@ -78,7 +78,7 @@ def stop_running(journal: Journal) -> None:
     shutil.rmtree(socket_path(journal, 0).parent, ignore_errors=True)
 
 
-def socket_path(journal: Journal, shard: int) -> Path:
+def socket_path(journal: StepJournal, shard: int) -> Path:
     """Where the daemon of a shard listens, in a folder that only its owner may enter."""
     base = Path(os.environ.get("IVME_RUNTIME_DIR") or tempfile.gettempdir()) / f"ivme-{os.getuid()}"
     for folder in (base, base / journal.identity[:16]):
@@ -100,7 +100,7 @@ def _connection(path: Path) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _connected(journal: Journal, shard: int, lease: float) -> Iterator[socket.socket]:
+def _connected(journal: StepJournal, shard: int, lease: float) -> Iterator[socket.socket]:
     path = socket_path(journal, shard)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with connection:
@@ -111,7 +111,7 @@ def _connected(journal: Journal, shard: int, lease: float) -> Iterator[socket.so
         yield connection
 
 
-def _start(journal: Journal, shard: int, path: Path, lease: float, connection: socket.socket) -> None:
+def _start(journal: StepJournal, shard: int, path: Path, lease: float, connection: socket.socket) -> None:
     """Starts a daemon, unless somebody else just did, and connects to it; one that was killed is started again."""
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -140,7 +140,7 @@ _CHILDREN: list[tuple[str, subprocess.Popen[bytes]]] = []
 """Daemons that this process started, by their databases, so that those that ended are waited for."""
 
 
-def _spawn(journal: Journal, shard: int, path: Path, lease: float) -> subprocess.Popen[bytes]:
+def _spawn(journal: StepJournal, shard: int, path: Path, lease: float) -> subprocess.Popen[bytes]:
     _CHILDREN[:] = [(identity, child) for identity, child in _CHILDREN if child.poll() is None]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     command = [sys.executable, "-m", "ivme.shards.daemon", str(journal.root), str(shard), str(path), str(lease)]
@@ -158,11 +158,11 @@ def _spawn(journal: Journal, shard: int, path: Path, lease: float) -> subprocess
     return process
 
 
-def _log_path(journal: Journal, shard: int) -> Path:
+def _log_path(journal: StepJournal, shard: int) -> Path:
     return socket_path(journal, shard).with_suffix(".log")
 
 
-def _last_words(journal: Journal, shard: int) -> str:
+def _last_words(journal: StepJournal, shard: int) -> str:
     path = _log_path(journal, shard)
     said = path.read_text(errors="replace").strip()[-1000:] if path.exists() else ""
     return f"it said: {said}" if said else f"see {path}"

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ivme.query.model import Table
-from ivme.shards.catalog import Catalog
-from ivme.shards.journal import Journal
+from ivme.shards.catalog import ShardCatalog
+from ivme.shards.journal import StepJournal
 from ivme.shards.parts import PartFile
 from ivme.shards.protocol import Message
 
@@ -27,7 +27,7 @@ class Question:
 class Cluster(Protocol):
     """Shards that can be asked, and that a step of the log is taken through."""
 
-    journal: Journal
+    journal: StepJournal
 
     def take_step(self, number: int) -> dict[str, Any]:
         """Takes all shards through a step that is in the log, and returns its outcome once it is recorded."""
@@ -36,7 +36,7 @@ class Cluster(Protocol):
         """The answers of shards, in the order of the questions."""
 
     def place_frame(
-        self, catalog: Catalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
+        self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
     ) -> list[PartFile]:
         """Writes the rows of a Spark DataFrame as parts, where they are; `weight` is a number or a column."""
 

@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.protocol import error_head, receive, send
 from ivme.shards.requests import answer
 from ivme.shards.shard import Shard
@@ -109,7 +109,7 @@ def _is_owner(connection: socket.socket) -> bool:
 
 
 def main(root: str, shard: str, path: str, lease: str) -> None:
-    journal = Journal.open(Path(root), None)
+    journal = StepJournal.open(Path(root), None)
     Daemon(Shard(journal, int(shard)), Path(path), float(lease)).serve()
 
 

@@ -20,12 +20,12 @@ from ivme.query.model import Table
 from ivme.query.names import check_name
 from ivme.query.types import Type
 from ivme.shards.batch import ShardedBatch
-from ivme.shards.catalog import Catalog, ViewEntry, read_view_options
+from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
 from ivme.shards.change_files import PARTIAL
 from ivme.shards.cluster import Cluster, Question
 from ivme.shards.journal import Step
 from ivme.shards.merged_changes import merge_changes
-from ivme.shards.outcome import bases, decided, failure
+from ivme.shards.outcome import bases, committed_state, failure
 from ivme.shards.parts import PartFile
 from ivme.shards.planning import Planned, check_view, plan_view, views_beneath
 from ivme.shards.protocol import Message
@@ -64,10 +64,10 @@ class ShardedDatabase:
         return 0 if self._outcome is None else int(self._outcome["step"])
 
     @property
-    def _catalog(self) -> Catalog:
-        return Catalog.from_json(decided(self._outcome)["catalog"])
+    def _catalog(self) -> ShardCatalog:
+        return ShardCatalog.from_json(committed_state(self._outcome)["catalog"])
 
-    # Catalog
+    # ShardCatalog
 
     def create_table(
         self,
@@ -129,7 +129,7 @@ class ShardedDatabase:
                 files += [PartFile(*file) for file in answer.head["files"]]
         self._commit(catalog=catalog, files=files)
 
-    def _degrees(self, catalog: Catalog, view: str) -> list[list[dict[str, Any]]]:
+    def _degrees(self, catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
         """The statistics of a view's atoms, shard by shard."""
         head = {"op": "degrees", "catalog": catalog.to_json(), "view": view}
         return [answer.head["degrees"] for answer in self._ask_all(head)]
@@ -201,7 +201,7 @@ class ShardedDatabase:
             batch.delete(table, rows, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
+        """Adds each row with its weight as multiplicity; for a DataFrame, `weights` is the name of a column."""
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 
@@ -217,7 +217,7 @@ class ShardedDatabase:
 
     def position(self, source: str) -> int | None:
         """How far a source has been applied; None if nothing of it has."""
-        found = decided(self._outcome)["sources"].get(source)
+        found = committed_state(self._outcome)["sources"].get(source)
         return None if found is None else int(found)
 
     def _next_step(self) -> int:
@@ -238,7 +238,7 @@ class ShardedDatabase:
     def _commit(
         self,
         *,
-        catalog: Catalog | None = None,
+        catalog: ShardCatalog | None = None,
         files: Sequence[PartFile] = (),
         clipped: Sequence[str] = (),
         source: tuple[str, int] | None = None,
@@ -254,7 +254,7 @@ class ShardedDatabase:
             raise error
         merge_changes(self)
         if catalog is None:
-            self._look()
+            self._rebalance_if_skewed()
 
     def _take_back(self) -> None:
         assert self._outcome is not None
@@ -262,7 +262,7 @@ class ShardedDatabase:
         self._journal.write_step(Step(failed + 1, undo=failed))
         self._outcome = self._cluster.take_step(failed + 1)
 
-    def _look(self) -> None:
+    def _rebalance_if_skewed(self) -> None:
         """Spreads views anew whose rows are spread badly; looked at when they have doubled."""
         assert self._outcome is not None
         for entry in self._catalog.views:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.query.model import Table
-from ivme.shards.catalog import Catalog, ViewEntry
+from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.merge import WEIGHT
 from ivme.shards.parts import EngineKey, Part, PartFile, PartWriter
 from ivme.shards.routing import Numbers, split_rows
@@ -19,7 +19,7 @@ Placed = tuple[int, Part]
 """A part, and the shard that it is for."""
 
 
-def place_rows(catalog: Catalog, shards: int, table: Table, rows: pa.Table) -> Iterator[Placed]:
+def place_rows(catalog: ShardCatalog, shards: int, table: Table, rows: pa.Table) -> Iterator[Placed]:
     """The parts of a batch's rows, which have their weights as last column; linear in rows and copies."""
     yield from place_in_table(shards, table, rows)
     for entry in catalog.views:
@@ -34,7 +34,7 @@ def place_in_table(shards: int, table: Table, rows: pa.Table) -> Iterator[Placed
         yield shard, Part(EngineKey(table.name), table.name, _chosen(rows, numbers))
 
 
-def place_in_view(catalog: Catalog, entry: ViewEntry, table: Table, rows: pa.Table) -> Iterator[Placed]:
+def place_in_view(catalog: ShardCatalog, entry: ViewEntry, table: Table, rows: pa.Table) -> Iterator[Placed]:
     """The parts for the engines of one view."""
     routed = sharding(entry, catalog.tables).route(table.name, rows)
     for pattern, shard, name, numbers in routed:

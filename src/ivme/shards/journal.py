@@ -51,7 +51,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class StepJournal:
     """The folder of a checkpoint."""
 
     root: Path
@@ -59,7 +59,7 @@ class Journal:
     shards: int
 
     @staticmethod
-    def open(root: Path, shards: int | None) -> Journal:
+    def open(root: Path, shards: int | None) -> StepJournal:
         """The database of a checkpoint; a new one, if there is none and the number of shards is given."""
         about = root / "database.json"
         if about.exists():
@@ -71,12 +71,12 @@ class Journal:
                     f"the checkpoint {root} has {found['shards']} shards, not {shards}; open it with shards="
                     f"{found['shards']}, or load the tables into a new database"
                 )
-            return Journal(root, found["identity"], found["shards"])
+            return StepJournal(root, found["identity"], found["shards"])
         if shards is None:
             raise SparkError(f"there is no database at {root}")
         identity = uuid.uuid4().hex
         write_whole(about, {"format": _FORMAT, "identity": identity, "shards": shards})
-        return Journal(root, identity, shards)
+        return StepJournal(root, identity, shards)
 
     def step_path(self, number: int) -> Path:
         return self.root / "log" / f"{number}.json"

@@ -155,7 +155,7 @@ def _finished(sharding: Sharding, column: HeadColumn, type_: Type, groups: pa.Ta
 
 
 def expanded(rows: pa.Table) -> pa.Table:
-    """Rows as SQL gives them: each as often as its multiplicity says, without that column."""
+    """Rows as SQL gives them: each repeated by its multiplicity, without that column."""
     weights = rows.column(WEIGHT).to_numpy()
     plain = rows.drop_columns([WEIGHT])
     if (weights == 1).all():

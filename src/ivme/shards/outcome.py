@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ivme.errors import IvmeError
-from ivme.shards.catalog import Catalog
-from ivme.shards.journal import Journal
+from ivme.shards.catalog import ShardCatalog
+from ivme.shards.journal import StepJournal
 from ivme.shards.shard import Base, error_of
 
 _KEPT_STEPS = 2
 
 
-def record_outcome(journal: Journal, number: int, shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def record_outcome(journal: StepJournal, number: int, shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Writes the outcome of a step from what each shard answered: its reports and its base."""
     existing = journal.outcome(number)
     if existing is not None:
         return existing
     step = journal.read_step(number)
-    before = decided(journal.outcome(number - 1) if number > 1 else None)
+    before = committed_state(journal.outcome(number - 1) if number > 1 else None)
     reports = [report for shard in shards for report in shard["reports"] if report["step"] == number]
     reports.sort(key=lambda report: (report["error"] is None, report["where"] != "table", report["shard"]))
     failed = reports[0]["error"] is not None
@@ -45,9 +45,9 @@ def record_outcome(journal: Journal, number: int, shards: Sequence[Mapping[str, 
     return outcome
 
 
-def decided(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
+def committed_state(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
     """The catalog and the positions of streams after a step."""
-    return {"catalog": Catalog().to_json(), "sources": {}} if outcome is None else outcome["after"]
+    return {"catalog": ShardCatalog().to_json(), "sources": {}} if outcome is None else outcome["after"]
 
 
 def failure(outcome: Mapping[str, Any]) -> IvmeError | None:
@@ -62,7 +62,7 @@ def bases(outcome: Mapping[str, Any] | None, shards: int) -> dict[int, Base]:
     return {int(shard): Base.from_json(base) for shard, base in outcome["bases"].items()}
 
 
-def _forget(journal: Journal, number: int) -> None:
+def _forget(journal: StepJournal, number: int) -> None:
     """Forgets the log that all shards' snapshots cover. Some steps are kept: Spark may repeat its last batch."""
     older = journal.outcome(number - _KEPT_STEPS) if number > _KEPT_STEPS else None
     if older is not None:

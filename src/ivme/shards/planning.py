@@ -12,14 +12,14 @@ from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
 from ivme.query.typed import typed
-from ivme.shards.catalog import Catalog, ViewEntry, ViewText
+from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
 from ivme.shards.engine import Engine
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
 
-Degrees = Callable[[Catalog, str], list[list[dict[str, Any]]]]
+Degrees = Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]
 
 _WHOLE_IS_WORTH = 1.25
 """A routing that keeps rows whole is taken if its fullest shard has at most this many times the rows."""
@@ -35,7 +35,7 @@ class Planned:
     load_before: float
 
 
-def check_view(entry: ViewEntry, catalog: Catalog) -> None:
+def check_view(entry: ViewEntry, catalog: ShardCatalog) -> None:
     """Plans a view as its shards will, to see whether they can: PlanError if not. Takes long for large queries."""
     if dict(entry.options).get("semantics") == "ring":
         raise PlanError(f"view {entry.name} has semantics='ring', which shards do not support; use ivme.Database")
@@ -43,7 +43,7 @@ def check_view(entry: ViewEntry, catalog: Catalog) -> None:
     _explained(_gathered(entry) if is_gathered(entry, query) else entry, catalog.tables)
 
 
-def plan_view(entry: ViewEntry, catalog: Catalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
+def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
     """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
     query = parse_view(entry, catalog.tables)
     if is_gathered(entry, query):
@@ -65,7 +65,7 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
 
 
-def views_beneath(entry: ViewEntry, catalog: Catalog) -> tuple[ViewText, ...]:
+def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
     """The views that a view reads, and those that they read, in the order in which they were made."""
     views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
     query = parse(entry.text, (*catalog.tables, *views))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import SparkError
-from ivme.shards.catalog import Catalog
+from ivme.shards.catalog import ShardCatalog
 from ivme.shards.client import LEASE, ask
 from ivme.shards.cluster import Question
-from ivme.shards.journal import Journal
-from ivme.shards.outcome import bases, decided
+from ivme.shards.journal import StepJournal
+from ivme.shards.outcome import bases, committed_state
 from ivme.shards.protocol import Message
 from ivme.shards.sharding import Sharding, sharding
 
@@ -24,13 +24,13 @@ _PATIENCE = 30.0
 class Present:
     """A checkpoint at its last step that counts."""
 
-    journal: Journal
+    journal: StepJournal
     outcome: Mapping[str, Any]
 
     @staticmethod
     def of(root: str | Path, step: int | None = None) -> Present:
         """The present of a checkpoint; while a step that failed is being taken back, this waits for that."""
-        journal = Journal.open(Path(root), None)
+        journal = StepJournal.open(Path(root), None)
         deadline = time.monotonic() + _PATIENCE
         while True:
             outcome = journal.outcome(step or journal.last_outcome())
@@ -45,7 +45,7 @@ class Present:
         return int(self.outcome["step"])
 
     def view(self, name: str) -> Sharding:
-        catalog = Catalog.from_json(decided(self.outcome)["catalog"])
+        catalog = ShardCatalog.from_json(committed_state(self.outcome)["catalog"])
         return sharding(catalog.view(name), catalog.tables)
 
     def ask(self, questions: Sequence[Question], lease: float = LEASE) -> list[Message]:

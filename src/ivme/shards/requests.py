@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import SparkError
-from ivme.shards.catalog import Catalog
+from ivme.shards.catalog import ShardCatalog
 from ivme.shards.protocol import Message
 from ivme.shards.shard import Base, Shard
 
@@ -27,7 +27,7 @@ def answer(shard: Shard, message: Message) -> Answer:
     if operation is None:
         raise SparkError(f"a shard cannot be asked for {head['op']!r}")
     if "base" in head and head["op"] != "advance":
-        shard.stand_at(Base.from_json(head["base"]))
+        shard.ensure_at(Base.from_json(head["base"]))
     return operation(shard, message)
 
 
@@ -65,13 +65,13 @@ def _table(shard: Shard, message: Message) -> Answer:
 
 
 def _spread(shard: Shard, message: Message) -> Answer:
-    catalog = Catalog.from_json(message.head["catalog"])
+    catalog = ShardCatalog.from_json(message.head["catalog"])
     files = shard.spread(catalog, message.head["view"], message.head["folder"])
     return {"files": [file.to_json() for file in files]}, ()
 
 
 def _degrees(shard: Shard, message: Message) -> Answer:
-    catalog = Catalog.from_json(message.head["catalog"])
+    catalog = ShardCatalog.from_json(message.head["catalog"])
     return {"degrees": shard.degrees(catalog, message.head["view"])}, ()
 
 

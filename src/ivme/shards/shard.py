@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
 from ivme.query.failures import with_failing_rows
-from ivme.shards.catalog import Catalog, ViewEntry
+from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.change_files import PARTIAL, merged_path
 from ivme.shards.degrees import local_degrees
 from ivme.shards.distribute import Placed, place_in_view, write_placed
 from ivme.shards.engine import Engine
-from ivme.shards.journal import Journal, Step
+from ivme.shards.journal import Step, StepJournal
 from ivme.shards.parts import EngineKey, Part, PartFile, read_parts, write_parts
 from ivme.shards.sharding import needs_merging, sharding
 
@@ -66,12 +66,12 @@ class Base:
 class Shard:
     """The engines of one shard. One thread at a time."""
 
-    def __init__(self, journal: Journal, number: int) -> None:
+    def __init__(self, journal: StepJournal, number: int) -> None:
         self.journal = journal
         self.number = number
         self.position: Position | None = (0, "")
         self.rebuilds = 0
-        self.catalog = Catalog()
+        self.catalog = ShardCatalog()
         self.engines: dict[EngineKey, Engine] = {}
         self._applied: list[EngineKey] = []
         self._failed_in_table = False
@@ -92,7 +92,7 @@ class Shard:
             self._reports[position[0]] = self._step(position)
         return list(self._reports.values())
 
-    def stand_at(self, base: Base) -> None:
+    def ensure_at(self, base: Base) -> None:
         """Is where a base says, to be read from. A shard that is further never goes back for a reader."""
         if self.position == base.position:
             return
@@ -126,7 +126,7 @@ class Shard:
         self._failed_in_table = False
         try:
             if step.catalog is not None:
-                self._adopt(Catalog.from_json(step.catalog))
+                self._adopt(ShardCatalog.from_json(step.catalog))
             for key, parts in _by_engine(self._parts(step)).items():
                 self._failed_in_table = key.is_table
                 self.engines[key].apply(parts, step.clipped)
@@ -146,7 +146,7 @@ class Shard:
             if file.shard == self.number:
                 yield from read_parts(self.journal.root, file)
 
-    def _adopt(self, catalog: Catalog) -> None:
+    def _adopt(self, catalog: ShardCatalog) -> None:
         """Makes the engines of a new catalog, and forgets those that it has no more."""
         wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
         for view in catalog.views:
@@ -209,7 +209,7 @@ class Shard:
         """Starts anew from a snapshot and the steps since."""
         self.position = None
         self.rebuilds += 1
-        self.catalog, self.engines = Catalog(), {}
+        self.catalog, self.engines = ShardCatalog(), {}
         if base.file is not None:
             self._restore(base.file)
         steps = [self.journal.read_step(*position) for position in base.log]
@@ -239,7 +239,7 @@ class Shard:
     def _restore(self, file: PartFile) -> None:
         parts = read_parts(self.journal.root, file)
         catalog = next(parts)
-        self._adopt(Catalog.from_json(json.loads(catalog.rows.column("json")[0].as_py())))
+        self._adopt(ShardCatalog.from_json(json.loads(catalog.rows.column("json")[0].as_py())))
         for part in parts:
             if part.rows.num_rows:
                 self.engines[part.engine].apply([(part.table, part.rows)])
@@ -284,7 +284,7 @@ class Shard:
         """The rows of a table that this shard has, with their multiplicities as last column."""
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
 
-    def spread(self, catalog: Catalog, view: str, folder: str) -> list[PartFile]:
+    def spread(self, catalog: ShardCatalog, view: str, folder: str) -> list[PartFile]:
         """Writes this shard's rows of a view's tables where a new view wants them."""
         entry = catalog.view(view)
 
@@ -294,7 +294,7 @@ class Shard:
 
         return write_placed(self.journal.root, folder, f"from-{self.number}", placed())
 
-    def degrees(self, catalog: Catalog, view: str) -> list[dict[str, Any]]:
+    def degrees(self, catalog: ShardCatalog, view: str) -> list[dict[str, Any]]:
         """Statistics of the values in this shard's rows of a view's tables."""
         plan = sharding(catalog.view(view), catalog.tables)
         atoms = with_failing_rows(plan.query)

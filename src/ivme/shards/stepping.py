@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.protocol import Message
 from ivme.shards.shard import Base
 
@@ -17,7 +17,7 @@ LONGEST_LOG = 200
 Asking = Callable[[Mapping[str, Any]], Message]
 
 
-def take_steps(journal: Journal, shard: int, base: Base, numbers: Sequence[int], asking: Asking) -> dict[str, Any]:
+def take_steps(journal: StepJournal, shard: int, base: Base, numbers: Sequence[int], asking: Asking) -> dict[str, Any]:
     """Brings a shard from a base through some steps; its reports, and its new base.
 
     A step that takes back the one before is no occasion to compact: a snapshot would have what is taken back.
@@ -39,7 +39,7 @@ def take_steps(journal: Journal, shard: int, base: Base, numbers: Sequence[int],
     return {"shard": shard, "reports": reports, "base": new.to_json()}
 
 
-def is_long(journal: Journal, shard: int, base: Base) -> bool:
+def is_long(journal: StepJournal, shard: int, base: Base) -> bool:
     """Whether replaying a shard's log takes longer than reading a snapshot would."""
     if len(base.log) >= LONGEST_LOG:
         return True

@@ -1,4 +1,4 @@
 """Spark: transport, bulk machine and checkpoint of pipelines and of sharded views.
 
-Only this room imports pyspark, and only when Spark is used: `import ivme` needs neither Spark nor Java.
+Only this package imports pyspark, and only when Spark is used: `import ivme` needs neither Spark nor Java.
 """

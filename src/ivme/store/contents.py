@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.plain import convert, read_option, read_table, readers, writers
 from ivme.store.record import Record
 
-_FEW = 16
+_MOST_ROWS_BY_HAND = 16
 """Up to this many rows of a table stand in the text of a record."""
 
 _MANY = 65_536
@@ -51,12 +51,12 @@ class StoredView:
 
 
 def batch_record(
-    tables: Mapping[str, Table], batch: Mapping[str, Changed], progress: Progress | None
+    tables: Mapping[str, Table], batch: Mapping[str, RowBatch], progress: Progress | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """The record of a batch: its text, and its bytes."""
     parts, bodies = [], []
     for name, changed in batch.items():
-        if len(changed.weights) <= _FEW:
+        if len(changed.weights) <= _MOST_ROWS_BY_HAND:
             rows = convert(changed.listed(), writers(tables[name]))
             parts.append({"table": name, "rows": rows, "weights": changed.weights.tolist()})
         else:
@@ -68,7 +68,7 @@ def batch_record(
     return record, bodies
 
 
-def _in_declared_types(changed: Changed, table: Table) -> pa.Table:
+def _in_declared_types(changed: RowBatch, table: Table) -> pa.Table:
     """The rows in the table's own Arrow types; what was given in others is decoded from its codes."""
     if changed.data.schema.types == arrow_schema(table).types:
         return changed.data

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredTable, StoredView, read_arrow, weighted_schema
@@ -110,7 +110,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise DamagedError(f"{directory / MANIFEST} is none that this ivme writes: {error!r}") from error
 
 
-def write_table(directory: Path, number: int, last: int, table: Table, rows: Changed) -> TableFile:
+def write_table(directory: Path, number: int, last: int, table: Table, rows: RowBatch) -> TableFile:
     """Writes the rows of the table that is the `number`-th of the snapshot that contains the record `last`."""
     if not len(rows.weights):
         return TableFile(table, None, "", 0, 0)
@@ -125,7 +125,7 @@ def write_table(directory: Path, number: int, last: int, table: Table, rows: Cha
     return TableFile(table, name, sink.sum.hexdigest(), len(rows.weights), sink.size)
 
 
-def _chunks(rows: Changed, schema: pa.Schema) -> Iterable[pa.Table]:
+def _chunks(rows: RowBatch, schema: pa.Schema) -> Iterable[pa.Table]:
     for start in range(0, len(rows.weights), _CHUNK):
         weights = rows.weights[start : start + _CHUNK]
         chunk = rows.kept(np.arange(start, start + len(weights)), weights)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.image import Image, image_of
 from ivme.engine.runtime.journal import Mark
 from ivme.engine.runtime.positions import Progress
@@ -85,7 +85,7 @@ class Store:
     def wait(self) -> None:
         self.log.wait()
 
-    def batch(self, batch: Mapping[str, Changed], progress: Progress | None) -> None:
+    def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         tables = {name: self._runtime.tables[name].table for name in batch}
         self.log.append(*batch_record(tables, batch, progress))
         self._changed.update(batch)
@@ -178,7 +178,7 @@ class Store:
             remove_unneeded(self.path, manifest)
 
     def _write_tables(
-        self, last: int, tables: Mapping[str, Table], rows: Mapping[str, Changed]
+        self, last: int, tables: Mapping[str, Table], rows: Mapping[str, RowBatch]
     ) -> tuple[TableFile, ...]:
         kept = {stored.table.name: stored for stored in self._manifest.tables}
         return tuple(

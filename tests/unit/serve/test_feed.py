@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
-from ivme.serve.feed import Feed, Marker, Subscriber
+from ivme.serve.feed import ChangeFeed, Marker, Subscriber
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
 
 
-def opened(db: Database, most: int = 100) -> Feed:
-    feed = Feed(db.view("v"), most)
+def opened(db: Database, most: int = 100) -> ChangeFeed:
+    feed = ChangeFeed(db.view("v"), most)
     feed.open()
     return feed
 
@@ -139,7 +139,7 @@ def test_long_rows_count_by_their_size(db: Database) -> None:
     async def test() -> None:
         db.create_table("T", {"text": "string"})
         db.create_view("texts", "SELECT text FROM T")
-        feed, slow = Feed(db.view("texts"), 500), Subscriber(500)
+        feed, slow = ChangeFeed(db.view("texts"), 500), Subscriber(500)
         feed.open()
         feed.subscribers.add(slow)
         for value in range(10):

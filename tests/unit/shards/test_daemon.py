@@ -21,7 +21,7 @@ from ivme.database import Database
 from ivme.errors import SparkError
 from ivme.shards.client import ask, ask_running, socket_path
 from ivme.shards.database import ShardedDatabase
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.protocol import receive, send
 from tests.sharded_databases import local_database
 
@@ -85,7 +85,7 @@ def test_only_the_owner_may_reach_a_daemon(db: ShardedDatabase) -> None:
 
 def test_a_folder_that_others_may_enter_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IVME_RUNTIME_DIR", str(tmp_path))
-    journal = Journal.open(tmp_path / "c", 2)
+    journal = StepJournal.open(tmp_path / "c", 2)
     (tmp_path / f"ivme-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(SparkError, match="nobody else may enter"):
         socket_path(journal, 0)
@@ -105,7 +105,7 @@ def test_a_daemon_is_found_again(db: ShardedDatabase) -> None:
 
 
 def test_many_who_start_a_daemon_at_once_get_the_same(tmp_path: Path) -> None:
-    journal = Journal.open(tmp_path / "c", 1)
+    journal = StepJournal.open(tmp_path / "c", 1)
     found: list[int] = []
     threads = [
         threading.Thread(target=lambda: found.append(ask(journal, 0, {"op": "status"}).head["pid"])) for _ in range(6)
@@ -120,7 +120,7 @@ def test_many_who_start_a_daemon_at_once_get_the_same(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_nobody_asks_ends(tmp_path: Path) -> None:
-    journal = Journal.open(tmp_path / "c", 1)
+    journal = StepJournal.open(tmp_path / "c", 1)
     process = ask(journal, 0, {"op": "status"}, lease=0.2).head["pid"]
     assert wait_for(lambda: not is_alive(process))
     assert not socket_path(journal, 0).exists()
@@ -128,7 +128,7 @@ def test_a_daemon_that_nobody_asks_ends(tmp_path: Path) -> None:
 
 def test_daemons_end_when_the_database_is_closed_or_its_checkpoint_is_gone(tmp_path: Path) -> None:
     one = local_database(tmp_path / "one", 1, daemons=True)
-    other = Journal.open(tmp_path / "other", 1)
+    other = StepJournal.open(tmp_path / "other", 1)
     first, second = processes(one)[0], ask(other, 0, {"op": "status"}).head["pid"]
     one.close()
     (tmp_path / "other" / "database.json").unlink()

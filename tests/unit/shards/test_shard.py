@@ -61,7 +61,7 @@ def test_a_reader_of_a_step_that_is_over_is_refused(db: ShardedDatabase) -> None
     old = bases(db._outcome, 2)[0]
     db.insert("r", [(100, 1)])
     with pytest.raises(StaleCursor, match="it changed while it was being read"):
-        shards_of(db)[0].stand_at(old)
+        shards_of(db)[0].ensure_at(old)
 
 
 def test_a_batch_that_fails_in_one_shard_changes_none(db: ShardedDatabase) -> None:

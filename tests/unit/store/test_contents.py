@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ivme.engine.codes.domains import Domains
-from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.relations import weighted
 from ivme.errors import DamagedError
@@ -38,9 +38,9 @@ def added(*records: Record) -> Contents:
     return contents
 
 
-def changed(rows: list[tuple[int, str]], weights: list[int]) -> Changed:
+def changed(rows: list[tuple[int, str]], weights: list[int]) -> RowBatch:
     data = pa.table({"a": pa.array([a for a, _ in rows], pa.int64()), "s": pa.array([s for _, s in rows])})
-    return Changed(Layout(R, Domains()), np.array(weights), data)
+    return RowBatch(Layout(R, Domains()), np.array(weights), data)
 
 
 @pytest.mark.parametrize("size", [1, 16, 17, 100])
@@ -59,7 +59,7 @@ def test_few_rows_and_many_come_back_with_their_weights(size: int) -> None:
 def test_rows_that_were_given_in_other_arrow_types_are_stored_in_the_tables() -> None:
     plain = changed([(n, f"row {n % 3}") for n in range(50)], [1] * 50)
     strange = plain.data.set_column(1, "s", plain.data.column("s").dictionary_encode())
-    given = Changed(Layout(R, Domains()), plain.weights, strange)
+    given = RowBatch(Layout(R, Domains()), plain.weights, strange)
     contents = added(record(*batch_record({"R": R}, {"R": given}, None)))
     assert weighted(plain.data, plain.weights) == weighted(*contents.tables["R"].take_changes())
 

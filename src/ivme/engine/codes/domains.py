@@ -37,7 +37,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _DAY_MICROSECONDS = 86_400_000_000
-_FEW = 16
+_MOST_CODES_BY_HAND = 16
 """Up to so many values are decoded one by one, which is quicker than all at once."""
 
 _FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_DAY
@@ -156,7 +156,7 @@ class _Floats(Domain):
         return pa.array(self._turned(codes.astype(np.int64, copy=False)).view(np.float64), mask=null)
 
     def values(self, codes: list[int]) -> list[Any]:
-        if len(codes) <= _FEW:
+        if len(codes) <= _MOST_CODES_BY_HAND:
             return super().values(codes)
         given = np.array(codes, dtype=np.int64)
         values: list[Any] = self._turned(given).view(np.float64).tolist()
@@ -192,7 +192,7 @@ class BatchEncoder(Protocol):
     """Takes record batches of one table to codes."""
 
     def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
-        """The codes of all columns, one row of the result for each; None if the long way has to look at the values.
+        """The codes of all columns, one row of the result for each; None if the batch path has to look at the values.
 
         The capsules are those of `__arrow_c_array__`; Arrow has validated the data.
         """

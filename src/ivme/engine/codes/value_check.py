@@ -1,4 +1,4 @@
-"""Whether a Python value belongs into a column, and the one form in which equal values are kept.
+"""Whether a Python value belongs in a column, and the one form in which equal values are kept.
 
 Nothing is coerced that would change the value: a number enters a column of numbers if the column's type holds
 exactly that number, a date is the timestamp of its midnight and that midnight the date, and nothing else changes

@@ -1,4 +1,4 @@
-"""Changed rows on their way into the kernel: columns as codes and as Arrow, each made when first asked for.
+"""Rows on their way into the kernel: columns as codes and as Arrow, each made when first asked for.
 
 A relation's triggers want columns of its rows: most as they are, by their codes; some as the value of an expression.
 What they want is sorted out once, when triggers change; a batch then computes each column once for all triggers.
@@ -27,7 +27,7 @@ from ivme.query.model import Table
 from ivme.query.types import Type
 
 
-class Changed:
+class RowBatch:
     """Rows of a relation and their weights. Of `data` and `codes` one may be left out, or a part of the codes."""
 
     __slots__ = ("__weakref__", "_codes", "_data", "_layout", "weights")
@@ -82,9 +82,9 @@ class Changed:
         columns = zip(self._layout.domains, self.codes(), strict=True)
         return zip(*(domain.values(codes.tolist()) for domain, codes in columns), strict=True)
 
-    def kept(self, rows: Sequence[int] | Codes, weights: Codes) -> Changed:
+    def kept(self, rows: Sequence[int] | Codes, weights: Codes) -> RowBatch:
         """Some of the rows, with other weights."""
-        return Changed(self._layout, weights, None, [codes[rows] for codes in self.codes()])
+        return RowBatch(self._layout, weights, None, [codes[rows] for codes in self.codes()])
 
 
 def _table(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
@@ -94,12 +94,12 @@ def _table(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
     return pa.table({"": pa.nulls(rows)}).select([])
 
 
-def joined(parts: Sequence[Changed]) -> Changed:
+def joined(parts: Sequence[RowBatch]) -> RowBatch:
     """The rows of several changes of one relation."""
     if len(parts) == 1:
         return parts[0]
     columns = [np.concatenate(codes) for codes in zip(*(part.codes() for part in parts), strict=True)]
-    return Changed(parts[0]._layout, np.concatenate([part.weights for part in parts]), None, list(columns))
+    return RowBatch(parts[0]._layout, np.concatenate([part.weights for part in parts]), None, list(columns))
 
 
 class Layout:
@@ -173,7 +173,7 @@ class Inputs:
         self._computed = computed_columns(table, computed, domains) if computed else None
         self.triggers = [(name, [wanted.index(column) for column in feed.columns]) for name, feed in feeds]
 
-    def of(self, changed: Changed) -> list[tuple[str, list[Codes]]]:
+    def of(self, changed: RowBatch) -> list[tuple[str, list[Codes]]]:
         """For each trigger its columns; ExpressionError, naming the row and a view, where one has no value."""
         computed = iter([] if self._computed is None else self._computed.of(changed, self._failure))
         columns = [next(computed) if position is None else changed.code(position) for position in self._plain]

@@ -42,7 +42,7 @@ _PYTHON_TYPES: dict[str, set[type]] = {
 }
 """The Python types whose values Arrow converts exactly, or refuses."""
 
-_FEW = 16
+_MOST_ROWS_BY_HAND = 16
 """Up to this many rows in a list are checked value by value."""
 
 _CONVERSION_ERRORS = (pa.ArrowException, OverflowError, ValueError, TypeError)
@@ -55,7 +55,7 @@ def to_arrow(rows: Any, table: Table) -> pa.Table:
     >>> to_arrow([(1, "x"), {"B": None, "a": 2}], table("R", {"a": "int", "b": "string"})).to_pylist()
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
     """
-    if isinstance(rows, list) and len(rows) <= _FEW:
+    if isinstance(rows, list) and len(rows) <= _MOST_ROWS_BY_HAND:
         return _few_rows(rows, table)
     columns = _frame_columns(rows, table)
     if columns is None:

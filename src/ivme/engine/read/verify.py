@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from ivme.engine.runtime.decoding import Row, is_global
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import ExpressionError, VerificationError
@@ -50,7 +50,7 @@ def verify(runtime: Runtime, state: ViewState, reader: Callable[[ViewState], Rea
         for relation in state.relations:
             if relation in runtime.views:
                 verify(runtime, runtime.views[relation], reader)
-        if isinstance(state.group, Maintained):
+        if isinstance(state.group, ExternalView):
             state.group.verify(runtime, state)
             return
         query = state.typed.written

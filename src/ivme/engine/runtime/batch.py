@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.backend import Codes
-from ivme.engine.ingest.row_batch import Changed, codes_of, joined
+from ivme.engine.ingest.row_batch import RowBatch, codes_of, joined
 from ivme.engine.ingest.row_check import place
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.single_row import FEW, Few
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, Few
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.query.model import Table
@@ -28,13 +28,13 @@ from ivme.query.model import Table
 class Batch:
     """Changes to several tables that take effect together when the `with` block ends.
 
-    As long as they are few tuples in lists they are kept as such, and go the short way if it takes all of them.
+    As long as they are few tuples in lists they are kept as such, and take the single-row path if it takes all of them.
     """
 
     def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
         self._runtime = runtime
         self._progress = progress
-        self._parts: dict[str, list[Changed]] = {}
+        self._parts: dict[str, list[RowBatch]] = {}
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[Few] | None = [] if progress is None else None
@@ -59,7 +59,7 @@ class Batch:
         few = self._few
         if few and self._runtime.put_few(few):
             return len(few)
-        self._take_long_way()
+        self._take_batch_path()
         self._commit(self._parts)
         self._runtime.settle()
         return sum(len(each.weights) for changes in self._parts.values() for each in changes)
@@ -74,11 +74,11 @@ class Batch:
             self._take(table, rows, -1)
             return
         self._check_open()
-        self._take_long_way()
+        self._take_batch_path()
         self._clipped.add(self._take_all(table, rows, -1).table.name)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row as often as its weight says."""
+        """Adds each row with its weight as multiplicity."""
         self._take(table, rows, weights)
 
     def _check_open(self) -> None:
@@ -89,16 +89,16 @@ class Batch:
         self._check_open()
         if type(rows) is list and type(weights) is int and abs(weights) == 1:
             with self._runtime.lock:
-                if self._few is not None and len(rows) + len(self._few) <= FEW:
+                if self._few is not None and len(rows) + len(self._few) <= MOST_SINGLE_ROWS:
                     taken = self._runtime.few(name, rows, weights)
                     if taken is not None:
                         self._few += taken
                         return
-        self._take_long_way()
+        self._take_batch_path()
         self._take_all(name, rows, weights)
 
-    def _take_long_way(self) -> None:
-        """From here on all changes go the long way, also those that came before; all of them, or the batch fails."""
+    def _take_batch_path(self) -> None:
+        """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
         with self._runtime.lock:
             try:
                 for change in self._few or ():
@@ -118,7 +118,7 @@ class Batch:
         given = read_weights(weights, data.num_rows, state.table.name)
         self._check_static(state)
         if data.num_rows:
-            changed = Changed(layout, given, data, codes)
+            changed = RowBatch(layout, given, data, codes)
             self._parts.setdefault(state.table.name, []).append(changed)
         return state
 
@@ -136,7 +136,7 @@ class Batch:
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.tables[known[name.lower()]]
 
-    def _commit(self, collected: dict[str, list[Changed]]) -> None:
+    def _commit(self, collected: dict[str, list[RowBatch]]) -> None:
         batch = {}
         with self._runtime.lock:
             self._encode_anew(collected)
@@ -148,7 +148,7 @@ class Batch:
             if batch or self._progress is not None:
                 self._runtime.transact(batch, self._progress)
 
-    def _encode_anew(self, collected: dict[str, list[Changed]]) -> None:
+    def _encode_anew(self, collected: dict[str, list[RowBatch]]) -> None:
         """Codes that nothing held when they were taken back may be other values' now."""
         if self._sweeps != self._runtime.domains.sweeps:
             for changed in (each for parts in collected.values() for each in parts):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.relations import Relations
 from ivme.engine.runtime.transaction import Act, Transaction
 from ivme.engine.runtime.view_state import TableState, ViewState
@@ -34,7 +34,7 @@ def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[A
     back: list[Act] = [backend.rollback, backend.saved(), *_saved(relations), *undo]
     if relations.journal is not None:
         back.append(partial(relations.journal.take_back, relations.journal.mark()))
-    back += [partial(_follow, state) for state in relations.views.values() if isinstance(state.group, Maintained)]
+    back += [partial(_follow, state) for state in relations.views.values() if isinstance(state.group, ExternalView)]
     return CatalogChange(lock, [*back, backend.collect], [*finish, backend.collect])
 
 
@@ -63,5 +63,5 @@ def saved(held: object, names: Iterable[str]) -> Act:
 
 
 def _follow(state: ViewState) -> None:
-    assert isinstance(state.group, Maintained)
+    assert isinstance(state.group, ExternalView)
     state.group.follow(state.followers > 0)

@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 _ORDERED = ("min", "max", "count_distinct")
 
 
-class Finisher:
+class RowDecoder:
     """Turns the kernel's blocks for one view into rows."""
 
     def __init__(self, typed: TypedQuery, enumeration: Enumeration, domains: Domains) -> None:
@@ -61,7 +61,7 @@ class Finisher:
         return zip(rows, [1] * len(counts) if self._once else counts, strict=True)
 
     def few(self, block: Listed, inputs: Mapping[str, Any]) -> list[Row]:
-        """The rows of a small block, each as often as it is there."""
+        """The rows of a small block, each repeated by its multiplicity."""
         counts = block[1]
         lists = [column(block, inputs, len(counts)) for column in self._columns]
         rows = list(zip(*lists, strict=True)) if lists else [()] * len(counts)

@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 class WeightedRows(Protocol):
-    """Rows and their weights, by column and one by one; `Changed` has them as codes."""
+    """Rows and their weights, by column and one by one; `RowBatch` has them as codes."""
 
     weights: Codes
 

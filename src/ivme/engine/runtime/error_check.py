@@ -15,8 +15,8 @@ import numpy as np
 
 from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.expression.row_expression import getter
-from ivme.engine.ingest.row_batch import Changed, Inputs
-from ivme.engine.runtime.shared_views import Group
+from ivme.engine.ingest.row_batch import Inputs, RowBatch
+from ivme.engine.runtime.shared_views import SharedViews
 from ivme.errors import DataError, ExpressionError
 from ivme.plan.strategy.plan import Check, Plan
 from ivme.query.aggregates import payload_slots
@@ -34,7 +34,7 @@ class InstalledCheck:
     """A check under the name by which its group knows it, which no view has."""
 
     name: str
-    group: Group
+    group: SharedViews
     plan: Check
 
     def has_row(self) -> bool:
@@ -107,11 +107,11 @@ def _is_lazy(check: InstalledCheck) -> bool:
     return check.group.blueprints[check.name].lazy
 
 
-def _part(rows: Changed, which: slice) -> Changed:
+def _part(rows: RowBatch, which: slice) -> RowBatch:
     return rows.kept(np.arange(len(rows.weights))[which], rows.weights[which])
 
 
-def _take_away(relations: Relations, check: InstalledCheck, relation: str, rows: Changed, sign: int = -1) -> None:
+def _take_away(relations: Relations, check: InstalledCheck, relation: str, rows: RowBatch, sign: int = -1) -> None:
     group = check.group
     wanted = Inputs(relations.relation(relation), relations.domains, [("once", group.feeds[relation])])
     group.run(relation, wanted.of(rows)[0][1], sign * rows.weights)

@@ -1,4 +1,4 @@
-"""Views that something else than the kernel's maps keeps, such as the closure of a graph.
+"""Views that are not maintained in the kernel's maps, such as the closure of a graph.
 
 To the runtime they are groups of one view: they have a feed for each relation that they read, take part in the same
 transactions as the kernel, answer access requests, and report the change of their rows, which feeds the views that are
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ivme.engine.backend import Block
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.ingest.row_batch import Changed, Layout
-from ivme.engine.runtime.shared_views import Group, point_reader
+from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.runtime.shared_views import SharedViews, point_reader
 from ivme.errors import IvmeError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ivme.engine.runtime.view_state import ViewState
 
 
-class Maintained(Group):
+class ExternalView(SharedViews):
     """A group of one view that is not made of maps."""
 
     @abstractmethod
@@ -43,7 +43,7 @@ class Maintained(Group):
         """From now on, or no longer, the changes of its rows are asked for."""
 
     @abstractmethod
-    def changed(self, layout: Layout) -> Changed:
+    def changed(self, layout: Layout) -> RowBatch:
         """The change of the view's rows in the open transaction, over the columns of the view, parameters in front."""
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Maintained(Group):
         """The codes that it has."""
 
     @abstractmethod
-    def all_rows(self, layout: Layout) -> Changed:
+    def all_rows(self, layout: Layout) -> RowBatch:
         """All rows, over the columns of the view."""
 
     @abstractmethod

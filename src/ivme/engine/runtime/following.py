@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 
 from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
-from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.decoding import is_global
-from ivme.engine.runtime.shared_views import Group
+from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import ViewState
 from ivme.query.model import Aggregate
 
-Change = tuple[Changed | None, Act | None]
+Change = tuple[RowBatch | None, Act | None]
 """The change of a view's rows, None for none; and what is to be done once it is committed."""
 
 _ONE = np.zeros(1, np.int64)
@@ -54,11 +54,11 @@ class Followed:
         now[numbers] = block[1]
         return now
 
-    def _shown(self, columns: list[Codes], weights: Codes) -> Changed | None:
+    def _shown(self, columns: list[Codes], weights: Codes) -> RowBatch | None:
         """The columns that the view shows; groups that look the same are one row."""
         if self._hides:
             columns, weights = net(self._state.group, columns, weights)
-        return Changed(self.layout, weights, None, list(columns)) if len(weights) else None
+        return RowBatch(self.layout, weights, None, list(columns)) if len(weights) else None
 
 
 class FollowedGroups(Followed):
@@ -130,7 +130,7 @@ def keeps_rows(state: ViewState) -> bool:
     return bool(state.typed.query.aggregates)
 
 
-def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
+def _consolidated(group: SharedViews, emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], Codes]:
     """The emitted keys, each once, with the sums of their counts."""
     some = [delta for delta in emitted if len(delta.counts)]
     if len(some) == 1 and len(some[0].columns) == width > 0:
@@ -139,7 +139,7 @@ def _consolidated(group: Group, emitted: Sequence[EmittedDelta], width: int) -> 
     return net(group, columns, counts)
 
 
-def _distinct(group: Group, emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
+def _distinct(group: SharedViews, emitted: Sequence[EmittedDelta], width: int) -> list[Codes]:
     """The emitted keys, each once."""
     some = [delta for delta in emitted if len(delta.counts)]
     if len(some) == 1 and (len(some[0].columns) == width or len(some[0].counts) == 1):
@@ -154,7 +154,7 @@ def _stacked(emitted: Sequence[EmittedDelta], width: int) -> tuple[list[Codes], 
     return columns, np.concatenate([nothing, *(delta.counts for delta in emitted)])
 
 
-def net(netting: Group | Backend, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+def net(netting: SharedViews | Backend, columns: list[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
     """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
     if columns:
         return netting.net(columns, weights)

@@ -20,9 +20,9 @@ from ivme.query.types import Type
 
 if TYPE_CHECKING:
     from ivme.engine.runtime.relations import Relations
-    from ivme.engine.runtime.shared_views import Group
+    from ivme.engine.runtime.shared_views import SharedViews
 
-_FEW = 1000
+_ENTRIES_ALWAYS_STORED = 1000
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Image:
             except ValueError as error:
                 raise DamagedError(f"the dictionary of type {type_} cannot be loaded: {error}") from error
 
-    def fill(self, backend: Backend, group: Group, filled: frozenset[str]) -> frozenset[str]:
+    def fill(self, backend: Backend, group: SharedViews, filled: frozenset[str]) -> frozenset[str]:
         """Loads the maps of a group that are not filled; those that are filled then.
 
         Heavy and light parts make sense only together: they are loaded all or not at all.
@@ -81,7 +81,7 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
     for group in relations.groups:
         for name, key in group.identities().items():
             maps[key] = backend.dump(name)
-        if most is not None and sum(map(len, maps.values())) > most * rows + _FEW:
+        if most is not None and sum(map(len, maps.values())) > most * rows + _ENTRIES_ALWAYS_STORED:
             return None
         if group.rebalancer is not None:
             balances[repr(group.key)] = group.rebalancer.kept()

@@ -14,13 +14,13 @@ from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs
 from ivme.engine.runtime.catalog_change import catalog_change
-from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
 from ivme.engine.runtime.relations import Relations, weighted
 from ivme.engine.runtime.ring_view import Participant
-from ivme.engine.runtime.shared_views import Assembled, Group
+from ivme.engine.runtime.shared_views import Assembled, SharedViews
 from ivme.engine.runtime.stored_sums import check_row, limit_sums
 from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState, ViewState
@@ -95,7 +95,7 @@ class Installation(Relations):
                 self._follow_all(relations)
                 mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
                 self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
-                finisher = Finisher(typed, group.enumerations[name], self.domains)
+                finisher = RowDecoder(typed, group.enumerations[name], self.domains)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
                 for stored, codes in self._misfits:
                     if name in group.stored_sums.get(stored, ()):
@@ -132,7 +132,7 @@ class Installation(Relations):
             self.backend.rollback()
 
     def add_maintained(
-        self, typed: TypedQuery, explanation: Explanation, table: Table, group: Maintained, relation: str
+        self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView, relation: str
     ) -> ViewState:
         """Fills a view that is not made of maps from the one relation that it reads, and keeps it fresh from now on."""
         name = table.name
@@ -142,7 +142,7 @@ class Installation(Relations):
             rows = self.rows_to_feed(relation)
             wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
             self._fill(group, wanted.of(rows)[0][1], rows.weights)
-            finisher = Finisher(typed, group.enumerations[name], self.domains)
+            finisher = RowDecoder(typed, group.enumerations[name], self.domains)
             self.maintained[group.trigger(relation)] = group
             self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
             self.forget_inputs()
@@ -155,7 +155,7 @@ class Installation(Relations):
             if relation in self.views:
                 self.follow(relation)
 
-    def _fill(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
+    def _fill(self, group: ExternalView, columns: Sequence[Codes], weights: Codes) -> None:
         try:
             group.change(columns, weights)
             group.commit()
@@ -190,7 +190,7 @@ class Installation(Relations):
         """Forgets a view that nobody is built on; those who follow it hear nothing any more."""
         with self.catalog_change():
             state = self.views[name]
-            if isinstance(state.group, Maintained):
+            if isinstance(state.group, ExternalView):
                 del self.maintained[state.group.trigger(state.relations[0])]
             else:
                 self._leave(state)
@@ -205,15 +205,15 @@ class Installation(Relations):
             if relation in self.views:
                 self.unfollow(relation)
 
-    def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> Group:
+    def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> SharedViews:
         key = (*slots, *own)
         if key not in self._groups:
             self._groups[key] = self._new_group(key, slots)
             self._groups_made += 1
         return self._groups[key]
 
-    def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> Group:
-        return Group(f"g{self._groups_made}", key, self.backend, self.domains, slots)
+    def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> SharedViews:
+        return SharedViews(f"g{self._groups_made}", key, self.backend, self.domains, slots)
 
     def _own(self, name: str, blueprint: Blueprint) -> tuple[str, ...]:
         """What tells the group of a view from others of its slots: one with heavy and light parts is alone."""
@@ -258,7 +258,7 @@ class Installation(Relations):
         state = self.views[name]
         if state.followers == 0:
             state.followed = Followed(state, self.change_layout(state))
-        if isinstance(state.group, Maintained):
+        if isinstance(state.group, ExternalView):
             state.group.follow(True)
         elif state.followers == 0 and state.plan is not None:
             self._refresh(state)
@@ -282,7 +282,7 @@ class Installation(Relations):
         state.followers -= 1
         if state.followers == 0:
             state.followed = None
-        if isinstance(state.group, Maintained):
+        if isinstance(state.group, ExternalView):
             state.group.follow(state.followers > 0)
         elif state.followers == 0 and state.plan is not None:
             state.stale = True
@@ -295,7 +295,7 @@ class Installation(Relations):
 
     def _install(
         self,
-        group: Group,
+        group: SharedViews,
         blueprints: Mapping[str, Blueprint],
         new: Mapping[str, TypedQuery],
         prepared: Assembled | None = None,

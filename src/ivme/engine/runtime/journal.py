@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
 
 Mark = tuple[int, int]
@@ -18,7 +18,7 @@ class Journal(Protocol):
     def mark(self) -> Mark:
         """The journal's end, to which `take_back` returns."""
 
-    def batch(self, batch: Mapping[str, Changed], progress: Progress | None) -> None:
+    def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         """Keeps a batch, or raises and keeps nothing."""
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-FEW, BLOCK, MANY = 64, 8192, 65_536
+FIRST_ROWS, BLOCK, MANY = 64, 8192, 65_536
 """How many rows are read at first, later, and by whoever wants all."""
 
 MOST_FINISHED = 2**18
@@ -41,7 +41,7 @@ class OpenRead:
         self._relations = relations
         self._inputs = inputs or ()
         self._cursor: Cursor | None = None
-        self._size = FEW
+        self._size = FIRST_ROWS
         self._blocks: deque[Block] = deque()
         self._taken: Block | None = None
         self._ended = inputs is None
@@ -145,5 +145,5 @@ def rows_of(read: OpenRead, parts: Iterable[Iterable[Any]]) -> Rows:
 
 
 def repeated(items: Iterable[tuple[Row, int]]) -> Iterator[Row]:
-    """Each row as often as it is there."""
+    """Each row, repeated by its multiplicity."""
     return chain.from_iterable(starmap(repeat, items))

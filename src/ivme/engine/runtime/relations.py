@@ -16,20 +16,20 @@ from ivme.engine.codes.domains import NAN_CODE, Domains
 from ivme.engine.codes.value_check import NAN_REASON
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Changed, Inputs, Layout
+from ivme.engine.ingest.row_batch import Inputs, Layout, RowBatch
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.error_check import visible_failure
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
-from ivme.engine.runtime.open_read import FEW, MANY, OpenRead
+from ivme.engine.runtime.open_read import FIRST_ROWS, MANY, OpenRead
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.reclaim import Holder
 from ivme.engine.runtime.ring_view import Participant
-from ivme.engine.runtime.shared_views import Group, too_many
-from ivme.engine.runtime.single_row import ShortWay
+from ivme.engine.runtime.shared_views import SharedViews, too_many
+from ivme.engine.runtime.single_row import SingleRowPath
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock, Transaction
 from ivme.engine.runtime.view_state import TableState, ViewState
@@ -51,15 +51,15 @@ class Relations:
         self.journal: Journal | None = None
         self.image: Image | None = None
         self.ring_views: dict[str, Participant] = {}
-        self.maintained: dict[str, Maintained] = {}
+        self.maintained: dict[str, ExternalView] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
-        self._groups: dict[tuple[str, ...], Group] = {}
+        self._groups: dict[tuple[str, ...], SharedViews] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[Delta]]] = {}
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
-        self._ways: dict[str, ShortWay] = {}
+        self._ways: dict[str, SingleRowPath] = {}
         self._misfits: list[tuple[str, tuple[int, ...]]] = []
 
     def relation(self, name: str) -> Table:
@@ -107,11 +107,11 @@ class Relations:
         return ""
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[SharedViews]:
         """The groups of views that are made of maps."""
         return list(self._groups.values())
 
-    def rebalanced(self, relation: str | None = None) -> list[Group]:
+    def rebalanced(self, relation: str | None = None) -> list[SharedViews]:
         """The groups of views with partitions; with a relation, those that read it."""
         return [g for g in self._groups.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
 
@@ -130,13 +130,13 @@ class Relations:
         """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
         self.domains.memos.forget()
 
-    def all_rows(self, relation: str, *, distinct: bool = True) -> Changed:
+    def all_rows(self, relation: str, *, distinct: bool = True) -> RowBatch:
         """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""
         if relation in self.tables:
             columns, counts = self.backend.scan(self.tables[relation].rows, distinct=distinct)
-            return Changed(self.layout(relation), counts, None, list(columns))
+            return RowBatch(self.layout(relation), counts, None, list(columns))
         state = self.views[relation]
-        if isinstance(state.group, Maintained):
+        if isinstance(state.group, ExternalView):
             return state.group.all_rows(self.layout(relation))
         parts = [(state.finisher.codes(b), state.finisher.multiplicities(b)) for b in self.blocks(state, ())]
         if not parts and is_global(state.typed.query.head, state.typed.query.output):
@@ -146,9 +146,9 @@ class Relations:
         weights = np.concatenate([nothing, *(counts for _, counts in parts)])
         if state.hides_keys:
             columns, weights = net(self.backend, columns, weights)
-        return Changed(layout, weights, None, list(columns))
+        return RowBatch(layout, weights, None, list(columns))
 
-    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> Changed:
+    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> RowBatch:
         """The same for another view, which takes what a table may hold."""
         rows = self.all_rows(relation, distinct=distinct)
         if relation in self.views:
@@ -242,7 +242,7 @@ class Relations:
         """The whole answer to an access request if it has few rows, None if there may be more; under the lock."""
         self._check_there(state)
         self._refresh(state)
-        return state.group.request(state.name, inputs, FEW)
+        return state.group.request(state.name, inputs, FIRST_ROWS)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -282,7 +282,7 @@ class Relations:
         state.stale = False
 
 
-def check_numbers(state: ViewState, rows: Changed) -> None:
+def check_numbers(state: ViewState, rows: RowBatch) -> None:
     """Refuses rows of a view that a table could not hold: a sum of floats may be no number."""
     for position in state.finisher.floats:
         if (rows.code(position) == NAN_CODE).any():

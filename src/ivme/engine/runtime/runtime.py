@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.backend import Codes, NativeBackend
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import Maintained
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.relations import check_numbers, weighted
-from ivme.engine.runtime.single_row import FEW, Emitted, Few, RowLog, ShortWay, single_row
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, Emitted, Few, RowLog, SingleRowPath, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, delivery
 from ivme.engine.runtime.view_state import Key, TableState, ViewState
 from ivme.errors import DataError
@@ -36,11 +36,11 @@ Observer = Callable[[int, float], None]
 
 
 MOST_OPERATIONS = 10_000
-"""Once a few rows have taken so many, the rest of them go the long way, which joins all of them at once."""
+"""Once a few rows have taken so many, the rest of them take the batch path, which joins all of them at once."""
 
 
 class _TooLongError(Exception):
-    """The short way is too long."""
+    """The single-row path takes too many operations."""
 
 
 class _CountError(DataError):
@@ -53,7 +53,7 @@ class Runtime(Installation):
     observers: tuple[Observer, ...] = ()
     _rows_written = 0
 
-    def transact(self, batch: Mapping[str, Changed], progress: Progress | None = None) -> None:
+    def transact(self, batch: Mapping[str, RowBatch], progress: Progress | None = None) -> None:
         """Applies a batch, all or nothing, and tells whoever follows a view that it changed.
 
         The progress of the source that it comes from is part of it.
@@ -79,7 +79,7 @@ class Runtime(Installation):
         with self.lock:
             self.positions.check(progress)
             try:
-                self._transact(batch, run, record, FEW, progress)
+                self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
             except (self.backend.overflow, _CountError):
                 self._transact(batch, run_deletes_first, record, 0, progress)
             reclaim(self)
@@ -130,7 +130,7 @@ class Runtime(Installation):
         acts.append(partial(self.positions.advance, progress))
         return acts
 
-    def _deliveries(self, view: str, changed: Changed) -> list[Act]:
+    def _deliveries(self, view: str, changed: RowBatch) -> list[Act]:
         """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
         queues = self._queues.get(view, ())
         if not queues:
@@ -149,12 +149,12 @@ class Runtime(Installation):
         with self.lock:
             for name in changes:
                 self._set_checks(self.tables[name], ring=True)
-            batch = {name: Changed(self.layout(name), weights, data) for name, (data, weights) in changes.items()}
+            batch = {name: RowBatch(self.layout(name), weights, data) for name, (data, weights) in changes.items()}
             self.transact({name: changed for name, changed in batch.items() if len(changed.weights)})
             self._switch_rings(changes)
 
     def put(self, name: str, row: Any, weight: int) -> bool:
-        """Changes the multiplicity of one row the short way; False if it takes the long one."""
+        """Changes the multiplicity of one row on the single-row path; False if the batch path has to."""
         start = perf_counter() if self.observers else None
         with self.lock:
             way = self._way_of_table(name, weight)
@@ -177,7 +177,7 @@ class Runtime(Installation):
         return done
 
     def few(self, name: str, rows: Sequence[Any], weight: int) -> list[Few] | None:
-        """Changes of a few rows on the short way, not yet made; None if it is not for them."""
+        """Changes of a few rows on the single-row path, not yet made; None if it is not for them."""
         with self.lock:
             way = self._way_of_table(name, weight) if self.journal is None else None
         checked = [] if way is None else list(map(way.check, rows))
@@ -186,7 +186,7 @@ class Runtime(Installation):
         return [Few(name, row, weight, way) for row in checked if row is not None]
 
     def put_few(self, changes: Sequence[Few]) -> bool:
-        """Makes changes of a few rows, all or none; False if they have to go the long way."""
+        """Makes changes of a few rows, all or none; False if they have to take the batch path."""
         with self.lock:
             current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
             done = current and self._put_all(changes)
@@ -219,7 +219,7 @@ class Runtime(Installation):
                     way.log.append(codes, weight)
 
         try:
-            self._transact({change.table for change in changes}, run, record, FEW)
+            self._transact({change.table for change in changes}, run, record, MOST_SINGLE_ROWS)
         except (self.backend.broken_check, self.backend.overflow, _TooLongError):
             return False
         return True
@@ -230,7 +230,7 @@ class Runtime(Installation):
         for observer in self.observers:
             observer(rows, seconds)
 
-    def short_way(self, relation: str) -> ShortWay | None:
+    def short_way(self, relation: str) -> SingleRowPath | None:
         """How to change single rows of a table, or of a view for those built on it; None if there is no short way."""
         way = self._ways.get(relation)
         if way is None:
@@ -239,19 +239,19 @@ class Runtime(Installation):
                 self._ways[relation] = way
         return way
 
-    def _way_of_table(self, name: str, weight: int) -> ShortWay | None:
-        """The short way of what users may change in this direction."""
+    def _way_of_table(self, name: str, weight: int) -> SingleRowPath | None:
+        """The single-row path of what users may change in this direction."""
         state = self.tables.get(name) if type(name) is str else None
         if state is None or (weight < 0 and state.table.append_only):
             return None
         return self.short_way(name)
 
-    def _short_way(self, name: str) -> ShortWay | None:
+    def _short_way(self, name: str) -> SingleRowPath | None:
         if not isinstance(self.backend, NativeBackend) or self.ring_views:
             return None
         table = self.relation(name)
         readers = [view for view in self.views.values() if name in view.relations]
-        if table.static or any(view.lazy or isinstance(view.group, Maintained) for view in readers):
+        if table.static or any(view.lazy or isinstance(view.group, ExternalView) for view in readers):
             return None
         feeds, rebalanced = self._feeds(name), self.rebalanced(name)
         log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
@@ -281,12 +281,12 @@ class Runtime(Installation):
     def _change(self, state: ViewState, emitted: Emitted) -> Change:
         """The change of a view's rows."""
         assert state.followed is not None
-        if not isinstance(state.group, Maintained):
+        if not isinstance(state.group, ExternalView):
             return state.followed.change(emitted.get(state.name, []))
         changed = state.group.changed(state.followed.layout)
         return (changed if len(changed.weights) else None), None
 
-    def _feed(self, view: str, changed: Changed, emitted: Emitted, few: int) -> None:
+    def _feed(self, view: str, changed: RowBatch, emitted: Emitted, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
         way = self.short_way(view) if len(changed.weights) <= few else None
         rows = [] if way is None else way.completed(changed)
@@ -302,7 +302,7 @@ class Runtime(Installation):
         relations += [ring_view.relations for ring_view in self.ring_views.values()]
         return any(view in read for read in relations)
 
-    def _run(self, relation: str, changed: Changed, emitted: Emitted) -> None:
+    def _run(self, relation: str, changed: RowBatch, emitted: Emitted) -> None:
         """Runs the triggers of a relation."""
         for ring_view in self.ring_views.values():
             if relation in ring_view.relations:
@@ -329,15 +329,15 @@ class Runtime(Installation):
                     what = f"a multiplicity in table {relation}"
                 raise _CountError(f"{what} does not fit 64 bits; nothing was changed") from error
 
-    def _net(self, name: str, changed: Changed) -> Changed:
+    def _net(self, name: str, changed: RowBatch) -> RowBatch:
         """Each changed row once, with the sum of its weights."""
         try:
             columns, weights = self.backend.net(changed.codes(), changed.weights)
         except self.backend.overflow as error:
             raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed") from error
-        return Changed(self.layout(name), weights, None, list(columns))
+        return RowBatch(self.layout(name), weights, None, list(columns))
 
-    def _maintain(self, group: Maintained, columns: Sequence[Codes], weights: Codes) -> None:
+    def _maintain(self, group: ExternalView, columns: Sequence[Codes], weights: Codes) -> None:
         try:
             group.change(columns, weights)
         except Exception as error:
@@ -360,7 +360,7 @@ class Runtime(Installation):
         values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
         return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
 
-    def grown(self, name: str, changed: Changed) -> Changed:
+    def grown(self, name: str, changed: RowBatch) -> RowBatch:
         """The changes as the table takes them: for one that is append-only net weights per row, none below zero."""
         state = self.tables[name]
         if not state.table.append_only or not (changed.weights < 0).any():
@@ -369,9 +369,9 @@ class Runtime(Installation):
         for number in np.flatnonzero(weights < 0)[:1].tolist():
             row = tuple(d.decode_value(column[number]) for d, column in zip(state.domains, columns, strict=True))
             raise DataError(f"table {name} is append-only: {row!r} cannot be deleted from it; nothing was changed")
-        return Changed(self.layout(name), weights, None, list(columns))
+        return RowBatch(self.layout(name), weights, None, list(columns))
 
-    def clipped(self, name: str, changed: Changed) -> Changed:
+    def clipped(self, name: str, changed: RowBatch) -> RowBatch:
         """The changes with no row taken away more often than it is there: net weights per row, cut at what is."""
         stored = self.tables[name].rows
         net: dict[Key, tuple[int, int]] = {}

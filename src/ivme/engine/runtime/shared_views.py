@@ -21,7 +21,7 @@ from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.errors import DataError
 from ivme.plan.assemble.assemble import Assembly, program_of
 from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.catalog import Catalog, catalog_of
+from ivme.plan.assemble.catalog import MapCatalog, catalog_of
 from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.assemble.storage import Existing
 from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition, Step
@@ -53,7 +53,7 @@ class Assembled:
         return same and self.name == name and (self.maps is maps or not (self.maps or maps))
 
 
-class Group:
+class SharedViews:
     """The views of one payload shape; `slots` are the types of the sums beside the count.
 
     A view with partitions is a group of its own: its leaves are parts that no other view shares, and its batches are
@@ -281,7 +281,7 @@ class Group:
             self._backend.drop_reader(view)
             self._backend.drop_reader(point_reader(view))
 
-    def _orders(self, declared: Map, catalog: Catalog, types: Types) -> dict[str, Domain]:
+    def _orders(self, declared: Map, catalog: MapCatalog, types: Types) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs.
 
         Variables of different views may have one name and different types; those of one map are one view's.

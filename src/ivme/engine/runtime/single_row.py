@@ -1,7 +1,7 @@
-"""The short way of a single row, or of a few: no Arrow and no batch, one call of the kernel for each row and trigger.
+"""The single-row path, for one row or a few: no Arrow, no batch, one kernel call for each row and trigger.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
-kept elsewhere) is left to the long way, which also knows what to say about it; then nothing has been changed yet.
+kept elsewhere) is left to the batch path, which also knows what to say about it; then nothing has been changed yet.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Changed, Layout, plain_position
+from ivme.engine.ingest.row_batch import Layout, RowBatch, plain_position
 from ivme.engine.ingest.row_check import row_check
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.journal import Journal
-from ivme.engine.runtime.shared_views import Group
+from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.transaction import Act, StateLock, Transaction
 from ivme.errors import DataError
 from ivme.query.model import Table
@@ -35,23 +35,23 @@ Emitted = dict[str, list[EmittedDelta]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShortWay:
-    """The short way of a relation's rows; the caller of each holds the writers' lock."""
+class SingleRowPath:
+    """The single-row path of a relation's rows; the caller of each holds the writers' lock."""
 
     check: Callable[[Any], Row | None]
-    """A row as it is kept; None if the long way has to take it."""
+    """A row as it is kept; None if the batch path has to take it."""
 
     encode: Callable[[Row], Codes | None]
-    """The codes of a row that has been checked; None if the long way has to take it."""
+    """The codes of a row that has been checked; None if the batch path has to take it."""
 
-    completed: Callable[[Changed], list[Codes] | None]
+    completed: Callable[[RowBatch], list[Codes] | None]
     """The codes of rows that come as codes, with those of the expressions over them; None as before."""
 
     run: Callable[[Codes, int, Emitted], None]
     """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
 
     put: Callable[[Any, int], bool]
-    """Changes the multiplicity of a row that nobody follows, as a transaction; False if the long way has to."""
+    """Changes the multiplicity of a row that nobody follows, as a transaction; False if the batch path has to."""
 
     log: RowLog | None
 
@@ -62,8 +62,8 @@ class ShortWay:
     """Whether a row may have values that are not their own codes."""
 
 
-FEW = 16
-"""Up to so many rows go the short way one by one, which is quicker than all of them together on the long one."""
+MOST_SINGLE_ROWS = 16
+"""Up to so many rows take the single-row path one by one, which is quicker than the batch path."""
 
 
 class _FailureError(Exception):
@@ -71,12 +71,12 @@ class _FailureError(Exception):
 
 
 class Few(NamedTuple):
-    """A change of one row among a few: the row, which has been checked, and how it goes the short way."""
+    """A change of one row among a few: the row, which has been checked, and how it takes the single-row path."""
 
     table: str
     row: Row
     weight: int
-    way: ShortWay
+    way: SingleRowPath
 
 
 class RowLog:
@@ -100,13 +100,13 @@ def single_row(
     layout: Layout,
     domains: Domains,
     feeds: Sequence[tuple[str, Feed]],
-    rebalanced: Sequence[Group],
+    rebalanced: Sequence[SharedViews],
     checks: Sequence[InstalledCheck],
     log: RowLog | None,
     *,
     followed: bool,
-) -> ShortWay:
-    """The short way for rows of a table.
+) -> SingleRowPath:
+    """The single-row path for rows of a table.
 
     The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
     row in the end; if one has, the batch path raises the error.
@@ -167,7 +167,7 @@ def single_row(
         return True
 
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
-    return ShortWay(check, encode, completed, run, put, log, followed, coded)
+    return SingleRowPath(check, encode, completed, run, put, log, followed, coded)
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
@@ -192,7 +192,7 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
 
 def _encoder(
     table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
-) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None], Callable[[Changed], list[Codes] | None]]:
+) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None], Callable[[RowBatch], list[Codes] | None]]:
     """The check of a row, and from a checked row, or from its codes, to these and those of the expressions over it."""
     arity = len(table.columns)
     wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
@@ -228,7 +228,7 @@ def _encoder(
         except DataError:
             return None
 
-    def completed(changed: Changed) -> list[Codes] | None:
+    def completed(changed: RowBatch) -> list[Codes] | None:
         if compute is None:
             return _rows_of(changed)
         try:
@@ -239,6 +239,6 @@ def _encoder(
     return checked, encoded, completed
 
 
-def _rows_of(changed: Changed) -> list[Codes]:
+def _rows_of(changed: RowBatch) -> list[Codes]:
     columns = [codes.tolist() for codes in changed.codes()]
     return list(zip(*columns, strict=True)) if columns else [()] * len(changed.weights)

@@ -22,11 +22,11 @@ Misfit = tuple[str, tuple[int, ...]]
 """A map, and the key of an entry of it that has a sum beyond its limit."""
 
 if TYPE_CHECKING:
-    from ivme.engine.runtime.shared_views import Group
+    from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.view_state import ViewState
 
 
-def limit_sums(backend: Backend, group: Group, typed: Mapping[str, TypedQuery]) -> list[Misfit]:
+def limit_sums(backend: Backend, group: SharedViews, typed: Mapping[str, TypedQuery]) -> list[Misfit]:
     """Tells the backend what the sums of a group's maps must fit, and the group which views show them.
 
     Entries that were there before and do not fit are returned. A check, which is not among `typed`, shows none.

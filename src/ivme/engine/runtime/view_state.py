@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.runtime.decoding import Finisher
+from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck
-from ivme.engine.runtime.shared_views import Group
+from ivme.engine.runtime.shared_views import SharedViews
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Atom, Table
@@ -40,7 +40,7 @@ class TableState:
 class ViewState:
     """A view and its plan; `followed` tells its changes while somebody follows it.
 
-    A view that is kept by something else than the kernel's maps (`Maintained`) has no plan.
+    A view that is not maintained in the kernel's maps (`ExternalView`) has no plan.
 
     `checks` say whether it would show a row for which an expression fails, which is left out of it.
 
@@ -51,9 +51,9 @@ class ViewState:
     typed: TypedQuery
     plan: Plan | None
     explanation: Explanation
-    group: Group
+    group: SharedViews
     table: Table
-    finisher: Finisher
+    finisher: RowDecoder
     relations: tuple[str, ...]
     ring: bool = False
     checks: tuple[InstalledCheck, ...] = ()

@@ -23,11 +23,11 @@ from ivme.plan.assemble.blueprint import (
     Reading,
     Reference,
     Rule,
-    View,
+    StoredView,
     only_presence,
     referred,
 )
-from ivme.plan.assemble.catalog import Catalog, catalog_of
+from ivme.plan.assemble.catalog import MapCatalog, catalog_of
 from ivme.plan.assemble.join import Extension, extensions
 from ivme.plan.assemble.leaf_deltas import LeafDeltas
 from ivme.plan.assemble.leaves import Leaves
@@ -73,7 +73,7 @@ class Assembly:
     """The programs of a catalog under construction. `existing` are maps that are there already, by key."""
 
     def __init__(
-        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+        self, catalog: MapCatalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
     ) -> None:
         self.catalog = catalog
         self.storage = Storage(catalog, existing, prefix, exponents=exponents)
@@ -133,7 +133,7 @@ class Assembly:
     ) -> LeafDeltas:
         """The deltas of the leaves that are stored or that set off a propagation."""
         used = {referred(node) for node in (*self.stored, *origins)}
-        nodes = [n for n in used if not isinstance(n, View) and self.relation_of(n) == relation]
+        nodes = [n for n in used if not isinstance(n, StoredView) and self.relation_of(n) == relation]
         labels = self.catalog.labels
         nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), labels.index(n.label), -len(n.schema), n.schema))
         return LeafDeltas(self.storage, nodes, self.register, filled)
@@ -205,7 +205,7 @@ class Assembly:
             spend(5)
             key = self.storage.key(rule.view)
             if key in shared:
-                delta = self._again(shared[key], rule.view)
+                delta = self._reload(shared[key], rule.view)
                 yield ir.Rename(delta.name, shared[key].name, delta.schema)
             else:
                 delta, steps = self._origin(rule, deltas, leaves, use)
@@ -216,7 +216,7 @@ class Assembly:
             deltas[rule.view] = delta
             yield from self._emitted(rule.view, delta)
 
-    def _again(self, delta: _Delta, view: View | Reference) -> _Delta:
+    def _reload(self, delta: _Delta, view: StoredView | Reference) -> _Delta:
         """The delta of an equal view, or of the view that is referred to, under this one's names."""
         names = dict(zip(delta.schema, self.storage.variables(view), strict=True))
         edges = frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in delta.edges)
@@ -227,10 +227,10 @@ class Assembly:
         self, rule: Rule, deltas: Mapping[Node, _Delta], leaves: LeafDeltas, use: Propagation
     ) -> tuple[_Delta, list[ir.Step]]:
         node = referred(rule.origin)
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             delta = deltas[node]
             if isinstance(rule.origin, Reference):
-                renamed = self._again(delta, rule.origin)
+                renamed = self._reload(delta, rule.origin)
                 return renamed, [ir.Rename(renamed.name, delta.name, renamed.schema)]
             return _Delta(delta.name, delta.schema, delta.edges, delta.fixed), []
         name, steps = leaves.origin(rule.origin)
@@ -256,7 +256,7 @@ class Assembly:
                 yield ir.Exists(delta.name, change, name, delta.schema)
             yield ir.Add(change, name)
 
-    def _emitted(self, view: View, delta: _Delta) -> Iterator[ir.Step]:
+    def _emitted(self, view: StoredView, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
             if view in blueprint.changes:
                 yield ir.Emit(delta.name, name)
@@ -276,7 +276,7 @@ class Assembly:
         """Materialises each stored view of a blueprint once, bottom-up, but for the maps that are filled already."""
         self.section = "build"
         steps: list[ir.Step] = []
-        owners: dict[str, View] = {}
+        owners: dict[str, StoredView] = {}
         for definition in self.catalog.blueprints[name].definitions:
             if self.storage.key(definition.view) in self.stored_keys:
                 stored = self.storage.declare(definition.view)
@@ -300,7 +300,7 @@ class Assembly:
         if self.storage.key(node) in self.stored_keys:
             map_name = self.storage.declare(node)
             return delta, [ir.Scan(delta.name, map_name, variables, only_presence(node))]
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             return self._construct(self.catalog.definitions[node])
         assert not isinstance(node, Reference), "definitions join nodes under their own names"
         source = self.catalog.source(node.label)
@@ -344,7 +344,7 @@ class Assembly:
         source 003, Figure 5.16)."""
         names = dict(leaves.inputs)
         schema = (*dict.fromkeys(names.values()), *leaves.outputs)
-        answer = View("answer", schema, "changes", ())
+        answer = StoredView("answer", schema, "changes", ())
         load = ir.Load(self.register(), pseudo_source(ir.ROWS, schema, schema))
         delta = _Delta(load.target, schema, frozenset(), frozenset(schema))
         stages = tuple((_named(node, names),) for node in reading.factors)
@@ -385,9 +385,9 @@ def segments(
 def _labels(node: Node) -> tuple[str, ...]:
     """The atoms below a node; all of them are of one view."""
     node = referred(node)
-    return (*node.atoms, *(label for label, _ in node.indicators)) if isinstance(node, View) else (node.label,)
+    return (*node.atoms, *(label for label, _ in node.indicators)) if isinstance(node, StoredView) else (node.label,)
 
 
 def _rank(node: Node) -> tuple[str, ...]:
     node = referred(node)
-    return ("view", node.name) if isinstance(node, View) else (type(node).__name__, node.label, *node.schema)
+    return ("view", node.name) if isinstance(node, StoredView) else (type(node).__name__, node.label, *node.schema)

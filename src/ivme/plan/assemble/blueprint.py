@@ -38,7 +38,7 @@ class IndicatorLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StoredView:
     """A view: the join of the atoms below, filtered by the indicators below, summed to `schema`.
 
     With `counted`, multiplicities are forgotten: an entry is the number of distinct tuples over these variables
@@ -62,15 +62,15 @@ class View:
 class Reference:
     """A node under other names for its variables (`schema`, in the order of the node's own), or for presence only."""
 
-    node: Leaf | IndicatorLeaf | View
+    node: Leaf | IndicatorLeaf | StoredView
     schema: tuple[str, ...]
     payload: bool = True
 
 
-Node = Leaf | IndicatorLeaf | View | Reference
+Node = Leaf | IndicatorLeaf | StoredView | Reference
 
 
-def referred(node: Node) -> Leaf | IndicatorLeaf | View:
+def referred(node: Node) -> Leaf | IndicatorLeaf | StoredView:
     """The node behind a reference."""
     return node.node if isinstance(node, Reference) else node
 
@@ -78,7 +78,7 @@ def referred(node: Node) -> Leaf | IndicatorLeaf | View:
 def only_presence(node: Node) -> bool:
     """Whether a node passes on, and is read for, presence only: an indicator, or the support of a view."""
     inner = referred(node)
-    return isinstance(inner, IndicatorLeaf) or (isinstance(inner, View) and inner.is_support)
+    return isinstance(inner, IndicatorLeaf) or (isinstance(inner, StoredView) and inner.is_support)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Rule:
     `stages` groups the siblings: after each stage the variables that nobody needs any more are summed away.
     """
 
-    view: View
+    view: StoredView
     origin: Node
     stages: tuple[tuple[Node, ...], ...]
 
@@ -109,7 +109,7 @@ class Propagation:
 class Definition:
     """view := the join of the children, summed to the view's schema."""
 
-    view: View
+    view: StoredView
     children: tuple[Node, ...]
 
 
@@ -159,7 +159,7 @@ class Blueprint:
     definitions: tuple[Definition, ...]
     reading: Reading
     lazy: bool = False
-    changes: tuple[View, ...] = ()
+    changes: tuple[StoredView, ...] = ()
     splits: tuple[Split, ...] = ()
     branches: tuple[Reading, ...] = ()
     disjoint: bool = False
@@ -207,32 +207,32 @@ def _rules(blueprint: Blueprint, use: Leaf | IndicatorLeaf) -> tuple[Rule, ...]:
 class Liveness:
     """Which views must be computed when something changes, and which nodes must be stored to be read."""
 
-    views: frozenset[View]
-    stored: frozenset[Leaf | IndicatorLeaf | View]
+    views: frozenset[StoredView]
+    stored: frozenset[Leaf | IndicatorLeaf | StoredView]
 
 
 def liveness(blueprint: Blueprint) -> Liveness:
     """Starts from what readers need and follows the rules and definitions back; everything else is left out."""
-    stored: set[Leaf | IndicatorLeaf | View] = set()
+    stored: set[Leaf | IndicatorLeaf | StoredView] = set()
     for reading in blueprint.readings:
         stored |= {referred(iteration.node) for iteration in reading.iterations}
         stored |= {referred(node) for node in reading.factors}
         stored |= {referred(node) for _, _, node in reading.extremes}
-    live: set[View] = set(blueprint.changes)
+    live: set[StoredView] = set(blueprint.changes)
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1
     while size != len(live) + len(stored):
         spend(len(rules))
         size = len(live) + len(stored)
-        live |= {node for node in stored if isinstance(node, View)}
+        live |= {node for node in stored if isinstance(node, StoredView)}
         stored |= {view for view in live if view.is_support}
         for rule in rules:
             if rule.view in live:
                 stored.update(referred(sibling) for sibling in rule.siblings)
-                live.update([rule.origin] if isinstance(rule.origin, View) else [])
+                live.update([rule.origin] if isinstance(rule.origin, StoredView) else [])
         for definition in blueprint.definitions:
             if definition.view in live and len(definition.children) > 1:
                 stored.update(referred(child) for child in definition.children)
             elif definition.view in live:
-                live.update(child for child in definition.children if isinstance(child, View))
+                live.update(child for child in definition.children if isinstance(child, StoredView))
     return Liveness(frozenset(live), frozenset(stored))

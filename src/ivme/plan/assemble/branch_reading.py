@@ -132,6 +132,6 @@ def _goes_down(order: tuple[Iteration, ...]) -> bool:
 
 
 def _costs(found: tuple[Visits, ...], limits: frozenset[Limit]) -> list[Fraction]:
-    """The dearest visit and all of them, for each of the compared ε."""
+    """The most expensive visit and all of them, for each of the compared ε."""
     costs = [[degree_bound(limits, each.given, each.found, epsilon) for each in found] for epsilon in COMPARED]
     return [cost for mine in costs for cost in (max(mine, default=Fraction(0)), sum(mine, Fraction(0)))]

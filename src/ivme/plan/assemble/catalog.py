@@ -23,14 +23,14 @@ from ivme.plan.assemble.blueprint import (
     Reference,
     Rule,
     Split,
-    View,
+    StoredView,
     liveness,
 )
 from ivme.plan.ir.program import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class MapCatalog:
     """The qualified blueprints by view; the empty name stands for a view on its own, whose names are left alone.
 
     `unrepeated` are the labels of maintained views whose relation occurs once in their query, and at one place only.
@@ -38,7 +38,7 @@ class Catalog:
 
     blueprints: Mapping[str, Blueprint]
     sources: Mapping[str, Source]
-    definitions: Mapping[View, Definition]
+    definitions: Mapping[StoredView, Definition]
     unrepeated: frozenset[str]
 
     @property
@@ -77,7 +77,7 @@ class Catalog:
         return [propagation for _, propagation in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def catalog_of(blueprints: Mapping[str, Blueprint]) -> Catalog:
+def catalog_of(blueprints: Mapping[str, Blueprint]) -> MapCatalog:
     """The catalog of some views by name.
 
     What is qualified is told apart by a NUL, which no name has: a view `a` may read `b.R` beside a view `a.b` of R.
@@ -86,7 +86,7 @@ def catalog_of(blueprints: Mapping[str, Blueprint]) -> Catalog:
     sources = {label: source for blueprint in mine.values() for label, source in blueprint.leaves.sources}
     definitions = {d.view: d for blueprint in mine.values() for d in blueprint.definitions}
     unrepeated = frozenset(label for blueprint in mine.values() for label in _unrepeated(blueprint))
-    return Catalog(mine, sources, definitions, unrepeated)
+    return MapCatalog(mine, sources, definitions, unrepeated)
 
 
 def _unrepeated(blueprint: Blueprint) -> list[str]:
@@ -103,7 +103,7 @@ def qualified(node: Node, name: str) -> Node:
     return _node(node, f"{name}\0" if name else "")
 
 
-def _view(old: View, prefix: str) -> View:
+def _view(old: StoredView, prefix: str) -> StoredView:
     indicators = tuple((prefix + label, schema) for label, schema in old.indicators)
     atoms = tuple(prefix + label for label in old.atoms)
     return replace(old, name=prefix + old.name, atoms=atoms, indicators=indicators)
@@ -115,16 +115,16 @@ def _leaf(old: Leaf | IndicatorLeaf, prefix: str) -> Leaf | IndicatorLeaf:
 
 def _node(old: Node, prefix: str) -> Node:
     if isinstance(old, Reference):
-        inner = _view(old.node, prefix) if isinstance(old.node, View) else _leaf(old.node, prefix)
+        inner = _view(old.node, prefix) if isinstance(old.node, StoredView) else _leaf(old.node, prefix)
         return replace(old, node=inner)
-    return _view(old, prefix) if isinstance(old, View) else _leaf(old, prefix)
+    return _view(old, prefix) if isinstance(old, StoredView) else _leaf(old, prefix)
 
 
 def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
     if not prefix:
         return blueprint
 
-    def view(old: View) -> View:
+    def view(old: StoredView) -> StoredView:
         return _view(old, prefix)
 
     def leaf(old: Leaf | IndicatorLeaf) -> Leaf | IndicatorLeaf:

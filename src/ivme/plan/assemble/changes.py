@@ -19,7 +19,7 @@ from ivme.plan.assemble.blueprint import (
     Propagation,
     Reference,
     Rule,
-    View,
+    StoredView,
     referred,
 )
 from ivme.plan.assemble.leaves import Leaves
@@ -37,23 +37,25 @@ def followed_trees(
     trees = Trees(roots, opened, dict(leaves.sources), suffix)
     inputs = tuple(dict.fromkeys(original for _, original in leaves.inputs))
     labels = tuple(label for label, _ in leaves.sources)
-    changes = View("changes" + suffix, (*inputs, *leaves.outputs, *ordered), "changes", labels)
+    changes = StoredView("changes" + suffix, (*inputs, *leaves.outputs, *ordered), "changes", labels)
     names = dict(leaves.inputs)
     extra = {use: tuple(_rules(trees, changes, use, names)) for use in (p.use for p in blueprint.propagations)}
     propagations = tuple(Propagation(p.use, p.rules + extra[p.use]) for p in blueprint.propagations)
     return replace(blueprint, propagations=propagations, changes=(changes,))
 
 
-def followed_result(blueprint: Blueprint, result: Leaf | View, schema: tuple[str, ...], suffix: str = "") -> Blueprint:
+def followed_result(
+    blueprint: Blueprint, result: Leaf | StoredView, schema: tuple[str, ...], suffix: str = ""
+) -> Blueprint:
     """The blueprint of a strategy that stores its result flat: the changes are those of the result itself."""
     labels = tuple(label for label, _ in blueprint.leaves.sources)
-    changes = View("changes" + suffix, schema, "changes", labels)
+    changes = StoredView("changes" + suffix, schema, "changes", labels)
     rule = Rule(changes, result, ())
     propagations = tuple(Propagation(p.use, (*p.rules, rule)) for p in blueprint.propagations)
     return replace(blueprint, propagations=propagations, changes=(changes,))
 
 
-def _rules(trees: Trees, changes: View, use: Leaf | IndicatorLeaf, names: dict[str, str]) -> Iterator[Rule]:
+def _rules(trees: Trees, changes: StoredView, use: Leaf | IndicatorLeaf, names: dict[str, str]) -> Iterator[Rule]:
     """One rule for each place of the leaf or indicator in the trees."""
     kind = "indicator" if isinstance(use, IndicatorLeaf) else "atom"
     for root in trees.roots:

@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator
 
 from ivme.budget import spend
 from ivme.errors import PlanError
-from ivme.plan.assemble.blueprint import Blueprint, Definition, Iteration, Leaf, Node, Propagation, Reading, Rule, View
+from ivme.plan.assemble.blueprint import (
+    Blueprint,
+    Definition,
+    Iteration,
+    Leaf,
+    Node,
+    Propagation,
+    Reading,
+    Rule,
+    StoredView,
+)
 from ivme.plan.assemble.leaves import Leaves
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.hypergraph import connected_edges
@@ -28,9 +38,9 @@ def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None) -> Bl
     for label in labels:
         parts = _parts(leaves, set(labels) - {label}, set(leaves.source(label).schema))
         stages = tuple(tuple(_whole(leaves, part) for part in group) for group in _by_output(leaves, parts, result))
-        rules = (Rule(result, _whole(leaves, label), stages),) if isinstance(result, View) else ()
+        rules = (Rule(result, _whole(leaves, label), stages),) if isinstance(result, StoredView) else ()
         propagations.append(Propagation(_whole(leaves, label), rules))
-    if isinstance(result, View):
+    if isinstance(result, StoredView):
         definitions.append(Definition(result, tuple(_whole(leaves, label) for label in labels)))
     return Blueprint(leaves, tuple(propagations), tuple(definitions), _reading(query, result, ordered))
 
@@ -61,13 +71,13 @@ class _Views:
         self._suffix = suffix
         self._names: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
-    def closure(self, result: Node) -> Iterator[View]:
+    def closure(self, result: Node) -> Iterator[StoredView]:
         """The result and every view that its deltas need, and theirs."""
-        found: dict[View, None] = {}
+        found: dict[StoredView, None] = {}
         waiting = [result]
         while waiting:
             view = waiting.pop()
-            if isinstance(view, View) and view not in found:
+            if isinstance(view, StoredView) and view not in found:
                 found[view] = None
                 waiting += [part for label in view.atoms for part in self.parts(view, label)]
             if len(found) > MOST_VIEWS:
@@ -77,7 +87,7 @@ class _Views:
                 )
         return iter(found)
 
-    def parts(self, view: View, label: str) -> tuple[Node, ...]:
+    def parts(self, view: StoredView, label: str) -> tuple[Node, ...]:
         """What δview joins with δlabel: one node for each part of the rest, parts without output first."""
         spend(5 * len(view.atoms))
         fixed = set(self._leaves.source(label).schema)
@@ -92,17 +102,17 @@ class _Views:
             return Leaf(labels[0], schema)
         count = sum(1 for atoms, _ in self._names if atoms == labels)
         name = "V_" + "".join(labels) + (f".{count + 1}" if count else "") + self._suffix
-        return View(self._names.setdefault((labels, schema), name), schema, "view", labels)
+        return StoredView(self._names.setdefault((labels, schema), name), schema, "view", labels)
 
 
-def result_node(query: Query, leaves: Leaves, ordered: str | None) -> Leaf | View:
+def result_node(query: Query, leaves: Leaves, ordered: str | None) -> Leaf | StoredView:
     """The node that holds the result flat, or the groups of one ordered variable."""
     labels = tuple(label for label, _ in leaves.sources)
     schema = query.free if ordered is None else (*query.free, ordered)
     if len(labels) == 1:
         mine = leaves.source(labels[0]).schema
         return Leaf(labels[0], tuple(variable for variable in mine if variable in schema))
-    return View(query.name if ordered is None else f"{query.name}[{ordered}]", schema, "result", labels)
+    return StoredView(query.name if ordered is None else f"{query.name}[{ordered}]", schema, "result", labels)
 
 
 def _whole(leaves: Leaves, label: str) -> Leaf:

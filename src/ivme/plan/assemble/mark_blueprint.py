@@ -24,7 +24,7 @@ from ivme.plan.assemble.blueprint import (
     Propagation,
     Reading,
     Rule,
-    View,
+    StoredView,
 )
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.order.mark_tree import MarkForest, MarkNode, Relation
@@ -49,10 +49,10 @@ class Marks:
             return self.template(node.base)
         return self.support(node.base, node.schema)
 
-    def template(self, template: Template) -> View:
+    def template(self, template: Template) -> StoredView:
         whole = [label for label, schema in template.generators if self._is_whole(label, schema)]
         parts = [(label, schema) for label, schema in template.generators if not self._is_whole(label, schema)]
-        return View(template.name, template.schema, "template", tuple(whole), tuple(parts), template.schema)
+        return StoredView(template.name, template.schema, "template", tuple(whole), tuple(parts), template.schema)
 
     def generators(self, template: Template) -> list[IndicatorLeaf]:
         """The projections that fill a template; they are uses of their own beside those in the tree."""
@@ -72,7 +72,7 @@ class Marks:
         if not node.supports:
             return self.base(node)
         atoms, indicators = self._below(node)
-        return View(f"good {node.name}", node.schema, "good", atoms, indicators, node.schema)
+        return StoredView(f"good {node.name}", node.schema, "good", atoms, indicators, node.schema)
 
     def support(self, node: MarkNode, schema: tuple[str, ...]) -> Node:
         """How many good tuples a node has for each value of the schema: what it shares with the node above, if any."""
@@ -82,7 +82,7 @@ class Marks:
         if isinstance(good, IndicatorLeaf):
             return IndicatorLeaf(good.label, schema)
         atoms, indicators = self._below(node)
-        return View(f"support {node.name}", schema, "support", atoms, indicators, good.schema)
+        return StoredView(f"support {node.name}", schema, "support", atoms, indicators, good.schema)
 
     def _below(self, node: MarkNode) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
         """The atoms below a node, and those that are only there as projections."""
@@ -156,21 +156,21 @@ def climb(marks: Marks, parents: Parents, node: MarkNode) -> Iterator[Rule]:
     parent = parents[node]
     while parent is not None:
         support = marks.base(parent) if parent.base is node else marks.support(node, shared(parent, node))
-        if isinstance(support, View) and support != marks.good(node):
+        if isinstance(support, StoredView) and support != marks.good(node):
             yield Rule(support, marks.good(node), ())
         if parent.supports:
             yield into(marks, parent, support)
         node, parent = parent, parents[parent]
     key = next(key for root, key in marks.forest.roots if root is node)
     check = marks.support(node, key)
-    if isinstance(check, View) and check != marks.good(node):
+    if isinstance(check, StoredView) and check != marks.good(node):
         yield Rule(check, marks.good(node), ())
 
 
 def into(marks: Marks, node: MarkNode, part: Node) -> Rule:
     """How a change of one part makes tuples of a node good or bad: first the tuples it concerns, then their marks."""
     good = marks.good(node)
-    assert isinstance(good, View)
+    assert isinstance(good, StoredView)
     base, *supports = marks.parts(node)
     if part == base:
         return Rule(good, part, (tuple(supports),))
@@ -180,19 +180,19 @@ def into(marks: Marks, node: MarkNode, part: Node) -> Rule:
 
 def _definitions(marks: Marks) -> Iterator[Definition]:
     """Every view from those below it, bottom-up."""
-    found: dict[View, Definition] = {}
+    found: dict[StoredView, Definition] = {}
     for node, parent in reversed(list(marks.nodes())):
         if isinstance(node.base, Template):
             template = marks.template(node.base)
             found.setdefault(template, Definition(template, tuple(marks.generators(node.base))))
         good = marks.good(node)
-        if node.supports and isinstance(good, View):
+        if node.supports and isinstance(good, StoredView):
             found.setdefault(good, Definition(good, tuple(marks.parts(node))))
         keys = [key for root, key in marks.forest.roots if root is node]
         keys += [] if parent is None else [parent.schema if parent.base is node else shared(parent, node)]
         for key in keys:
             support = marks.support(node, key)
-            if isinstance(support, View) and support != good:
+            if isinstance(support, StoredView) and support != good:
                 found.setdefault(support, Definition(support, (good,)))
     yield from found.values()
 

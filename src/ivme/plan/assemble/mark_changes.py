@@ -20,7 +20,7 @@ from ivme.plan.assemble.blueprint import (
     Propagation,
     Reference,
     Rule,
-    View,
+    StoredView,
     referred,
 )
 from ivme.plan.assemble.mark_blueprint import Marks, Parents, shared, summed
@@ -33,7 +33,7 @@ def followed_marks(blueprint: Blueprint, marks: Marks, *, bag: bool) -> Blueprin
     """The blueprint with the rules for the changes of its result."""
     leaves = blueprint.leaves
     inputs = tuple(dict.fromkeys(original for _, original in leaves.inputs))
-    changes = View("changes", (*inputs, *leaves.outputs), "changes", tuple(leaves.schemas))
+    changes = StoredView("changes", (*inputs, *leaves.outputs), "changes", tuple(leaves.schemas))
     found = list(_bag_rules(marks, changes) if bag else _set_rules(marks, changes, blueprint))
     names = dict(leaves.inputs)
     extra: dict[Leaf | IndicatorLeaf, list[Rule]] = {use: [] for use in _read(marks)}
@@ -53,7 +53,7 @@ def _read(marks: Marks) -> Iterator[IndicatorLeaf]:
     return (base for base in bases if isinstance(base, IndicatorLeaf))
 
 
-def _set_rules(marks: Marks, changes: View, blueprint: Blueprint) -> Iterator[tuple[Leaf | IndicatorLeaf, Rule]]:
+def _set_rules(marks: Marks, changes: StoredView, blueprint: Blueprint) -> Iterator[tuple[Leaf | IndicatorLeaf, Rule]]:
     """For each use of an atom, the part through which its changes reach the nodes that are read."""
     parents = dict(marks.nodes())
     read = {node for root, _ in marks.forest.roots for node in root.walk()}
@@ -68,7 +68,7 @@ def _set_rules(marks: Marks, changes: View, blueprint: Blueprint) -> Iterator[tu
             yield use, Rule(changes, entry, tuple(_outwards(marks, parents, entries[entry], entry)))
 
 
-def _bag_rules(marks: Marks, changes: View) -> Iterator[tuple[Leaf | IndicatorLeaf, Rule]]:
+def _bag_rules(marks: Marks, changes: StoredView) -> Iterator[tuple[Leaf | IndicatorLeaf, Rule]]:
     """For each atom, what its tuples are joined with: presence first, to waste no work, then multiplicities."""
     parents = dict(marks.nodes())
     nodes = {node.base.label: node for node in parents if isinstance(node.base, Relation)}

@@ -45,7 +45,7 @@ def transfers(storage: Storage, held: Mapping[str, Leaf], split: Split, *, risin
 
 
 def _is_target(origin: ir.Source, other: ir.Source, side: ir.Side) -> bool:
-    """Whether rows of one part belong into another once a side is left: the same atom, and no other side differs."""
+    """Whether rows of one part belong in another once a side is left: the same atom, and no other side differs."""
     if (origin.atom, origin.schema) != (other.atom, other.schema) or ir.Side(
         side.partition, side.key, not side.heavy
     ) not in other.part:

@@ -13,8 +13,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Node, Reference, Split, View, only_presence, referred
-from ivme.plan.assemble.catalog import Catalog
+from ivme.plan.assemble.blueprint import (
+    IndicatorLeaf,
+    Leaf,
+    Node,
+    Reference,
+    Split,
+    StoredView,
+    only_presence,
+    referred,
+)
+from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.ir import program as ir
 from ivme.plan.order.degree import Epsilons, Limit, degree_bound, limits_of
 from ivme.structure.hypergraph import Edge, Hypergraph
@@ -44,7 +53,7 @@ class Storage:
     """
 
     def __init__(
-        self, catalog: Catalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
+        self, catalog: MapCatalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
     ) -> None:
         self.catalog = catalog
         self._exponents = exponents
@@ -53,7 +62,7 @@ class Storage:
         self._orders = {key: order for key, (_, order) in self._existing.items()}
         self._drafts: dict[MapKey, _Draft] = {}
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
-        self._canonical: dict[View, tuple[MapKey, tuple[str, ...]]] = {}
+        self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
         self._leaf_keys: dict[Leaf | IndicatorLeaf, MapKey] = {}
         self._source_keys: dict[str, MapKey] = {}
@@ -120,7 +129,7 @@ class Storage:
     def key(self, node: Node) -> MapKey:
         """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
         node = referred(node)
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             return self._view(node)[0]
         if node not in self._leaf_keys:
             self._leaf_keys[node] = self._leaf_key(node)
@@ -141,22 +150,22 @@ class Storage:
         if isinstance(node, Reference):
             names = dict(zip(node.node.schema, node.schema, strict=True))
             return tuple(names[variable] for variable in self.variables(node.node))
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             return self._view(node)[1]
         schema = self.catalog.source(node.label).schema
         return tuple(schema[column] for column in self._columns(node))
 
-    def is_private(self, view: View) -> bool:
+    def is_private(self, view: StoredView) -> bool:
         """Whether the view's map belongs to one query only."""
         return isinstance(self.key(view)[1], str)
 
-    def _view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+    def _view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
         """The key of a view and the order of its columns."""
         if view not in self._canonical:
             self._canonical[view] = self._canonical_view(view)
         return self._canonical[view]
 
-    def _canonical_view(self, view: View) -> tuple[MapKey, tuple[str, ...]]:
+    def _canonical_view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
         """Numbers the variables as the children, in the order of their keys, bring them in."""
         definition = self.catalog.definitions.get(view)
         if definition is None or view.indicators or not self.catalog.unrepeated.issuperset(view.atoms):
@@ -180,7 +189,7 @@ class Storage:
         return self._drafts[key].declared.name
 
     def _new_map(self, node: Node, key: MapKey) -> ir.Map:
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             name, role, atoms, indicators = node.name, node.role, node.atoms, node.indicators
         else:
             assert isinstance(node, Leaf | IndicatorLeaf)
@@ -193,7 +202,7 @@ class Storage:
         sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
         exponent = self.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
-        counted = node.counted if isinstance(node, View) else None
+        counted = node.counted if isinstance(node, StoredView) else None
         return ir.Map(chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted)
 
     def declare_heavy(self, split: Split) -> str:
@@ -222,7 +231,7 @@ class Storage:
             names = dict(zip(node.node.schema, node.schema, strict=True))
             inner = self.edges(node.node)
             return frozenset(Edge(e.label, frozenset(names.get(v, v) for v in e.variables)) for e in inner)
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             atoms, indicators = node.atoms, node.indicators
         elif isinstance(node, Leaf):
             atoms, indicators = (node.label,), ()

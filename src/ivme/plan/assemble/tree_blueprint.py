@@ -21,7 +21,7 @@ from ivme.plan.assemble.blueprint import (
     Propagation,
     Reading,
     Rule,
-    View,
+    StoredView,
 )
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.ir.program import Source
@@ -44,7 +44,7 @@ class Trees:
             return IndicatorLeaf(tree.label, tree.schema)
         if len(tree.atoms) == 1 and not tree.indicators:
             return self.leaf(tree.atoms[0], frozenset(tree.schema))
-        return View(tree.name + self.suffix, tree.schema, tree.kind, tree.atoms, tree.indicators)
+        return StoredView(tree.name + self.suffix, tree.schema, tree.kind, tree.atoms, tree.indicators)
 
     def leaf(self, label: str, variables: frozenset[str]) -> Leaf:
         return Leaf(label, tuple(variable for variable in self.sources[label].schema if variable in variables))
@@ -96,14 +96,14 @@ def _climb(trees: Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
     """The rules from the last node of the path up to its first."""
     for parent, child in zip(reversed(path[:-1]), reversed(path), strict=False):
         view = trees.node(parent)
-        if isinstance(view, View):
+        if isinstance(view, StoredView):
             siblings = tuple(trees.node(other) for other in parent.children if other is not child)
             yield Rule(view, trees.node(child), (siblings,) if siblings else ())
 
 
 def _definitions(trees: Trees, tree: ViewNode) -> Iterator[Definition]:
     view = trees.node(tree)
-    if isinstance(view, View):
+    if isinstance(view, StoredView):
         for child in tree.children:
             yield from _definitions(trees, child)
         yield Definition(view, tuple(trees.node(child) for child in tree.children))

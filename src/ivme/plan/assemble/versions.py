@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Node, Propagation, Rule, View, referred
+from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Node, Propagation, Rule, StoredView, referred
 from ivme.plan.assemble.storage import MapKey, Storage
 
 
@@ -23,7 +23,7 @@ class Versions:
     def _position(self, node: Node, current: int) -> int:
         """The sibling's place among the uses of the changed relation; `current` if it does not change."""
         node = referred(node)
-        if isinstance(node, View):
+        if isinstance(node, StoredView):
             return current
         if isinstance(node, IndicatorLeaf):
             return self._order.get(node, current)

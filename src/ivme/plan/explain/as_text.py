@@ -1,4 +1,4 @@
-"""An explanation as text for the terminal: the guarantee first, then what nobody can beat, then how it is done."""
+"""An explanation as text for the terminal: the guarantee, the lower bound of any algorithm, and how it is done."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def explanation_text(explanation: Explanation) -> str:
 
 
 def summary_lines(explanation: Explanation) -> list[str]:
-    """The class, the plan and its bounds, one a line, with what nobody can beat."""
+    """The class, the plan and its bounds, one a line, with the lower bound of any algorithm."""
     named = _CLASSES.get(explanation.query_class)
     epsilon = explanation.epsilon if isinstance(explanation.epsilon, Fraction) else None
     pairs = [("class", f"{explanation.query_class}: {named}" if named else explanation.query_class)]
@@ -115,7 +115,7 @@ def _heading(explanation: Explanation) -> Iterator[list[str]]:
 def _bounds(explanation: Explanation) -> Iterator[list[str]]:
     lines = lower_bound_lines(explanation)
     if lines:
-        yield ["nobody can beat", *_indented(lines)]
+        yield ["lower bound", *_indented(lines)]
 
 
 def _fracture(explanation: Explanation) -> Iterator[list[str]]:

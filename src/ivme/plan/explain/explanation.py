@@ -1,4 +1,4 @@
-"""The `Explanation` of a view: its class, its plan and what that guarantees, and what nobody can beat."""
+"""The `Explanation` of a view: its class, its plan and what that guarantees, and the lower bound of any algorithm."""
 
 from __future__ import annotations
 

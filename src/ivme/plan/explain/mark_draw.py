@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivme.plan.assemble.blueprint import Node, View
+from ivme.plan.assemble.blueprint import Node, StoredView
 from ivme.plan.assemble.mark_blueprint import Marks, shared
 from ivme.plan.assemble.stored import leaf_map
 from ivme.plan.explain.draw import Box
@@ -29,7 +29,7 @@ def mark_boxes(marks: Marks, program: Program) -> tuple[Box, ...]:
         counted = marks.support(node, schema)
         if counted == marks.good(node):
             return good(node)
-        return _box(counted, program, good(node)) if isinstance(counted, View) else _box(counted, program)
+        return _box(counted, program, good(node)) if isinstance(counted, StoredView) else _box(counted, program)
 
     return tuple(good(root) for root, _ in marks.forest.roots)
 
@@ -37,7 +37,7 @@ def mark_boxes(marks: Marks, program: Program) -> tuple[Box, ...]:
 def _box(node: Node, program: Program, *below: Box) -> Box:
     """A view under its own name, a relation as its projection; leaves and their supports are always stored."""
     listed = ", ".join(node.schema)
-    if isinstance(node, View):
+    if isinstance(node, StoredView):
         held = next((declared.name for declared in program.maps if declared.name == node.name), None)
         return Box(f"{node.name}({listed})", node.role, held is not None, below, held)
     label = getattr(node, "label", "")

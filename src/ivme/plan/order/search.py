@@ -13,7 +13,7 @@ from itertools import product
 
 from ivme.budget import BudgetSpentError, spend, within
 from ivme.plan.order.greedy import good_order
-from ivme.plan.order.space import OrderSpace, Step
+from ivme.plan.order.space import OrderSpace, SearchStep
 from ivme.plan.order.variable_order import VariableOrder, acc_top, canonical, order_of
 from ivme.plan.order.widths import Widths, widths, with_indicators
 from ivme.structure.classify import is_cqap0, is_hierarchical
@@ -48,7 +48,7 @@ class _Partial:
 
 
 _Price = tuple[Fraction | int, ...]
-_Cost = Callable[[Step, list[int], tuple[_Partial, ...]], "_Price | None"]
+_Cost = Callable[[SearchStep, list[int], tuple[_Partial, ...]], "_Price | None"]
 """The cost of a step on top of partial orders, given the indicators in them; None when it breaks a bound."""
 
 
@@ -118,7 +118,7 @@ class _Search:
         if self.settled:
             return [self.reached]
 
-        def cost(step: Step, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
+        def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
             dynamic = max([step.dynamic, self.space.dynamic(step.bag, fixed), *(part.cost[0] for part in parts)])
             return dynamic, max([step.static, *(part.cost[1] for part in parts)])
 
@@ -150,7 +150,7 @@ class _Search:
         if space.keyed is None:
             return target
 
-        def cost(step: Step, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
+        def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
             if fixed and space.dynamic(step.bag, fixed) > target.dynamic:
                 return None
             dynamic = max([step.keyed.dynamic, space.keyed_dynamic(step.bag, fixed), *(p.cost[0] for p in parts)])
@@ -163,7 +163,7 @@ class _Search:
         """The order of least work, then of the fewest columns in views, within both pairs of widths."""
         space = self.space
 
-        def cost(step: Step, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
+        def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
             if fixed and space.dynamic(step.bag, fixed) > target.dynamic:
                 return None
             if fixed and space.keyed_dynamic(step.bag, fixed) > keyed.dynamic:
@@ -174,7 +174,7 @@ class _Search:
         return min(found, key=lambda partial: partial.cost)
 
     def partials(
-        self, cost: _Cost, admits: Callable[[Step], bool], beats: Callable[[_Price, _Price], bool]
+        self, cost: _Cost, admits: Callable[[SearchStep], bool], beats: Callable[[_Price, _Price], bool]
     ) -> list[_Partial]:
         """The partial orders of the component that no other one beats, memoised by connected set.
 
@@ -212,10 +212,10 @@ def _seed(cqap: Cqap) -> VariableOrder | None:
     return acc_top(canonical(cqap), cqap) if is_hierarchical(cqap.hypergraph) else None
 
 
-def _within(target: Widths, keyed: Widths | None) -> Callable[[Step], bool]:
+def _within(target: Widths, keyed: Widths | None) -> Callable[[SearchStep], bool]:
     """Whether a step keeps to the widths, and to those under the keys."""
 
-    def admits(step: Step) -> bool:
+    def admits(step: SearchStep) -> bool:
         fits = step.dynamic <= target.dynamic and step.static <= target.static
         return fits and (keyed is None or (step.keyed.dynamic <= keyed.dynamic and step.keyed.static <= keyed.static))
 

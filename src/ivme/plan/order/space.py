@@ -23,7 +23,7 @@ UNKNOWN_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SearchStep:
     """The price of one variable on top of a connected set: what its view costs whatever the order below is.
 
     `keyed` are the widths when data obeys the primary keys; `indicators` are the schemas that this variable adds.
@@ -62,7 +62,7 @@ class OrderSpace:
         default = max(sizes.values(), default=UNKNOWN_ROWS)
         self.rows = [max(1, sizes.get(edge.label, default)) for edge in edges]
         self._adjacent = {bit: self._around(bit) for bit in self.tiers}
-        self._steps: dict[tuple[int, int], Step] = {}
+        self._steps: dict[tuple[int, int], SearchStep] = {}
         self._parts: dict[int, tuple[int, ...]] = {}
         self._joins: dict[int, int] = {0: 1}
 
@@ -116,14 +116,14 @@ class OrderSpace:
         lowest = min(self.tiers[bit] for bit in bits)
         return [bit for bit in bits if self.tiers[bit] == lowest]
 
-    def step(self, inside: int, root: int) -> Step:
+    def step(self, inside: int, root: int) -> SearchStep:
         """The price of `root` on top of the connected set `inside`, which contains it."""
         known = self._steps.get((inside, root))
         if known is None:
             known = self._steps[inside, root] = self._priced(inside, root)
         return known
 
-    def _priced(self, inside: int, root: int) -> Step:
+    def _priced(self, inside: int, root: int) -> SearchStep:
         spend(1 + len(self.edges) // 4)
         bag = self.neighbours(inside) | root
         below = self.below(inside)
@@ -138,7 +138,7 @@ class OrderSpace:
         rests = [bag & ~(self.keyed.closure(schema) if self.keyed else schema) for schema in fixed]
         work = sum(self.join_size(rest) for rest in rests)
         size = sum(len(self.blocks[name]) for name in self.measure.covers.variables(bag))
-        return Step(bag, static, dynamic, keyed, indicators, work, size)
+        return SearchStep(bag, static, dynamic, keyed, indicators, work, size)
 
     def dynamic(self, bag: int, fixed: Iterable[int]) -> Fraction:
         """The dynamic width of a bag when one of the schemas is fixed by an update."""

@@ -1,4 +1,4 @@
-// What is guaranteed: the class of a view, its strategy, its bounds, and what nobody can beat.
+// What is guaranteed: the class of a view, its strategy, its bounds, and the lower bound of any algorithm.
 
 import { el } from "./dom.js";
 import { raised } from "./power.js";
@@ -38,7 +38,7 @@ function bound(explanation, [field, name, meaning]) {
 }
 
 function lowerBound(found) {
-  return el("p", { class: "lower" }, el("strong", {}, "Nobody can beat: "), ...raised(`${sentence(found.text)} `), el("small", {}, `Source ${found.source}; ${found.pattern}.`));
+  return el("p", { class: "lower" }, el("strong", {}, "Lower bound: "), ...raised(`${sentence(found.text)} `), el("small", {}, `Source ${found.source}; ${found.pattern}.`));
 }
 
 function notes(texts) {

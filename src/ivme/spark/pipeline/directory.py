@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.errors import DataError, IvmeError, SchemaError, SparkError
-from ivme.pipeline.journal import ChangeFile, Journal
+from ivme.pipeline.journal import ChangeFile, RunJournal
 from ivme.pipeline.model import TableSource
 from ivme.spark.pipeline.load import read_files, shaped, to_rows, weight_of
 from ivme.spark.pipeline.schema import check_columns, check_names, file_schema
-from ivme.spark.pipeline.source import Delta, Plan, delta_of
+from ivme.spark.pipeline.source import Plan, TableChanges, delta_of
 from ivme.spark.session.failure import is_data_failure, reason_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class BadFilesError(IvmeError):
 class Directory:
     """The change files of one table."""
 
-    def __init__(self, spark: SparkSession, source: TableSource, journal: Journal, refuse: Refuse) -> None:
+    def __init__(self, spark: SparkSession, source: TableSource, journal: RunJournal, refuse: Refuse) -> None:
         assert source.changes is not None
         self.table, self._changes = source.table, source.changes
         self.folder = Path(str(source.changes.rows.path))
@@ -127,7 +127,7 @@ class Directory:
 
     # Its rows
 
-    def read(self, plan: Plan) -> Delta:
+    def read(self, plan: Plan) -> TableChanges:
         """The changes of the planned files; `BadFilesError` names those that cannot be read."""
         paths = self.unchanged(ChangeFile(*file) for file in plan["files"])
         try:

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 
 from ivme.database import Database
 from ivme.errors import DataError, PipelineError, SparkError
-from ivme.pipeline.journal import ChangeFile, Journal, Planned
+from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.quarantine import Quarantine
 from ivme.pipeline.read import create_table
 from ivme.query.model import Table
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.load import conformed, load_frame
-from ivme.spark.pipeline.sinks import Outlets
-from ivme.spark.pipeline.source import Delta, DeltaFeed, Source, ViewChanges, delta_version
+from ivme.spark.pipeline.sinks import Sinks
+from ivme.spark.pipeline.source import DeltaFeed, Source, TableChanges, ViewChanges, delta_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ class Driver:
         self.quarantine = Quarantine(pipeline.state / "quarantine")
         pipeline.state.mkdir(parents=True, exist_ok=True)
         self.database = Database(pipeline.state / "database", durability="sync")
-        self.journal = Journal(pipeline.state / "journal.sqlite")
+        self.journal = RunJournal(pipeline.state / "journal.sqlite")
         try:
             self._open()
         except BaseException:
@@ -112,7 +112,7 @@ class Driver:
         if self.reached < 0:
             self._load()
         self._create_views()
-        self.outlets = Outlets(self.spark, self.pipeline, self.database, self.journal)
+        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
             for source in self.pipeline.tables
@@ -188,7 +188,7 @@ class Driver:
             self._take(Planned(self._next_number(), table, plan), files)
             return True
 
-    def take_stream(self, table: str, batch_id: int, delta: Delta, lag: int, start: float) -> None:
+    def take_stream(self, table: str, batch_id: int, delta: TableChanges, lag: int, start: float) -> None:
         """Takes a batch that Spark's streaming hands over, which it does again after a failure."""
         with self.lock:
             if self._halted:
@@ -227,7 +227,7 @@ class Driver:
         except DataError as error:
             self._separate(planned, files, error)
 
-    def _apply(self, planned: Planned, delta: Delta, start: float, lag: int) -> None:
+    def _apply(self, planned: Planned, delta: TableChanges, start: float, lag: int) -> None:
         applying = time.perf_counter()
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             if delta.size:

@@ -15,11 +15,11 @@ from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read import create_table
-from ivme.spark.pipeline.source import Delta
+from ivme.spark.pipeline.source import TableChanges
 
 
 def replay(
-    pipeline: Pipeline, database: Database, table: str | None, delta: Delta | None, views: Iterable[str]
+    pipeline: Pipeline, database: Database, table: str | None, delta: TableChanges | None, views: Iterable[str]
 ) -> dict[str, ViewDelta | None]:
     """The changes of views that a batch made; without a batch, all their rows, as changes from nothing.
 
@@ -40,7 +40,9 @@ def replay(
         return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
-def _fill(pipeline: Pipeline, database: Database, other: Database, table: str | None, without: Delta | None) -> None:
+def _fill(
+    pipeline: Pipeline, database: Database, other: Database, table: str | None, without: TableChanges | None
+) -> None:
     with other.batch() as batch:
         for source in pipeline.tables:
             rows, weights = database.contents(source.table.name)

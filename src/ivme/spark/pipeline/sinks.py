@@ -11,21 +11,21 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.engine.runtime.delta import delta_table
-from ivme.pipeline.journal import Journal
+from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
 from ivme.spark.pipeline.replay import replay
 from ivme.spark.pipeline.sink import Writer, open_writer
-from ivme.spark.pipeline.source import Delta
+from ivme.spark.pipeline.source import TableChanges
 from ivme.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Outlets:
+class Sinks:
     """The sinks, with the feeds of the views whose changes they write."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: Journal) -> None:
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: RunJournal) -> None:
         self._pipeline, self._database, self._journal = pipeline, database, journal
         owner = journal.fact("owner")
         if owner is None:
@@ -84,7 +84,7 @@ class Outlets:
     def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
         return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
 
-    def write_missing(self, batch: int, table: str, delta: Callable[[], Delta] | None) -> None:
+    def write_missing(self, batch: int, table: str, delta: Callable[[], TableChanges] | None) -> None:
         """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
 
         `delta` reads the batch again; it is not needed where no sink lacks changes.

@@ -1,7 +1,7 @@
 """Sources of changes that are asked for more: each says what its next batch consists of, and reads a batch again.
 
-`next_plan` gives a plan, which is plain data for the journal; `read` turns a plan into rows and weights, as often as
-asked, always the same. That is all that exactly-once needs from a source.
+`next_plan` gives a plan, which is plain data for the journal; `read` turns a plan into rows and weights,
+always the same ones however many times it is called. That is all that exactly-once needs from a source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.errors import SparkError
-from ivme.pipeline.journal import ChangeFile, Journal, numbered
+from ivme.pipeline.journal import ChangeFile, RunJournal, numbered
 from ivme.pipeline.model import BATCH, DELETES, WEIGHT, Changes, TableSource
 from ivme.query.model import Table
 from ivme.spark.pipeline.load import conformed, plain_arrow
@@ -28,7 +28,7 @@ Plan = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class TableChanges:
     """Changes of one table: rows, and how often each came or went."""
 
     rows: pa.Table
@@ -39,8 +39,8 @@ class Delta:
         return int(self.rows.num_rows)
 
 
-def delta_of(rows: pa.Table, weights: pa.Array) -> Delta:
-    return Delta(rows, weights.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+def delta_of(rows: pa.Table, weights: pa.Array) -> TableChanges:
+    return TableChanges(rows, weights.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
 
 
 class Source(Protocol):
@@ -51,7 +51,7 @@ class Source(Protocol):
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
         """What the next batch consists of, and the files behind it; None if there is nothing new."""
 
-    def read(self, plan: Plan) -> Delta:
+    def read(self, plan: Plan) -> TableChanges:
         """The changes of a planned batch."""
 
     def lag(self) -> int:
@@ -64,7 +64,7 @@ class Source(Protocol):
 class DeltaFeed:
     """The change feed of a Delta table, read by deltalake: a batch is a range of versions."""
 
-    def __init__(self, spark: SparkSession, source: TableSource, journal: Journal) -> None:
+    def __init__(self, spark: SparkSession, source: TableSource, journal: RunJournal) -> None:
         assert source.changes is not None
         self.table, self._path = source.table, str(source.changes.rows.path)
         self._spark, self._journal = spark, journal
@@ -74,7 +74,7 @@ class DeltaFeed:
         latest, last = self._latest(), self._reached()
         return None if latest <= last else ({"first": last + 1, "last": latest}, [])
 
-    def read(self, plan: Plan) -> Delta:
+    def read(self, plan: Plan) -> TableChanges:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
@@ -91,7 +91,7 @@ class DeltaFeed:
         rows = found.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"])
         layout = self._spark.createDataFrame(rows.slice(0, 0)).schema
         check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=True)
-        return Delta(conformed(rows.select(list(self.table.column_names)), self.table), weights)
+        return TableChanges(conformed(rows.select(list(self.table.column_names)), self.table), weights)
 
     def lag(self) -> int:
         return max(self._latest() - self._reached(), 0)
@@ -123,7 +123,7 @@ def delta_version(path: str) -> int:
 class ViewChanges:
     """The changes that another pipeline writes to a sink (parquet or delta): its batches, one after the other."""
 
-    def __init__(self, spark: SparkSession, source: TableSource, journal: Journal) -> None:
+    def __init__(self, spark: SparkSession, source: TableSource, journal: RunJournal) -> None:
         assert source.changes is not None
         self.table, self._path = source.table, Path(str(source.changes.rows.path))
         self._spark, self._journal = spark, journal
@@ -132,7 +132,7 @@ class ViewChanges:
         waiting = self._waiting()
         return ({"first": waiting[0], "last": waiting[-1]}, []) if waiting else None
 
-    def read(self, plan: Plan) -> Delta:
+    def read(self, plan: Plan) -> TableChanges:
         found = plain_arrow(self._read(plan["first"], plan["last"]))
         layout = self._spark.createDataFrame(found.drop_columns([WEIGHT]).slice(0, 0)).schema
         check_columns(f"the sink {self._path}", layout, file_schema(self.table), exactly=True)

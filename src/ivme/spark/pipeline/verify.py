@@ -104,7 +104,7 @@ def _changes(driver: Driver, table: Table) -> list[DataFrame]:
 
 
 def _expanded(counted: DataFrame) -> DataFrame:
-    """Each row as often as its count says."""
+    """Each row, repeated by its count."""
     from pyspark.sql import functions as sf
 
     times = sf.explode(sf.sequence(sf.lit(1), sf.col(f"`{_COUNT}`")))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ivme.errors import IvmeError
 from ivme.shards.client import ask
 from ivme.shards.cluster import Question
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.protocol import Message, error_head, raise_error
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _SCHEMA = "number int, head string, tables binary"
 
 
-def ask_by_job(spark: SparkSession, journal: Journal, questions: Sequence[Question], lease: float) -> list[Message]:
+def ask_by_job(spark: SparkSession, journal: StepJournal, questions: Sequence[Question], lease: float) -> list[Message]:
     """The answers of shards, each asked by a task of its own."""
     asked = [(q.shard, json.dumps(dict(q.head)), _packed(q.tables)) for q in questions]
     root = str(journal.root)
 
     def asking(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        opened = Journal.open(Path(root), None)
+        opened = StepJournal.open(Path(root), None)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 shard, head, tables = asked[number]

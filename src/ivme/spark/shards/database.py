@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from ivme.errors import PlanError, SparkError
 from ivme.shards.client import LEASE
 from ivme.shards.database import ShardedDatabase
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ class SparkDatabase(ShardedDatabase):
         self._held = _locked(root)
         self.spark = spark
         try:
-            super().__init__(SparkCluster(spark, Journal.open(root, shards), lease=lease))
+            super().__init__(SparkCluster(spark, StepJournal.open(root, shards), lease=lease))
         except BaseException:
             self._held.close()
             raise

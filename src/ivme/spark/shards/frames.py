@@ -14,9 +14,9 @@ from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.batch import read_weights
 from ivme.errors import DataError, IvmeError
 from ivme.query.model import Table
-from ivme.shards.catalog import Catalog
+from ivme.shards.catalog import ShardCatalog
 from ivme.shards.distribute import Placed, place_rows, with_weights, write_placed
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.parts import PartFile
 
 if TYPE_CHECKING:
@@ -28,7 +28,13 @@ _ROWS_AT_ONCE = 500_000
 
 
 def place_frame(
-    journal: Journal, catalog: Catalog, table: Table, frame: DataFrame, weight: int | str, folder: str, writer: str
+    journal: StepJournal,
+    catalog: ShardCatalog,
+    table: Table,
+    frame: DataFrame,
+    weight: int | str,
+    folder: str,
+    writer: str,
 ) -> list[PartFile]:
     """Writes the rows of a DataFrame as parts: a file for each shard and task.
 
@@ -40,7 +46,7 @@ def place_frame(
     described = catalog.to_json()
 
     def placing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        known = Catalog.from_json(described)
+        known = ShardCatalog.from_json(described)
         target = known.table(table.name)
         try:
             rows = (_weighted(chunk, target, weight) for chunk in _chunks(batches))

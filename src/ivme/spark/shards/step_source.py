@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.spark.shards.keys import shard_keys
 
 SCHEMA = "key int, shard int, step bigint"
@@ -39,14 +39,14 @@ class StepReader(DataSourceStreamReader):
         return {"step": 0}
 
     def latestOffset(self, start: Mapping[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
-        return {"step": max(start["step"], Journal.open(Path(self._root), None).last_step())}
+        return {"step": max(start["step"], StepJournal.open(Path(self._root), None).last_step())}
 
     def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
         return [InputPartition((start["step"], end["step"]))] if start["step"] < end["step"] else []
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, int, int]]:
         first, last = partition.value
-        keys = shard_keys(Journal.open(Path(self._root), None).shards)
+        keys = shard_keys(StepJournal.open(Path(self._root), None).shards)
         for step in range(first + 1, last + 1):
             for shard, key in enumerate(keys):
                 yield key, shard, step

@@ -26,10 +26,10 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ivme.errors import SparkError
-from ivme.shards.catalog import Catalog
+from ivme.shards.catalog import ShardCatalog
 from ivme.shards.client import LEASE, ask, ask_running, stop_running
 from ivme.shards.cluster import Question
-from ivme.shards.journal import Journal
+from ivme.shards.journal import StepJournal
 from ivme.shards.outcome import record_outcome
 from ivme.shards.parts import PartFile
 from ivme.shards.protocol import Message
@@ -73,7 +73,7 @@ class ShardProcessor(StatefulProcessor):
         self._place = handle.getValueState("place", "version long, base string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        journal = Journal.open(Path(self._root), None)
+        journal = StepJournal.open(Path(self._root), None)
         given = [(row.shard, row.step) for row in rows]
         shard = given[0][0]
         found = self._place.get()
@@ -90,7 +90,7 @@ class ShardProcessor(StatefulProcessor):
 
 def record_outcomes(root: str, batch: DataFrame, _batch_id: int) -> None:
     """Writes the outcome of each step of a micro-batch; the same again if Spark repeats it."""
-    journal = Journal.open(Path(root), None)
+    journal = StepJournal.open(Path(root), None)
     taken = [json.loads(row.taken) for row in batch.collect()]
     for number in sorted({report["step"] for shard in taken for report in shard["reports"]}):
         record_outcome(journal, number, taken)
@@ -99,7 +99,7 @@ def record_outcomes(root: str, batch: DataFrame, _batch_id: int) -> None:
 class SparkCluster:
     """A `Cluster` on Spark. Daemons on the driver's own host are asked directly, others through jobs."""
 
-    def __init__(self, spark: SparkSession, journal: Journal, *, lease: float = LEASE) -> None:
+    def __init__(self, spark: SparkSession, journal: StepJournal, *, lease: float = LEASE) -> None:
         self.journal = journal
         self._spark = spark
         self._lease = lease
@@ -153,7 +153,7 @@ class SparkCluster:
             return list(pool.map(one, questions))
 
     def place_frame(
-        self, catalog: Catalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
+        self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
     ) -> list[PartFile]:
         return place_frame(self.journal, catalog, table, frame, weight, folder, writer)
 

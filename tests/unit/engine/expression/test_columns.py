@@ -16,7 +16,7 @@ from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
-from ivme.engine.ingest.row_batch import Changed, Layout
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.model import table
@@ -27,14 +27,14 @@ K, S, N, W, OTHER = (ColumnRef(column.name) for column in T.columns)
 NULL = -(2**63)
 
 
-def changed(rows: list[tuple[Any, ...]], domains: Domains) -> Changed:
+def changed(rows: list[tuple[Any, ...]], domains: Domains) -> RowBatch:
     layout = Layout(T, domains)
     columns = list(zip(*rows, strict=True)) or [()] * len(T.columns)
     codes = [
         np.array([d.encode_value(v) for v in column], np.int64)
         for d, column in zip(layout.domains, columns, strict=True)
     ]
-    return Changed(layout, np.ones(len(rows), np.int64), None, list(codes))
+    return RowBatch(layout, np.ones(len(rows), np.int64), None, list(codes))
 
 
 def computed(expression: Expression, rows: list[tuple[Any, ...]], form: str = "code") -> list[int]:

@@ -61,7 +61,7 @@ def outcome(rows: list[Any]) -> Any:
 
 def many(rows: list[Any]) -> list[Any]:
     """The rows and enough valid ones before them to take the way of long lists."""
-    return [NULLS] * (ingest._FEW + 1) + rows
+    return [NULLS] * (ingest._MOST_ROWS_BY_HAND + 1) + rows
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_every_type_is_kept_as_given(rows: list[Any]) -> None:
 @given(st.lists(st.tuples(*(st.one_of(values, st.none()) for values in VALUES)), max_size=5))
 def test_long_and_short_lists_give_the_same(rows: list[Any]) -> None:
     few = to_arrow(rows, EVERY).to_pylist()
-    assert to_arrow(many(rows), EVERY).to_pylist()[ingest._FEW + 1 :] == few
+    assert to_arrow(many(rows), EVERY).to_pylist()[ingest._MOST_ROWS_BY_HAND + 1 :] == few
     assert [check_row(row, EVERY) for row in rows] == [tuple(row.values()) for row in few]
 
 
@@ -137,7 +137,7 @@ def test_long_and_short_lists_refuse_the_same(position: int, wrong: Any) -> None
     few, long = outcome([NULLS, row]), outcome(many([row]))
     if isinstance(few, str) and isinstance(long, str):
         assert few.startswith(f"{place}[1]: ")
-        assert long.startswith(f"{place}[{ingest._FEW + 1}]: ")
+        assert long.startswith(f"{place}[{ingest._MOST_ROWS_BY_HAND + 1}]: ")
         few, long = few.split(": ", 1)[1], long.split(": ", 1)[1]
     assert few == long
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ivme.engine.codes.domains import NULL_CODE, Domains
-from ivme.engine.runtime.decoding import Finisher, is_global
+from ivme.engine.runtime.decoding import RowDecoder, is_global
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
@@ -18,9 +18,9 @@ from ivme.query.typed import typed
 R = table("R", {"g": "string", "i": "int", "d": "decimal(10, 2)", "f": "float"})
 
 
-def finisher(text: str, domains: Domains) -> Finisher:
+def finisher(text: str, domains: Domains) -> RowDecoder:
     ready = typed(parse_sql(text, (R,)))
-    return Finisher(ready, plan_with("view-tree", ready.query).program.enumeration, domains)
+    return RowDecoder(ready, plan_with("view-tree", ready.query).program.enumeration, domains)
 
 
 def codes(*values: int) -> Any:

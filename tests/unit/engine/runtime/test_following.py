@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ivme.engine.backend import KeptRows
-from ivme.engine.ingest.row_batch import Changed
+from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.delta import delta_table
 from ivme.engine.runtime.following import FollowedGroups, keeps_rows
 from ivme.errors import DataError
@@ -168,7 +168,7 @@ def test_a_change_stays_what_it_was(backend: str) -> None:
     assert first == {("old", "old", 1): 1}
     assert second == {("old", "old", 1): -1}
     assert len(third) == 100
-    assert isinstance(first._changed, Changed)
+    assert isinstance(first._changed, RowBatch)
     assert {first._changed, db._runtime.views["v"].followed} <= set(db._runtime.holders)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ivme.engine.codes.domains import Domains
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime.shared_views import Group, point, point_reader
+from ivme.engine.runtime.shared_views import SharedViews, point, point_reader
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.inference import variable_types
 from ivme.query.model import table
@@ -22,7 +22,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.backend = PureBackend()
-        self.group = Group("g0", (), self.backend, Domains(), ())
+        self.group = SharedViews("g0", (), self.backend, Domains(), ())
 
     def install(self, **texts: str) -> frozenset[str]:
         queries = {name: parse_sql(text, TABLES) for name, text in texts.items()}

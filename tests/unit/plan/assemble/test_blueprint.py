@@ -13,7 +13,7 @@ from ivme.plan.assemble.blueprint import (
     Propagation,
     Reading,
     Rule,
-    View,
+    StoredView,
     combine,
     liveness,
 )
@@ -23,9 +23,9 @@ from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import cqap_of
 
 R, S, T = Leaf("R", ("A", "B")), Leaf("S", ("B", "C")), Leaf("T", ("C", "D"))
-LOW = View("low", ("B",), "view", ("S", "T"))
-TOP = View("top", ("A",), "view", ("R", "S", "T"))
-DEAD = View("dead", ("C",), "view", ("S", "T"))
+LOW = StoredView("low", ("B",), "view", ("S", "T"))
+TOP = StoredView("top", ("A",), "view", ("R", "S", "T"))
+DEAD = StoredView("dead", ("C",), "view", ("S", "T"))
 
 
 def leaves() -> Leaves:
@@ -33,19 +33,19 @@ def leaves() -> Leaves:
     return leaves_of(query, fracture(cqap_of(query)))
 
 
-def blueprint(reading: Reading, *views: View) -> Blueprint:
+def blueprint(reading: Reading, *views: StoredView) -> Blueprint:
     """`top` joins R with `low`, which joins S with T; `dead` joins S with T too."""
     rules = {
         "R": (Rule(TOP, R, ((LOW,),)),),
         "S": (Rule(LOW, S, ((T,),)), Rule(TOP, LOW, ((R,),)), Rule(DEAD, S, ((T,),))),
         "T": (Rule(LOW, T, ((S,),)), Rule(TOP, LOW, ((R,),)), Rule(DEAD, T, ((S,),))),
     }
-    children: dict[View, tuple[Node, ...]] = {LOW: (S, T), TOP: (R, LOW), DEAD: (S, T)}
+    children: dict[StoredView, tuple[Node, ...]] = {LOW: (S, T), TOP: (R, LOW), DEAD: (S, T)}
     propagations = tuple(Propagation(leaf, rules[leaf.label]) for leaf in (R, S, T))
     return Blueprint(leaves(), propagations, tuple(Definition(view, children[view]) for view in views), reading)
 
 
-def reading(node: Leaf | View) -> Reading:
+def reading(node: Leaf | StoredView) -> Reading:
     return Reading((Iteration(node, node.schema),), (node,))
 
 
@@ -71,7 +71,7 @@ def test_the_node_of_an_ordered_group_is_read_too() -> None:
 
 def test_a_view_between_is_computed_but_not_stored() -> None:
     """`middle` only passes the changes of R on to `top`: no rule joins it, no reader opens it."""
-    middle = View("middle", ("A",), "view", ("R",))
+    middle = StoredView("middle", ("A",), "view", ("R",))
     rules = (Rule(middle, R, ()), Rule(TOP, middle, ()))
     definitions = (Definition(middle, (R,)), Definition(TOP, (middle,)))
     found = liveness(Blueprint(leaves(), (Propagation(R, rules),), definitions, reading(TOP)))

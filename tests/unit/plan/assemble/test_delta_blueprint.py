@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from ivme.errors import PlanError
-from ivme.plan.assemble.blueprint import Blueprint, Leaf, Node, Reference, View
+from ivme.plan.assemble.blueprint import Blueprint, Leaf, Node, Reference, StoredView
 from ivme.plan.assemble.delta_blueprint import MOST_VIEWS, classical_blueprint, recursive_blueprint
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.query.model import Query
@@ -34,7 +34,7 @@ def recursive(text: str, ordered: str | None = None) -> Blueprint:
 
 def named(node: Node) -> str:
     assert not isinstance(node, Reference)
-    return f"{node.name if isinstance(node, View) else node.label}({','.join(node.schema)})"
+    return f"{node.name if isinstance(node, StoredView) else node.label}({','.join(node.schema)})"
 
 
 def stages(blueprint: Blueprint, label: str) -> list[list[list[str]]]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from ivme.plan.assemble.blueprint import Blueprint, IndicatorLeaf, Leaf, Reading, View
+from ivme.plan.assemble.blueprint import Blueprint, IndicatorLeaf, Leaf, Reading, StoredView
 from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import leaves_of
 from ivme.plan.assemble.storage import Storage
@@ -97,9 +97,9 @@ def test_an_indicator_on_fewer_variables_is_a_support_beside_the_summed_leaf() -
 
 def test_an_indicator_bounds_sizes_by_its_own_variables() -> None:
     found = storage("Q(A, B, C) = R(A, B, X), S(B, C), T(C, A)")
-    view = View("V", ("A", "B", "C"), "view", ("S", "T"), (("R", ("A", "B")),))
+    view = StoredView("V", ("A", "B", "C"), "view", ("S", "T"), (("R", ("A", "B")),))
     assert Fraction(3, 2) == found.exponent(found.edges(view), "ABC")
-    assert Fraction(2) == found.exponent(found.edges(View("V", ("A", "B", "C"), "view", ("S", "T"))), "ABC")
+    assert Fraction(2) == found.exponent(found.edges(StoredView("V", ("A", "B", "C"), "view", ("S", "T"))), "ABC")
 
 
 def test_a_read_declares_the_index_that_yields_its_new_variables() -> None:

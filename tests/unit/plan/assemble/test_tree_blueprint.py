@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivme.plan.assemble.blueprint import Blueprint, IndicatorLeaf, Leaf, Node, Reference, View
+from ivme.plan.assemble.blueprint import Blueprint, IndicatorLeaf, Leaf, Node, Reference, StoredView
 from ivme.plan.assemble.leaves import leaves_of
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
 from ivme.plan.order.search import best_order
@@ -25,7 +25,7 @@ def drawn(text: str, ordered: str = "", extremes: tuple[str, ...] = ()) -> Bluep
 
 def named(node: Node) -> str:
     assert not isinstance(node, Reference)
-    label = node.name if isinstance(node, View) else node.label
+    label = node.name if isinstance(node, StoredView) else node.label
     return f"{'∃' if isinstance(node, IndicatorLeaf) else ''}{label}({','.join(node.schema)})"
 
 

@@ -25,9 +25,9 @@ def test_the_fields_of_an_explanation_are_those_of_the_design() -> None:
     assert Fraction(1, 2) == found.epsilon
 
 
-def test_the_guarantee_comes_first_and_then_what_nobody_can_beat() -> None:
+def test_the_guarantee_comes_first_and_then_the_lower_bound() -> None:
     text = str(ivme.explain(TRIANGLE))
-    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "nobody can beat", "\nfracture", "view trees (")]
+    places = [text.index(word) for word in ("\nclass ", "\nupdate ", "lower bound", "\nfracture", "view trees (")]
     assert sorted(places) == places
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ivme.budget import spend
-from ivme.plan.assemble.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, View
+from ivme.plan.assemble.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, StoredView
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.order.degree import Limit, degree_bound
 from ivme.plan.strategy.skew.parts import Role, part_label, sides_of, signatures, splits_of, with_parts
@@ -47,7 +47,7 @@ class Upkeep:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class PartialJoin:
     """A delta that is joined with the pieces of `order`, and not yet with `rest`: the variables that are known, how
     many values they have, and the greatest number on the way."""
 
@@ -105,7 +105,7 @@ class CountSearch:
             kept = [self.upkeep(piece) for piece in pieces if len(piece) > 1]
             below = max((each.cost for each in kept), default=0)
             views = len(kept) + sum(each.views for each in kept)
-            waiting = [Begun((), pieces, self._schemas[label])]
+            waiting = [PartialJoin((), pieces, self._schemas[label])]
             while waiting:
                 spend(2)
                 begun = waiting.pop()
@@ -132,7 +132,7 @@ class CountSearch:
                 for others in self._cuts(atoms - piece):
                     yield (piece, *others)
 
-    def _joined(self, label: str, begun: Begun, piece: Atoms, kept: frozenset[str]) -> Begun:
+    def _joined(self, label: str, begun: PartialJoin, piece: Atoms, kept: frozenset[str]) -> PartialJoin:
         """What joining one more piece may find for one change; afterwards what nobody needs is summed."""
         fixed, schema = self._schemas[label], self.schema(piece)
         rest = tuple(other for other in begun.rest if other is not piece)
@@ -141,7 +141,7 @@ class CountSearch:
         known = begun.known | schema
         size = min(begun.size + self._size(piece, begun.known, schema), self._size(seen, fixed, known))
         left = fixed | (known & kept.union(*map(self.schema, rest)))
-        return Begun(order, rest, left, min(size, self._size(seen, fixed, left)), max(begun.cost, size))
+        return PartialJoin(order, rest, left, min(size, self._size(seen, fixed, left)), max(begun.cost, size))
 
     def _size(self, atoms: Atoms, known: frozenset[str], wanted: frozenset[str]) -> int:
         """How many values of the wanted variables the join of some parts has for those of the known ones."""
@@ -169,7 +169,7 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
         label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
     }
     parted = with_parts(leaves, sides)
-    result = View(name, (), "result", tuple(label for label, _ in parted.sources))
+    result = StoredView(name, (), "result", tuple(label for label, _ in parted.sources))
     views = _Views(leaves, result)
     atoms = {part_label(label, each): label for label, mine in sides.items() for each in mine}
     schemas = {part: frozenset(views.joined(label)) for part, label in atoms.items()}
@@ -199,12 +199,12 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
 class _Views:
     """The views and rules of all signatures; equal views are one."""
 
-    def __init__(self, leaves: Leaves, result: View) -> None:
+    def __init__(self, leaves: Leaves, result: StoredView) -> None:
         self._leaves = leaves
         self._result = result
         self._rules: dict[str, dict[Rule, None]] = {}
-        self._definitions: dict[tuple[View, tuple[Node, ...]], Definition] = {}
-        self._named: dict[Atoms, View] = {}
+        self._definitions: dict[tuple[StoredView, tuple[Node, ...]], Definition] = {}
+        self._named: dict[Atoms, StoredView] = {}
 
     def joined(self, label: str) -> tuple[str, ...]:
         """The variables of an atom that others have, too."""
@@ -242,13 +242,13 @@ class _Views:
             return self._leaf(next(iter(atoms)), originals)
         return self._view(search, atoms)
 
-    def _view(self, search: CountSearch, atoms: Atoms) -> View:
+    def _view(self, search: CountSearch, atoms: Atoms) -> StoredView:
         if atoms not in self._named:
             schema = tuple(sorted(search.schema(atoms)))
-            self._named[atoms] = View(f"V_{len(self._named) + 1}", schema, "view", tuple(sorted(atoms)))
+            self._named[atoms] = StoredView(f"V_{len(self._named) + 1}", schema, "view", tuple(sorted(atoms)))
         return self._named[atoms]
 
-    def all(self) -> Iterable[View]:
+    def all(self) -> Iterable[StoredView]:
         return (self._result, *self._named.values())
 
     def propagations(self, leaves: Leaves) -> tuple[Propagation, ...]:

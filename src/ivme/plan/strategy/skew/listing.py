@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.assemble import Assembly
-from ivme.plan.assemble.blueprint import Blueprint, Definition, Iteration, Leaf, Propagation, Reading, Rule, View
+from ivme.plan.assemble.blueprint import Blueprint, Definition, Iteration, Leaf, Propagation, Reading, Rule, StoredView
 from ivme.plan.assemble.branch_reading import COMPARED, BranchReading
 from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves
@@ -138,7 +138,7 @@ def _listing(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) 
     needed = {variable for variable in uses if uses[variable] > 1} | whole.free
     parts = {label: Leaf(label, tuple(v for v in leaves.source(label).schema if v in needed)) for label in labels}
     inputs = tuple(variable for variable, _ in leaves.inputs)
-    view = View(f"Q{suffix}", (*inputs, *leaves.outputs), "view", labels)
+    view = StoredView(f"Q{suffix}", (*inputs, *leaves.outputs), "view", labels)
     propagations = [
         Propagation(
             Leaf(label, leaves.source(label).schema),

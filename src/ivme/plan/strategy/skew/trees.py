@@ -15,7 +15,7 @@ from functools import reduce
 from itertools import product
 
 from ivme.budget import spend
-from ivme.plan.assemble.blueprint import Blueprint, Leaf, Propagation, Reading, Reference, Rule, View, combine
+from ivme.plan.assemble.blueprint import Blueprint, Leaf, Propagation, Reading, Reference, Rule, StoredView, combine
 from ivme.plan.assemble.branch_reading import BranchReading, Visits, branch_reading, contexts
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
@@ -142,7 +142,7 @@ def with_changes(blueprint: Blueprint, branches: Iterable[tuple[str, ...]]) -> B
     extra: dict[str, list[Rule]] = {label: [] for label, _ in leaves.sources}
     changes = []
     for i, labels in enumerate(branches):
-        view = View(f"changes.{i + 1}", schema, "changes", labels)
+        view = StoredView(f"changes.{i + 1}", schema, "changes", labels)
         changes.append(view)
         uses = Counter(variable for label in labels for variable in leaves.source(label).schema)
         needed = {v for v in uses if uses[v] > 1 or v in leaves.outputs or v in names}
