@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.hard_instances import HardCase, hard_cases, instance, row_of
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.errors import PlanError
-from ivme.plan.strategy.plan import Plan
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule

@@ -2,9 +2,9 @@
 
     python -m benchmarks.walks [--files] [--calls N]
 
-Creating a view over two tables, inserting one row, and an Arrow batch into a view that somebody follows. Each is counted
-the second time, when everything is imported: calls of Python functions outside of sqlglot, and the files of ivme that
-they are in. The numbers are the same on every machine.
+Creating a view over two tables, inserting one row, and an Arrow batch into a view that somebody follows. Each is
+counted the second time, when everything is imported: calls of Python functions outside of sqlglot (a generator that
+goes on counts again), and the files of ivme that they are in. The numbers are the same on every machine.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from ivme.compile import parse
 from ivme.database import Database
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from ivme.plan.assemble.assemble import Assembly
 from ivme.query.model import Query
+from ivme.query.parse import parse
 from ivme.view import Changes, View
 from tests import oracle
 from tests.databases import BACKENDS, make_database

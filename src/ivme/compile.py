@@ -1,195 +1,226 @@
-"""The compiler, from the text of a view to its explained plan. Read `compile_query` top to bottom.
+"""The compiler: `PASSES`, from the text of a view to what a database installs for it. Read it top to bottom.
 
-Each stage is a pure function from one frozen value to the next; the rooms they live in are described in
-docs/architecture.md.
+Each pass is a pure function from one frozen value to the next and runs once for a view. `ivme.explain` and
+`create_view` run the same passes; an explanation has no database to install in, and perhaps no types. The packages that
+the passes call are described in docs/architecture.md.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ivme.budget import Budget, BudgetSpentError, limited, within
-from ivme.errors import PlanError, QueryError
-from ivme.plan.explain.closure import explain_closure
-from ivme.plan.explain.explanation import Explanation, explain_choice
-from ivme.plan.strategy.choose import choose
+from ivme import planning
+from ivme.budget import limited
+from ivme.errors import PlanError
+from ivme.plan.assemble.assembled import Assembled, Installed, assemble_view
+from ivme.plan.assemble.plan import Plan
+from ivme.plan.explain.explanation import Explanation
+from ivme.plan.plan_text import StoredPlan, plan_text
+from ivme.plan.strategy.marks import only_grows
 from ivme.plan.strategy.options import Options, read_options
-from ivme.plan.strategy.plan import Check, Plan
+from ivme.plan.strategy.promises import with_promises
 from ivme.query.closures import closures_as_relations, is_closure
-from ivme.query.failures import FailingJoin, as_count, failing_joins, without_failures
-from ivme.query.model import ORDER_AGGREGATES, Query, Table
-from ivme.query.names import check_text
+from ivme.query.failures import without_failures
+from ivme.query.model import Column, Query, Table, check_head
 from ivme.query.one_type import one_type_each
-from ivme.query.rule import parse_rule
-from ivme.structure.classify import Classification, classify
-from ivme.structure.fracture import fracture
-from ivme.structure.hypergraph import cqap_of
+from ivme.query.parse import as_asked, parse
+from ivme.query.typed import TypedQuery, is_declared, typed
+from ivme.structure.analysis import Analysis, analyse
 from ivme.tables import Tables, read_tables
 
-_SQL = re.compile(
-    r"(?>\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+(?:\(|(?:SELECT|WITH)\b"
-    r"|(?:FROM|VALUES|TABLE|CREATE|INSERT|UPDATE|DELETE|MERGE|DROP|ALTER|EXPLAIN)\s+\w)",
-    re.IGNORECASE | re.DOTALL,
+_MOST_COLUMNS = 64
+"""How many columns of one relation a view can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A view that is asked for, over these tables. Without `installed` it is only explained.
+
+    A view that was `stored` before brings the text of its plan along, if it has one; its names are not judged again.
+    """
+
+    text: str | Query
+    tables: tuple[Table, ...]
+    options: Mapping[str, object]
+    name: str | None = None
+    installed: Installed | None = None
+    is_stored: bool = False
+    plan: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedView:
+    """The query as it was `written`, and as it is after the passes so far."""
+
+    request: Request
+    options: Options
+    written: Query
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class TypedView:
+    """A query in which every variable has one type; `typed` is None where the types of columns are not declared."""
+
+    parsed: ParsedView
+    query: Query
+    typed: TypedQuery | None
+    stored: StoredPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedView:
+    """A query and its structure, which is None for a closure and for a view whose stored plan is current."""
+
+    view: TypedView
+    analysis: Analysis | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledView:
+    """A view with its plan, which is None for a closure; `table` is the view as others read it.
+
+    `is_new` is whether it was planned now: else its plan is the stored one. `assembled` is what to install.
+    """
+
+    view: TypedView
+    explanation: Explanation
+    plan: Plan | None
+    is_new: bool
+    assembled: Assembled | None = None
+
+    @property
+    def name(self) -> str:
+        return self.view.query.name
+
+    @property
+    def typed(self) -> TypedQuery:
+        assert self.view.typed is not None, "a view over tables without types is only explained"
+        return self.view.typed
+
+    @property
+    def graph(self) -> str:
+        return self.view.parsed.options.graph
+
+    @property
+    def ring(self) -> bool:
+        return self.view.parsed.options.semantics == "ring"
+
+    @property
+    def sources(self) -> tuple[Table, ...]:
+        """The tables and views that it reads, as they were declared."""
+        return self.view.parsed.written.tables
+
+    @property
+    def table(self) -> Table:
+        written = self.view.parsed.written
+        columns = tuple(Column(c.name, t) for c, t in zip(written.head, self.typed.head, strict=True))
+        grows = self.plan is not None and not self.ring and not written.aggregates and only_grows(written)
+        return Table(self.name, columns, append_only=grows)
+
+    def text(self) -> str:
+        """The plan as it is stored."""
+        return plan_text(self.explanation, self.plan)
+
+
+def parse_view(request: Request) -> ParsedView:
+    """Text to query: SQL or a rule, under the semantics and the name asked for."""
+    options = read_options(request.options)
+    query = parse(request.text, request.tables, is_stored=request.is_stored)
+    query = as_asked(query if request.name is None else replace(query, name=request.name), options.semantics)
+    if request.name is not None and not request.is_stored:
+        check_head(query)
+    if options.semantics == "ring" and query.distinct:
+        raise PlanError(f"view {query.name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
+    return ParsedView(request, options, query, query)
+
+
+def rewrite_view(parsed: ParsedView) -> ParsedView:
+    """What the options say about tables is said by the tables; closures are relations of their own."""
+    promised = with_promises(parsed.query, parsed.options)
+    return replace(parsed, query=closures_as_relations(promised, parsed.options.graph))
+
+
+def type_view(parsed: ParsedView) -> TypedView:
+    """Every variable gets one type, and constants become predicates; SchemaError where types do not fit."""
+    _check_width(parsed.query)
+    if parsed.request.installed is None and not is_declared(parsed.query):
+        return TypedView(parsed, one_type_each(parsed.query), None)
+    found = typed(parsed.query)
+    return TypedView(parsed, found.query, found)
+
+
+def recall_plan(view: TypedView) -> TypedView:
+    """The plan that the view was stored with, if this version of ivme can use it."""
+    request = view.parsed.request
+    return view if request.plan is None else replace(view, stored=planning.recalled(view.query, request.plan))
+
+
+def analyse_view(view: TypedView) -> AnalysedView:
+    """The structure of what is maintained: hypergraph, fracture and class."""
+    if is_closure(view.query) or (view.stored is not None and view.stored.is_current):
+        return AnalysedView(view, None)
+    ring = view.parsed.options.semantics == "ring"
+    with planning.not_too_deep(view.query):
+        return AnalysedView(view, analyse(view.query if ring else without_failures(view.query)))
+
+
+def choose_plan(analysed: AnalysedView) -> CompiledView:
+    """The best plan of all strategies, and what it guarantees."""
+    view = analysed.view
+    explanation, plan = planning.plan_or_stored(view.query, analysed.analysis, view.parsed.options, view.stored)
+    is_new = view.stored is None or explanation is not view.stored.explanation
+    return CompiledView(view, explanation, plan, is_new)
+
+
+def assemble_compiled(compiled: CompiledView) -> CompiledView:
+    """What to install, over the maps that are there; found out without a lock, as it may take long."""
+    installed = compiled.view.parsed.request.installed
+    if compiled.plan is None or installed is None:
+        return compiled
+    with limited(float("inf")):
+        return replace(compiled, assembled=assemble_view(compiled.name, compiled.typed, compiled.plan, installed))
+
+
+PASSES: tuple[Callable[[Any], Any], ...] = (
+    parse_view,
+    rewrite_view,
+    type_view,
+    recall_plan,
+    analyse_view,
+    choose_plan,
+    assemble_compiled,
 )
-"""How SQL starts, after comments, each read in one way only. A rule starts with a name and a parenthesis."""
+"""The compiler, in order."""
 
 
-def compile_query(text: str | Query, tables: Tables | None = None, **given: object) -> Explanation:
-    """Compile a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies.
+def compile_view(request: Request) -> CompiledView:
+    """What a database installs for a view; everything a user may get wrong raises an `IvmeError`."""
+    value: Any = request
+    for each in PASSES:
+        value = each(value)
+    compiled: CompiledView = value
+    return compiled
 
-    Everything a user may get wrong raises an `IvmeError`.
-    """
-    return compile_plan(parse(text, read_tables(tables)), **given)[0]
+
+def compile_query(text: str | Query, tables: Tables | None = None, **options: object) -> Explanation:
+    """The explanation of a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies."""
+    return compile_view(Request(text, read_tables(tables), options)).explanation
 
 
-def compile_plan(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
+def compile_plan(query: Query, **options: object) -> tuple[Explanation, Plan | None]:
     """The explanation of a parsed query, and the plan that it explains, if there is one."""
-    options = read_options(given)
-    return _compiled(promised(query, **given), options, checked=options.semantics != "ring")
+    compiled = compile_view(Request(query, query.tables, options))
+    return compiled.explanation, compiled.plan
 
 
-def compile_unchecked(query: Query, **given: object) -> tuple[Explanation, Plan | None]:
-    """A plan that computes expressions for all rows that pass the predicate of their own atom.
-
-    Where multiplicities may cancel, as those of ring semantics do, no check can count on seeing a row.
-    """
-    return _compiled(promised(query, **given), read_options(given), checked=False)
-
-
-def _compiled(query: Query, options: Options, *, checked: bool) -> tuple[Explanation, Plan | None]:
-    try:
-        with limited(options.planning_seconds) as budget:
-            return _planned(query, options, budget, checked=checked)
-    except BudgetSpentError:
-        raise PlanError(
-            f"no plan for the {len(query.atoms)} atoms of the query was found within "
-            f"planning_seconds={options.planning_seconds:g}; split it into views, each over some of the tables, or "
-            "give it more time"
-        ) from None
-    except RecursionError:
-        raise PlanError(
-            f"the query is too large to be planned: its {len(query.atoms)} atoms make too deep a tree; "
-            "split it into views, each over some of the tables"
-        ) from None
-
-
-def promised(query: Query, **given: object) -> Query:
-    """The query as it is planned: under the semantics that the options ask for, over tables that promise what they say,
-    and with closures as relations."""
-    options = read_options(given)
-    return closures_as_relations(with_promises(as_asked(query, options.semantics), options), options.graph)
-
-
-def _planned(query: Query, options: Options, budget: Budget, *, checked: bool) -> tuple[Explanation, Plan | None]:
-    """The stages after parsing; what they recurse over is as deep as the variable order."""
-    if is_closure(query):
-        return explain_closure(query, options), None
-    query = one_type_each(query)
-    plain_structure = cqap_of(query)
-    broken = fracture(plain_structure)
-    plain = classify(plain_structure)
-    classification = classify_ordered(query, plain)
-
-    choice = choose(without_failures(query) if checked else query, classification, options)
-    plan = choice.plan
-    if plan is not None and checked:
-        plan = replace(plan, checks=_checks(query, plan, options))
-    choice = replace(choice, plan=plan, cut=budget.cut)
-    return explain_choice(query, broken, classification, plain, choice, options), choice.plan
-
-
-def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
-    """The plans of what must have no row, since rows for which an expression fails are left out of the view.
-
-    They have a budget of their own, as much as the view's: a view that took all of it would else be refused.
-    """
-    joins, found = failing_joins(query), []
-    with limited(options.planning_seconds):
-        for number, each in enumerate(joins):
-            with within(1 / (len(joins) - number)):
-                found.append(_check(each, plan, options))
-    return tuple(found)
-
-
-def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
-    """A plan like the view's, with which it shares the maps of all other atoms; the chooser's for a count where those
-    are split, or the view has parameters, whatever was asked for the view."""
-    wanted, strategy = failing.query, plan.strategy
-    if plan.blueprint.splits or plan.blueprint.leaves.inputs:
-        wanted, strategy = as_count(failing.query), "recompute" if plan.program.lazy else ""
-    chosen = Options(strategy or None, planning_seconds=options.planning_seconds)
-    found = choose(wanted, classify(cqap_of(wanted)), chosen).plan
-    assert found is not None
-    return Check(wanted, failing.atoms, found.strategy, found.update, found.blueprint, found.tuning)
-
-
-def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:
-    """The query that a text says, in whichever of the two notations; a `Query` is taken as it is.
-
-    A stored one was read before, and is not refused for its length or its characters.
-
-    >>> str(parse("-- flights by airline\\nSELECT f.no FROM flights f WHERE f.airline = :airline", ()))
-    'Q(no | airline) = flights(no, airline)'
-    """
-    if isinstance(text, Query):
-        return text.with_tables(tables)
-    if not isinstance(text, str):
-        raise QueryError(f"a query must be SQL, a rule or a Query; it is a {type(text).__name__}")
-    if not is_stored:
-        check_text(text)
-    if is_sql(text):
-        from ivme.query.sql import parse_sql
-
-        return parse_sql(text, tables)
-    return parse_rule(text, tables)
-
-
-def is_sql(text: str) -> bool:
-    """Whether a text is meant as SQL: it starts with SELECT, WITH, ( or another statement's first word."""
-    return _SQL.match(text) is not None
-
-
-def as_asked(query: Query, semantics: object) -> Query:
-    """The query under the semantics asked for: as a set, each row comes once. Groups with aggregates do so anyway."""
-    return replace(query, distinct=True) if semantics == "set" and not query.aggregates else query
-
-
-def with_promises(query: Query, options: Options) -> Query:
-    """The query over tables that promise what the options say about them."""
-    append_only = _named(query, "append_only", options.append_only)
-    static = _named(query, "static", options.static)
-    if isinstance(options.epsilon, tuple):
-        _named(query, "epsilon", (name for name, _ in options.epsilon))
-    return query.with_tables(
-        replace(
-            table,
-            append_only=table.append_only or table.name in append_only,
-            static=table.static or table.name in static,
-        )
-        for table in query.tables
-    )
-
-
-def _named(query: Query, option: str, names: Iterable[str]) -> set[str]:
-    """The query's tables of these names, whatever their case."""
-    known = {table.name.lower(): table.name for table in query.tables}
-    found = set()
-    for name in names:
-        if name.lower() not in known:
-            listed = ", ".join(known.values())
-            raise PlanError(f"option {option} names {name}, which is no table of the query; its tables are {listed}")
-        found.add(known[name.lower()])
-    return found
-
-
-def classify_ordered(query: Query, plain: Classification) -> Classification:
-    """The classification with the variables of MIN, MAX and COUNT DISTINCT as free.
-
-    Each of them has a view tree of its own; the class of the query is that of the hardest.
-    """
-    variables = dict.fromkeys(a.variable for a in query.aggregates if a.function in ORDER_AGGREGATES)
-    ordered = [variable for variable in variables if variable is not None and variable not in query.free]
-    found = [classify(cqap_of(query, frozenset({variable}))) for variable in ordered]
-    return max(found, key=lambda each: (not each.cqap0, not each.cqap1, not each.hierarchical_fracture), default=plain)
+def _check_width(query: Query) -> None:
+    """A table may have any number of columns, a map of the kernel has its limit."""
+    for atom in query.atoms:
+        if len(atom.variables) > _MOST_COLUMNS:
+            raise PlanError(
+                f"view {query.name} reads {len(atom.variables)} columns of {atom.relation}; a view can read "
+                f"{_MOST_COLUMNS} of them: select those that are needed, or make several views"
+            )

@@ -22,7 +22,7 @@ from ivme.budget import claim
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
 from ivme.closure.install import drop_closures
-from ivme.compile import parse
+from ivme.compile import Request, compile_view
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.catalog_change import saved
@@ -32,12 +32,13 @@ from ivme.engine.runtime.ring_view import RingView, lifting
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
-from ivme.installing import install_view, new_runtime, prepare_view
-from ivme.planning import parse_view, plan_ring_view, plan_view
+from ivme.installing import install_view, new_runtime
+from ivme.planning import plan_ring_view
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
+from ivme.query.parse import parse
 from ivme.store.broken_views import broken_source, rebuild, whole
 from ivme.view import View
 
@@ -141,17 +142,16 @@ class Database:
         while made is None:
             with self._runtime.lock:
                 relations = self._relations()
+                installed = self._runtime.installed()
+            request = Request(query, relations, options, name, installed, self._is_opening, stored)
             with self._naming_broken_views():
-                parsed = parse_view(name, query, relations, options, is_stored=self._is_opening)
-            self._check_sources(parsed.tables)
-            planned = plan_view(parsed, options, stored)
-            prepared = prepare_view(self._runtime, planned)
+                planned = compile_view(request)
             text = None if self._store is None else planned.text()
             with self._runtime.lock:
-                if self._are_current(parsed.tables, relations):
+                if self._are_current(planned.sources, relations):
                     self._check_new(name)
                     with self._catalog_change():
-                        made = install_view(self._runtime, planned, prepared)
+                        made = install_view(self._runtime, planned)
                         claim()
                         if self._store is not None:
                             self._store.create_view(name, query, options, text)

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import warnings
 
-from ivme.budget import limited
 from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
+from ivme.compile import CompiledView
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.shared_views import Assembled
-from ivme.planning import PlannedView
 from ivme.view import View
 
 
-def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
-    """What has to be installed for a view, found out without the lock, so that others read and write meanwhile."""
-    if planned.plan is None:
-        return None
-    with limited(float("inf")):
-        return runtime.prepared(planned.name, planned.typed, planned.plan)
-
-
-def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:
+def install_view(runtime: Runtime, view: CompiledView) -> View:
     """Fills a view, and the closures that it reads; within a change of the catalog, which undoes it on any error."""
-    made = planned.typed, planned.explanation
-    if planned.plan is None:
-        return ClosureView(runtime, add_closure(runtime, *made, planned.table, planned.graph))
-    add_closures(runtime, planned.typed.query)
-    state = runtime.add_view(planned.name, *made, planned.plan, planned.table, ring=planned.ring, prepared=prepared)
+    made = view.typed, view.explanation
+    if view.plan is None:
+        return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
+    add_closures(runtime, view.typed.query)
+    state = runtime.add_view(view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled)
     return View(runtime, state)
 
 

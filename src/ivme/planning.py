@@ -1,4 +1,4 @@
-"""From a view's text to what is installed for it: planned over declared relations, without a database's lock.
+"""The choice of a plan within its budget: of a view, of its checks, or the plan that it was stored with.
 
 A view that was stored brings its plan along. It is planned again only if the planner has changed since, and its old
 plan serves where that fails.
@@ -7,100 +7,42 @@ plan serves where that fails.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
-from ivme.compile import as_asked, compile_plan, compile_unchecked, parse, promised
+from ivme.budget import Budget, BudgetSpentError, limited, within
 from ivme.errors import PlanError, StorageError
-from ivme.plan.explain.explanation import Explanation
-from ivme.plan.plan_text import StoredPlan, plan_text, read_plan
-from ivme.plan.strategy.marks import only_grows
-from ivme.plan.strategy.options import read_options
-from ivme.plan.strategy.plan import Plan
-from ivme.query.closures import closures_as_relations
-from ivme.query.model import Column, Query, Table, check_head
-from ivme.query.typed import TypedQuery, typed
+from ivme.plan.assemble.plan import Check, Plan
+from ivme.plan.explain.closure import explain_closure
+from ivme.plan.explain.explanation import Explanation, explain_choice
+from ivme.plan.plan_text import StoredPlan, read_plan
+from ivme.plan.strategy.choose import choose
+from ivme.plan.strategy.options import Options, read_options
+from ivme.plan.strategy.promises import with_promises
+from ivme.query.failures import FailingJoin, as_count, failing_joins
+from ivme.query.model import Query
+from ivme.query.parse import as_asked
+from ivme.structure.analysis import Analysis, analyse
 
 _logger = logging.getLogger("ivme.planning")
 
-_MOST_COLUMNS = 64
-"""How many columns of one relation a view can read."""
+Planned = tuple[Explanation, Plan | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedView:
-    """A view with its plan, which is None for a closure; `table` is the view as others read it.
+def plan_or_stored(query: Query, analysis: Analysis | None, options: Options, old: StoredPlan | None) -> Planned:
+    """The stored plan if the planner has not changed since, or if it has and finds no better one in its time.
 
-    `is_new` is whether it was planned now: else its plan is the stored one.
+    A closure needs no plan, and no analysis.
     """
-
-    typed: TypedQuery
-    explanation: Explanation
-    plan: Plan | None
-    table: Table
-    graph: str
-    ring: bool
-    is_new: bool
-
-    @property
-    def name(self) -> str:
-        return self.table.name
-
-    def text(self) -> str:
-        """The plan as it is stored."""
-        return plan_text(self.explanation, self.plan)
-
-
-def parse_view(
-    name: str,
-    query: str | Query,
-    relations: tuple[Table, ...],
-    options: Mapping[str, object],
-    *,
-    is_stored: bool = False,
-) -> Query:
-    """The query of a view; the names in one that is stored are not judged again."""
-    parsed = as_asked(replace(parse(query, relations, is_stored=is_stored), name=name), options.get("semantics"))
-    if not is_stored:
-        check_head(parsed)
-    return parsed
-
-
-def plan_view(parsed: Query, options: Mapping[str, object], stored: str | None = None) -> PlannedView:
-    """Types and plans a view; `stored` is the text of its plan, if it was planned before."""
-    graph = read_options(options).graph
-    ready = typed(closures_as_relations(parsed, graph))
-    _check_width(ready.query)
-    ring = options.get("semantics") == "ring"
-    if ring and parsed.distinct:
-        raise PlanError(f"view {parsed.name} is in ring mode, where multiplicities may be negative: drop the DISTINCT")
-    old = None if stored is None else _read(ready.query, options, stored)
-    explanation, plan = _planned(ready.query, options, old)
-    is_new = old is None or explanation is not old.explanation
-    columns = tuple(Column(c.name, t) for c, t in zip(parsed.head, ready.head, strict=True))
-    grows = plan is not None and not ring and not parsed.aggregates and only_grows(parsed)
-    table = Table(parsed.name, columns, append_only=grows)
-    return PlannedView(ready, explanation, plan, table, graph, ring, is_new)
-
-
-def _check_width(query: Query) -> None:
-    """A table may have any number of columns, a map of the kernel has its limit."""
-    for atom in query.atoms:
-        if len(atom.variables) > _MOST_COLUMNS:
-            raise PlanError(
-                f"view {query.name} reads {len(atom.variables)} columns of {atom.relation}; a view can read "
-                f"{_MOST_COLUMNS} of them: select those that are needed, or make several views"
-            )
-
-
-def _planned(query: Query, options: Mapping[str, object], old: StoredPlan | None) -> tuple[Explanation, Plan | None]:
-    """The stored plan if the planner has not changed since, or if it has and finds no better one in its time."""
-    if old is None:
-        return compile_plan(query, **options)
-    if old.is_current:
+    if old is not None and old.is_current:
         return old.explanation, old.plan
+    if analysis is None:
+        return explain_closure(query, options), None
+    if old is None:
+        return plan_query(query, analysis, options)
     try:
-        explanation, plan = compile_plan(query, **options)
+        explanation, plan = plan_query(query, analysis, options)
     except PlanError as error:
         _logger.warning("view %s keeps the plan that it was stored with: %s", query.name, error)
         return old.explanation, old.plan
@@ -110,24 +52,98 @@ def _planned(query: Query, options: Mapping[str, object], old: StoredPlan | None
     return explanation, plan
 
 
-def _read(query: Query, options: Mapping[str, object], stored: str) -> StoredPlan | None:
+def recalled(query: Query, stored: str) -> StoredPlan | None:
     """The stored plan, if this version of ivme can use it; it has to be one for this very query."""
     try:
         found = read_plan(stored)
     except StorageError as error:
         _logger.warning("view %s is planned again: %s", query.name, error)
         return None
-    if found.explanation.query != promised(query, **options):
+    if found.explanation.query != query:
         _logger.warning("view %s is planned again: its stored plan is for another query", query.name)
         return None
     return found
 
 
-def plan_ring_view(parsed: Query, options: Mapping[str, object]) -> tuple[Explanation, Plan]:
-    """A plan without heavy and light parts, which a ring view cannot have."""
-    explanation, plan = compile_unchecked(parsed, **options)
-    if plan is not None and plan.program.partitions and "strategy" not in options:
-        explanation, plan = compile_unchecked(parsed, **{**options, "strategy": "view-tree"})
+def plan_query(query: Query, analysis: Analysis, options: Options) -> Planned:
+    """The plan of a query with its explanation; `analysis` is that of the rows for which no expression fails.
+
+    Where multiplicities may cancel, as those of ring semantics do, no check can count on seeing a row, and expressions
+    are computed for all rows that pass the predicate of their own atom.
+    """
+    with _budget(query, options) as budget:
+        choice = choose(analysis, options)
+        if choice.plan is not None and options.semantics != "ring":
+            choice = replace(choice, plan=replace(choice.plan, checks=_checks(query, choice.plan, options)))
+        choice = replace(choice, cut=budget.cut)
+        return explain_choice(query, analysis, choice, options), choice.plan
+
+
+@contextmanager
+def _budget(query: Query, options: Options) -> Iterator[Budget]:
+    """Limits the steps of the planner."""
+    try:
+        with not_too_deep(query), limited(options.planning_seconds) as budget:
+            yield budget
+    except BudgetSpentError:
+        raise PlanError(
+            f"no plan for the {len(query.atoms)} atoms of the query was found within "
+            f"planning_seconds={options.planning_seconds:g}; split it into views, each over some of the tables, or "
+            "give it more time"
+        ) from None
+
+
+@contextmanager
+def not_too_deep(query: Query) -> Iterator[None]:
+    """Refuses a query if what the planner recurses over is too deep: join trees and variable orders."""
+    try:
+        yield
+    except RecursionError:
+        raise PlanError(
+            f"the query is too large to be planned: its {len(query.atoms)} atoms make too deep a tree; "
+            "split it into views, each over some of the tables"
+        ) from None
+
+
+def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
+    """The plans of what must have no row, since rows for which an expression fails are left out of the view.
+
+    They have a budget of their own, as much as the view's: a view that took all of it would else be refused.
+    """
+    joins, found = failing_joins(query), []
+    with limited(options.planning_seconds):
+        for number, each in enumerate(joins):
+            with within(1 / (len(joins) - number)):
+                found.append(_check(each, plan, options))
+    return tuple(found)
+
+
+def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
+    """A plan like the view's, with which it shares the maps of all other atoms; the chooser's for a count where those
+    are split, or the view has parameters, whatever was asked for the view."""
+    wanted, strategy = failing.query, plan.strategy
+    if plan.blueprint.splits or plan.blueprint.leaves.inputs:
+        wanted, strategy = as_count(failing.query), "recompute" if plan.program.lazy else ""
+    chosen = Options(strategy or None, planning_seconds=options.planning_seconds)
+    found = choose(analyse(wanted), chosen).plan
+    assert found is not None
+    return Check(wanted, failing.atoms, found.strategy, found.update, found.blueprint, found.tuning)
+
+
+def plan_ring_view(parsed: Query, given: Mapping[str, object]) -> tuple[Explanation, Plan]:
+    """A plan without heavy and light parts, which a ring view cannot have, over all rows that pass their predicates."""
+    options = read_options(given)
+    query = with_promises(as_asked(parsed, options.semantics), options)
+    analysis = analyse(query)
+    explanation, plan = _ring_plan(query, analysis, options)
+    if plan is not None and plan.program.partitions and options.strategy is None:
+        explanation, plan = _ring_plan(query, analysis, replace(options, strategy="view-tree"))
     if plan is None or plan.program.partitions:
         raise PlanError(f"view {parsed.name} cannot be maintained: {explanation.reason}")
     return explanation, plan
+
+
+def _ring_plan(query: Query, analysis: Analysis, options: Options) -> Planned:
+    with _budget(query, options) as budget:
+        choice = replace(choose(analysis, options), cut=budget.cut)
+        return explain_choice(query, analysis, choice, options), choice.plan

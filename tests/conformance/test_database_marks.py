@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ivme.compile import parse
 from ivme.database import Database
 from ivme.errors import DataError, PlanError
+from ivme.query.parse import parse
 from tests import oracle
 from tests.databases import BACKENDS, make_database, rows_of
 from tests.random_queries import contents, rule_texts, updates

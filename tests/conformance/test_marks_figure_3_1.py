@@ -20,6 +20,7 @@ from ivme.plan.order.mark_tree import MarkNode
 from ivme.plan.strategy.marks import plan_marks
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from ivme.structure.analysis import analyse
 
 SUPPLIED = replace(
     parse_rule("V(S, P) = R1(S, P), R2(S, LEVEL), R3(PROJ, P, LOC), R4(PROJ, BUDGET), R5(PROJ, MGR, LOC)"),
@@ -54,7 +55,7 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
 
 def marked(kernel: Kernel) -> Marked:
     """For each relation the marks of its tuples: the children whose good-counter is zero for it."""
-    drawn = plan_marks(SUPPLIED)
+    drawn = plan_marks(analyse(SUPPLIED))
     marks = Marks(drawn.forest, drawn.leaves)
     found: Marked = {}
     for node in every_node(drawn.forest.roots[0][0]):
@@ -93,7 +94,7 @@ def answer(kernel: Kernel) -> set[tuple[Any, ...]]:
 
 
 def test_the_join_tree_is_the_one_of_the_figure() -> None:
-    assert str(plan_marks(SUPPLIED).forest) == "R1(R2, R3(R4, R5))"
+    assert str(plan_marks(analyse(SUPPLIED)).forest) == "R1(R2, R3(R4, R5))"
 
 
 def test_at_first_two_tuples_of_r3_and_one_of_r1_are_good(kernel: Kernel) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ivme.compile import Request, compile_view
 from ivme.database import Database
 from ivme.errors import ExpressionError
 from ivme.plan import plan_text
-from ivme.planning import parse_view, plan_view
 from tests.databases import rows_of
 
 QUOTIENTS = "SELECT a.k, a.x / a.y AS q FROM a JOIN b ON a.k = b.k WHERE b.ok"
@@ -51,9 +52,9 @@ def test_checks_go_on_after_opening(tmp_path: Path, checkpoint: bool) -> None:
 def test_the_check_is_stored_with_the_plan(tmp_path: Path) -> None:
     made(tmp_path, checkpoint=True)
     with Database(tmp_path) as db:
-        parsed = parse_view("w", QUOTIENTS, db._relations(), {})
-        planned = plan_view(parsed, {})
-        again = plan_view(parsed, {}, planned.text())
+        request = Request(QUOTIENTS, db._relations(), {}, "w", db._runtime.installed())
+        planned = compile_view(request)
+        again = compile_view(replace(request, plan=planned.text()))
         assert not again.is_new
         assert planned.plan is not None
         assert again.plan is not None
@@ -66,7 +67,7 @@ def test_a_view_that_was_planned_without_checks_is_planned_again(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr(plan_text, "PLANNER_VERSION", 1)
-        before.setattr("ivme.compile.failing_joins", lambda _: ())
+        before.setattr("ivme.planning.failing_joins", lambda _: ())
         before.setattr("ivme.compile.without_failures", lambda query: query)
         with Database(tmp_path) as db:
             db.create_table("a", {"k": "int", "x": "int", "y": "int"})

@@ -223,7 +223,7 @@ def test_a_refused_change_leaves_nothing_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_view_of_a_durable_database_needs_a_text_and_plain_options(tmp_path: Path) -> None:
-    from ivme.compile import parse
+    from ivme.query.parse import parse
 
     with Database(tmp_path) as db:
         db.create_table("R", {"a": "int"})

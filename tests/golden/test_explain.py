@@ -18,12 +18,13 @@ import pytest
 import yaml
 
 import ivme
-from ivme.compile import parse
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.bounds import GRID
 from ivme.plan.strategy.skew.plans import skew
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
+from ivme.query.parse import parse
+from ivme.structure.analysis import analyse
 from ivme.structure.classify import classify
 from ivme.structure.hypergraph import cqap_of
 from ivme.tables import read_tables
@@ -174,7 +175,7 @@ def test_plans_over_heavy_and_light_parts_keep_what_the_sources_claim(name: str)
     query, claim = claimed(name)
     if claim is None:
         return
-    plan = skew(query, Options())
+    plan = skew(analyse(query), Options())
     assert plan.update.amortised
     for epsilon in GRID:
         updates = claim.update.exponent.at(epsilon), plan.update.exponent.at(epsilon)

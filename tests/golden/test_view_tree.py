@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.order.view_tree import ViewNode
-from ivme.plan.strategy.plan import Plan
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ivme.compile import as_asked, parse
 from ivme.engine.read.reasons import Finding, Reasons
 from ivme.errors import DataError
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
+from ivme.query.parse import as_asked, parse
 from tests import oracle
 from tests.databases import BACKENDS, make_database
 from tests.invariants import leaf

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ivme.compile import is_sql
 from ivme.errors import SchemaError
+from ivme.query.parse import is_sql
 from ivme.query.sql_like import like
 from ivme.query.sql_values import to_decimal
 from ivme.query.types import parse_type

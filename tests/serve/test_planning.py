@@ -12,9 +12,9 @@ import pytest
 
 from ivme import planning
 from ivme.budget import limited, spend
-from ivme.compile import compile_plan
 from ivme.database import Database
 from ivme.errors import CancelledError
+from ivme.plan.strategy.choose import choose
 from ivme.serve import explaining
 from ivme.serve.settings import Settings
 from tests.serve.running import flights, serving
@@ -37,7 +37,7 @@ class Endless:
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         if self.ended.is_set():
-            return compile_plan(*given, **options)
+            return choose(*given, **options)
         self.began.set()
         try:
             with limited(float("inf")):
@@ -52,7 +52,7 @@ def test_a_view_that_takes_too_long_to_plan_is_not_made_later(
     stored: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planner = Endless()
-    monkeypatch.setattr(planning, "compile_plan", planner)
+    monkeypatch.setattr(planning, "choose", planner)
     before = stored.views
     with serving(stored, Settings(seconds=0.5)) as address:
         answers: list[int] = []
@@ -79,7 +79,7 @@ def test_a_query_that_takes_too_long_to_explain_does_not_hold_up_the_next(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planner = Endless()
-    monkeypatch.setattr(explaining, "compile_plan", planner)
+    monkeypatch.setattr(planning, "choose", planner)
     with serving(db, Settings(seconds=2)) as address:
         body = {"query": VIEW["query"]}
         assert 504 == httpx.post(f"{address}/explain", json=body, timeout=60).status_code

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ivme.compile import parse
 from ivme.query.model import table
+from ivme.query.parse import parse
 from ivme.spark.pipeline.recompute import view_frame
 from tests.regressions.test_equalities_between_types import ANSWERS, REQUESTS, ROWS, TABLES
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import ivme
-from ivme.compile import compile_query, is_sql
+from ivme.compile import compile_query
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.query.model import Table, table
+from ivme.query.parse import is_sql
 from ivme.query.rule import parse_rule
 
 

@@ -20,7 +20,7 @@ _LAYERS = (
     ("plan.assemble",),
     ("plan.strategy",),
     ("plan.explain",),
-    ("plan", "compile"),
+    ("plan", "planning", "compile"),
     ("engine.codes",),
     ("engine.expression",),
     ("engine.ingest",),
@@ -28,7 +28,7 @@ _LAYERS = (
     ("engine.reference",),
     ("engine.runtime",),
     ("engine.read",),
-    ("closure", "planning", "view", "closure_view", "ies_view", "installing"),
+    ("closure", "view", "closure_view", "ies_view", "installing"),
     ("database", "store"),
     ("pipeline", "serve", "shards"),
     ("spark",),
@@ -80,6 +80,23 @@ def test_imports_point_down(module: str, path: Path) -> None:
         if name.startswith("ivme.") and name != "ivme._kernel" and _LEVELS[_package(name)] > layer
     ]
     assert [] == up
+
+
+_DATA_OF_PLANS = {
+    "ivme.engine.read.why": {"ivme.plan.order.mark_tree", "ivme.plan.order.templates"},
+}
+"""What the engine reads of the planner: `why` walks the mark trees that a plan carries, and chooses nothing."""
+
+
+def test_the_engine_never_plans() -> None:
+    """It executes what `compile` returns. It may assemble again what is installed, when a view goes or is followed."""
+    planner = ("ivme.plan.strategy", "ivme.plan.order", "ivme.structure", "ivme.compile", "ivme.planning")
+    found = {
+        module: {name for name in _imports(path) if name.startswith(planner)}
+        for module, path in _modules()
+        if module.startswith("ivme.engine.")
+    }
+    assert _DATA_OF_PLANS == {module: names for module, names in found.items() if names}
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ from ivme.budget import Cancellation, cancellable
 from ivme.database import Database
 from ivme.engine.runtime import shared_views as group
 from ivme.errors import CancelledError, PlanError, SchemaError, UnknownNameError
+from ivme.plan.assemble import assembled
+from ivme.plan.strategy.choose import choose
 from ivme.rings import Covariance
 
 PAIRS = "Q(A, C) = R(A, B), S(B, C)"
@@ -44,8 +46,7 @@ def while_planning(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], Any
             assert not thread.is_alive(), "somebody waits for the planner"
         return real(*given, **options)
 
-    for name in ("compile_plan", "compile_unchecked"):
-        monkeypatch.setattr(planning, name, partial(slow, getattr(planning, name)))
+    monkeypatch.setattr(planning, "choose", partial(slow, choose))
     return planned
 
 
@@ -65,7 +66,7 @@ def test_others_read_and_write_while_a_view_is_planned(db: Database, monkeypatch
 
 
 def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, lock = group.SharedViews._assembled, db._runtime.lock
+    real, lock = assembled.group_assembly, db._runtime.lock
     free: list[bool] = []
 
     def look() -> None:
@@ -73,14 +74,13 @@ def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch:
         if free[-1]:
             lock.release()
 
-    def watched(self: group.SharedViews, blueprints: Any, existing: Any) -> Any:
-        if blueprints:
-            looking = threading.Thread(target=look)
-            looking.start()
-            looking.join()
-        return real(self, blueprints, existing)
+    def watched(*given: Any) -> Any:
+        looking = threading.Thread(target=look)
+        looking.start()
+        looking.join()
+        return real(*given)
 
-    monkeypatch.setattr(group.SharedViews, "_assembled", watched)
+    monkeypatch.setattr(assembled, "group_assembly", watched)
     db.create_view("made", PAIRS)
     assert [True] == free
 
@@ -190,8 +190,9 @@ def test_statistics_of_a_view_assemble_and_plan_nothing(db: Database, monkeypatc
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("something is planned again")
 
-    monkeypatch.setattr(group, "Assembly", never)
-    monkeypatch.setattr(planning, "compile_plan", never)
+    monkeypatch.setattr(group, "group_assembly", never)
+    monkeypatch.setattr(assembled, "group_assembly", never)
+    monkeypatch.setattr(planning, "choose", never)
     for view in views:
         assert view.stats()["maps"]
         assert view.explain().strategy == view.stats()["strategy"]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ivme.compile import parse
 from ivme.errors import SchemaError
 from ivme.query.model import Table
+from ivme.query.parse import parse
 
 READERS = {".csv": pyarrow.csv.read_csv, ".parquet": pyarrow.parquet.read_table}
 KINDS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

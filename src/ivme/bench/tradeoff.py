@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.bench.data import ivme_types
-from ivme.compile import parse
 from ivme.database import Database
 from ivme.errors import PlanError
 from ivme.query.expression import ColumnRef
+from ivme.query.parse import parse
 from ivme.view import View
 
 EPSILONS = tuple(Fraction(i, 4) for i in range(5))

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from ivme.closure.engine import native_engine, pure_engine
 from ivme.closure.group import ClosureGroup
-from ivme.compile import compile_plan
+from ivme.compile import Request, compile_view
 from ivme.engine.backend import NativeBackend
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.closures import closure_query
 from ivme.query.model import Query, Table
-from ivme.query.typed import TypedQuery, typed
+from ivme.query.typed import TypedQuery
 
 
 def add_closure(runtime: Runtime, ready: TypedQuery, explanation: Explanation, table: Table, graph: str) -> ViewState:
@@ -30,9 +30,9 @@ def add_closures(runtime: Runtime, query: Query) -> None:
         if table.closure_of is None or table.name in runtime.views:
             continue
         edges = runtime.relation(table.closure_of.relation)
-        ready = typed(closure_query(table, edges))
-        explanation, _ = compile_plan(ready.query, graph=table.closure_of.graph)
-        add_closure(runtime, ready, explanation, replace(table, closure_of=None), table.closure_of.graph)
+        graph = table.closure_of.graph
+        view = compile_view(Request(closure_query(table, edges), (edges,), {"graph": graph}))
+        add_closure(runtime, view.typed, view.explanation, replace(table, closure_of=None), graph)
 
 
 def drop_closures(runtime: Runtime, names: list[str]) -> None:

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from ivme.cli.pipeline import told
-from ivme.compile import parse
 from ivme.demo.network import Network, make_network
 from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
 from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
 from ivme.plan.explain.as_text import summary_lines
+from ivme.query.parse import parse
 from ivme.spark.pipeline.driver import Applied, Driver
 from ivme.spark.pipeline.progress import Progress
 from ivme.spark.pipeline.recompute import Frames, query_frame

@@ -9,15 +9,14 @@ from dataclasses import dataclass, is_dataclass
 from types import ModuleType
 
 from ivme.errors import StorageError
-from ivme.plan.assemble import blueprint, leaves
+from ivme.plan.assemble import blueprint, leaves, plan, tuning
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain import draw, lower_bound
 from ivme.plan.explain import explanation as explain
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import exponent, program, steps
 from ivme.plan.ir.codec import Codec
 from ivme.plan.order import mark_tree, templates, variable_order, view_tree, widths
-from ivme.plan.strategy import plan, tuning
-from ivme.plan.strategy.plan import Plan
 from ivme.query import expression, model, types
 from ivme.structure import fracture, hypergraph
 

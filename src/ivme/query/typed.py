@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ivme.query.aggregates import payload_slots
 from ivme.query.can_fail import can_fail
-from ivme.query.expression import Call, Expression, Literal, conjunction
+from ivme.query.expression import Call, Expression, Literal, columns_of, conjunction
 from ivme.query.inference import head_types, type_of, variable_types
 from ivme.query.model import Atom, Query
 from ivme.query.one_type import cast_to, one_type_each
@@ -44,6 +44,17 @@ def typed(query: Query) -> TypedQuery:
     head = head_types(made)
     slots = tuple("i64" if f == "count" else _slot_type(types[v]) for f, v in payload_slots(made))
     return TypedQuery(replace(made, atoms=atoms), types, head, slots, query)
+
+
+def is_declared(query: Query) -> bool:
+    """Whether all columns that a query reads have types."""
+    columns = (
+        query.table(atom.relation).column(name)
+        for atom in query.atoms
+        for expression in (*atom.columns, *(() if atom.where is None else (atom.where,)))
+        for name in columns_of(expression)
+    )
+    return all(column is not None and column.type is not None for column in columns)
 
 
 def _slot_type(type_: Type) -> str:

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ivme.compile import as_asked, compile_plan, parse
+from ivme.compile import Request, compile_view
 from ivme.database import Database
 from ivme.errors import IvmeError
+from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir.exponent import Bound
-from ivme.plan.strategy.options import read_options
-from ivme.plan.strategy.tuning import CHOICES
-from ivme.query.closures import closures_as_relations
-from ivme.query.typed import typed
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import dumps, read_json
 from ivme.serve.writing import REQUESTS
@@ -73,7 +70,6 @@ def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> E
     """The explanation that a view of this database would have; the same errors as if it were made."""
     with database._runtime.lock:
         relations = tuple(table for table in database._relations() if table.name != REQUESTS)
-    parsed = as_asked(parse(query, relations), options.get("semantics"))
-    database._check_sources(parsed.tables)
-    graph = read_options(options).graph
-    return compile_plan(typed(closures_as_relations(parsed, graph)).query, **options)[0]
+    compiled = compile_view(Request(query, relations, options))
+    database._check_sources(compiled.sources)
+    return compiled.explanation

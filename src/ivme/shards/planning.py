@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
-from ivme.compile import compile_plan, parse
+from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
+from ivme.query.parse import parse
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
@@ -104,7 +105,7 @@ def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
         engine = Engine.of_view(made)
         engine.complete(followed=False)
         return engine.explain()
-    explanation, plan = compile_plan(typed(made.engine_query()).query, **made.engine_options())
+    explanation, plan = compile_plan(made.engine_query(), **made.engine_options())
     if plan is None:
         raise PlanError(f"view {entry.name} cannot be maintained: {explanation.reason}")
     return explanation

@@ -18,11 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ivme.compile import as_asked, parse
 from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
 from ivme.query.failures import with_failing_rows
 from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
+from ivme.query.parse import as_asked, parse
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.hashing import hash_rows

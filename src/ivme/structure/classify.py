@@ -7,8 +7,7 @@ ones, and each of the definitions below holds for every such border between tier
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ivme.structure.fracture import Fracture, fracture
@@ -156,49 +155,53 @@ class Classification:
     four_cycle: bool
 
 
-def classify(cqap: Cqap) -> Classification:
-    """Everything about a query's structure that the choice of a strategy depends on."""
-    body = cqap.hypergraph
-    broken = fracture(cqap)
-    whole = broken.whole
-    shape = triangle_class(cqap)
-    cqap0, cqap1 = is_cqap0(whole), is_cqap1(whole)
-    return Classification(
-        query_class=_query_class(cqap, whole),
+def classify(cqap: Cqap, broken: Fracture | None = None) -> Classification:
+    """Everything about a query's structure that the choice of a strategy depends on; `broken` is its fracture."""
+    broken = fracture(cqap) if broken is None else broken
+    body, whole = cqap.hypergraph, broken.whole
+    same = whole == cqap
+    hierarchical, acyclic = is_hierarchical(body), is_acyclic(body)
+    hierarchical_fracture = hierarchical if same else is_hierarchical(whole.hypergraph)
+    dominant = {top: _intruder(whole, top) is None for top in _tops(whole)}
+    nearly = {top: _nearly_dominant(whole, top) for top in dominant}
+    cqap0 = hierarchical_fracture and all(dominant.values())
+    found = Classification(
+        query_class="",
         obstacle=None if cqap0 else _obstacle(broken),
-        hierarchical=is_hierarchical(body),
-        hierarchical_fracture=is_hierarchical(whole.hypergraph),
-        free_dominant=is_free_dominant(whole),
-        input_dominant=is_input_dominant(whole),
-        almost_free_dominant=is_almost_free_dominant(whole),
-        almost_input_dominant=is_almost_input_dominant(whole),
-        q_hierarchical=is_q_hierarchical(cqap),
+        hierarchical=hierarchical,
+        hierarchical_fracture=hierarchical_fracture,
+        free_dominant=dominant[whole.free],
+        input_dominant=dominant[whole.input],
+        almost_free_dominant=not dominant[whole.free] and nearly[whole.free],
+        almost_input_dominant=not dominant[whole.input] and nearly[whole.input],
+        q_hierarchical=hierarchical and (dominant[whole.free] if same else is_free_dominant(cqap)),
         cqap0=cqap0,
-        cqap1=cqap1,
-        acyclic=is_acyclic(body),
-        acyclic_fracture=is_acyclic(whole.hypergraph),
+        cqap1=hierarchical_fracture and not cqap0 and all(nearly.values()),
+        acyclic=acyclic,
+        acyclic_fracture=acyclic if same else is_acyclic(whole.hypergraph),
         free_connex=is_free_connex(whole),
-        triangle=shape,
+        triangle=triangle_class(cqap),
         loomis_whitney=loomis_whitney_degree(body),
         four_path=is_four_path(body),
         four_cycle=is_four_cycle(body),
     )
+    return replace(found, query_class=_query_class(found))
 
 
-def _query_class(cqap: Cqap, whole: Cqap) -> str:
-    body = cqap.hypergraph
-    candidates: tuple[tuple[str, Callable[[], bool]], ...] = (
-        ("CQAP0", lambda: is_cqap0(whole)),
-        (f"triangle/{triangle_class(cqap)}", lambda: triangle_class(cqap) is not None),
-        ("CQAP1", lambda: is_cqap1(whole)),
-        ("hierarchical", lambda: is_hierarchical(whole.hypergraph)),
-        ("loomis-whitney", lambda: loomis_whitney_degree(body) is not None),
-        ("path-4", lambda: is_four_path(body)),
-        ("cycle-4", lambda: is_four_cycle(body)),
-        ("free-connex", lambda: is_free_connex(whole)),
-        ("acyclic", lambda: is_acyclic(whole.hypergraph)),
+def _query_class(found: Classification) -> str:
+    """The name of the first class that a query is in, from the easiest on."""
+    candidates = (
+        ("CQAP0", found.cqap0),
+        (f"triangle/{found.triangle}", found.triangle is not None),
+        ("CQAP1", found.cqap1),
+        ("hierarchical", found.hierarchical_fracture),
+        ("loomis-whitney", found.loomis_whitney is not None),
+        ("path-4", found.four_path),
+        ("cycle-4", found.four_cycle),
+        ("free-connex", found.free_connex),
+        ("acyclic", found.acyclic_fracture),
     )
-    return next((name for name, holds in candidates if holds()), "cyclic")
+    return next((name for name, holds in candidates if holds), "cyclic")
 
 
 def _obstacle(broken: Fracture) -> Obstacle:

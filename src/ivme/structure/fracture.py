@@ -51,6 +51,11 @@ def fracture(cqap: Cqap) -> Fracture:
     return Fracture(whole, components, tuple(sorted(origin.items())))
 
 
+def unbroken(cqap: Cqap) -> Fracture:
+    """A query as it stands, in one piece, for strategies that keep inputs together."""
+    return Fracture(cqap, (cqap,), tuple((variable, variable) for variable in sorted(cqap.variables)))
+
+
 def _copies(cqap: Cqap, groups: list[list[int]]) -> dict[tuple[str, int], str]:
     """The name of each input variable in each component that has it; new names clash with no other."""
     edges = cqap.hypergraph.edges

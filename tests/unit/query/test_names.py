@@ -127,10 +127,10 @@ def test_an_option_that_is_none_is_refused_whatever_its_name(name: str) -> None:
 def test_a_directory_with_older_names_still_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As older versions made it: nothing was checked."""
     with monkeypatch.context() as patch:
-        names = ("ivme.database.check_name", "ivme.database.check_table", "ivme.planning.check_head")
+        names = ("ivme.database.check_name", "ivme.database.check_table", "ivme.compile.check_head")
         for place in names:
             patch.setattr(place, lambda *_: None)
-        patch.setattr("ivme.compile.check_text", lambda _: None)
+        patch.setattr("ivme.query.parse.check_text", lambda _: None)
         with Database(tmp_path) as db:
             db.create_table("R\n", {"a": "int", "b\x01": "int"})
             db.create_view("v\ud800", 'Q("x\n") = "R\n"("x\n", B)')

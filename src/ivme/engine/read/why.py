@@ -18,9 +18,9 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.plan.assemble.blueprint import Leaf, Node
 from ivme.plan.assemble.catalog import qualified
 from ivme.plan.assemble.mark_blueprint import Marks, shared
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.order.mark_tree import MarkNode, Relation
 from ivme.plan.order.templates import Template
-from ivme.plan.strategy.plan import Plan
 
 Known = Mapping[str, int | None]
 """Codes of variables; None for a value that occurs nowhere."""

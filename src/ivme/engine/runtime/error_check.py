@@ -18,15 +18,13 @@ from ivme.engine.expression.row_expression import getter
 from ivme.engine.ingest.row_batch import Inputs, RowBatch
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.errors import DataError, ExpressionError
-from ivme.plan.strategy.plan import Check, Plan
-from ivme.query.aggregates import payload_slots
+from ivme.plan.assemble.plan import Check
 from ivme.query.failures import failing_expressions
 from ivme.query.model import Atom, Table
 
 if TYPE_CHECKING:
     from ivme.engine.runtime.relations import Relations
     from ivme.engine.runtime.view_state import ViewState
-    from ivme.query.typed import TypedQuery
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,21 +42,6 @@ class InstalledCheck:
         except DataError:  # its count does not fit
             return True
         return found is None or bool(found[1])
-
-
-def new_checks(view: str, plan: Plan) -> dict[str, Check]:
-    """The checks of a plan by the names that they get."""
-    return {f"\0check {number}\0{view}": check for number, check in enumerate(plan.checks)}
-
-
-def view_of(name: str) -> str:
-    """The view that a view or a check of this name belongs to."""
-    return name.rpartition("\0")[2]
-
-
-def check_slots(check: Check, typed: TypedQuery) -> tuple[str, ...]:
-    """The sums in the payloads of a check: those of its view, or none."""
-    return typed.slots if payload_slots(check.query) else ()
 
 
 def visible_failure(relations: Relations, state: ViewState, check: InstalledCheck) -> ExpressionError:

@@ -15,20 +15,29 @@ from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs
 from ivme.engine.runtime.catalog_change import catalog_change
 from ivme.engine.runtime.decoding import RowDecoder
-from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
+from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
 from ivme.engine.runtime.relations import Relations, weighted
 from ivme.engine.runtime.ring_view import Participant
-from ivme.engine.runtime.shared_views import Assembled, SharedViews
+from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.stored_sums import check_row, limit_sums
 from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import ExpressionError, PlanError
+from ivme.plan.assemble.assembled import (
+    Assembled,
+    GroupKey,
+    Installed,
+    check_slots,
+    group_key,
+    named_checks,
+    view_of,
+)
 from ivme.plan.assemble.blueprint import Blueprint
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import program as ir
-from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Aggregate, Atom, Table, column_refs
 from ivme.query.typed import TypedQuery
 
@@ -60,18 +69,10 @@ class Installation(Relations):
             self.forget_inputs()
             self.backend.drop_table(state.rows)
 
-    def prepared(self, name: str, typed: TypedQuery, plan: Plan) -> Assembled:
-        """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
-        key = (*typed.slots, *self._own(name, plan.blueprint))
-        checks = {
-            each: check.blueprint
-            for each, check in new_checks(name, plan).items()
-            if key == (*check_slots(check, typed), *self._own(each, check.blueprint))
-        }
+    def installed(self) -> Installed:
+        """What is there for a new view to share."""
         with self.lock:
-            group = self._groups.get(key) or self._new_group(key, typed.slots)
-            blueprints = {**group.blueprints, name: plan.blueprint, **checks}
-        return group.assembled(blueprints)
+            return Installed({key: group.installed() for key, group in self._groups.items()}, self._next_group())
 
     def add_view(
         self,
@@ -89,7 +90,7 @@ class Installation(Relations):
         self._check_ring(name, relations, ring=ring)
         try:
             with self.catalog_change():
-                group = self._group(typed.slots, self._own(name, plan.blueprint))
+                group = self._group(typed.slots, group_key(name, typed.slots, plan.blueprint))
                 group.tuning = plan.tuning
                 checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
@@ -114,8 +115,9 @@ class Installation(Relations):
     def _new_checks(self, name: str, typed: TypedQuery, plan: Plan) -> tuple[InstalledCheck, ...]:
         """The checks of a view, each with the group that it is to be installed in."""
         checks = []
-        for each, check in new_checks(name, plan).items():
-            group = self._group(check_slots(check, typed), self._own(each, check.blueprint))
+        for each, check in named_checks(name, plan).items():
+            slots = check_slots(check, typed)
+            group = self._group(slots, group_key(each, slots, check.blueprint))
             if check.blueprint.splits:
                 group.tuning = check.tuning
             checks.append(InstalledCheck(each, group, check))
@@ -205,19 +207,14 @@ class Installation(Relations):
             if relation in self.views:
                 self.unfollow(relation)
 
-    def _group(self, slots: tuple[str, ...], own: tuple[str, ...]) -> SharedViews:
-        key = (*slots, *own)
+    def _group(self, slots: tuple[str, ...], key: GroupKey) -> SharedViews:
         if key not in self._groups:
-            self._groups[key] = self._new_group(key, slots)
+            self._groups[key] = SharedViews(self._next_group(), key, self.backend, self.domains, slots)
             self._groups_made += 1
         return self._groups[key]
 
-    def _new_group(self, key: tuple[str, ...], slots: tuple[str, ...]) -> SharedViews:
-        return SharedViews(f"g{self._groups_made}", key, self.backend, self.domains, slots)
-
-    def _own(self, name: str, blueprint: Blueprint) -> tuple[str, ...]:
-        """What tells the group of a view from others of its slots: one with heavy and light parts is alone."""
-        return ("skew", name) if blueprint.splits else ()
+    def _next_group(self) -> str:
+        return f"g{self._groups_made}"
 
     def _leave(self, state: ViewState) -> None:
         """Takes a view and its checks out of their groups, and a group away if nothing is left in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivme.plan.strategy.tuning import Workload
+from ivme.plan.assemble.tuning import Workload
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from ivme.errors import PlanError, UnknownNameError
 from ivme.query.model import Aggregate, HeadColumn, Query
 
 if TYPE_CHECKING:
+    from ivme.plan.assemble.plan import Plan
     from ivme.plan.explain.explanation import Explanation
-    from ivme.plan.strategy.plan import Plan
 
 Row = tuple[Any, ...]
 

@@ -7,7 +7,6 @@ exist already keep their contents and their names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
 from itertools import product
@@ -19,38 +18,20 @@ from ivme.engine.runtime.gradual import GradualRebalancer
 from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.errors import DataError
-from ivme.plan.assemble.assemble import Assembly, program_of
+from ivme.plan.assemble.assemble import program_of
+from ivme.plan.assemble.assembled import Assembled, InstalledGroup, assemble_group, group_assembly
 from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.catalog import MapCatalog, catalog_of
-from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
+from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.assemble.storage import Existing
-from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition, Step
-from ivme.plan.strategy.tuning import Tuning
+from ivme.plan.assemble.tuning import Tuning
+from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition
 from ivme.query.types import Type
 
 Types = Mapping[str, Mapping[str, Type]]
 """The types of the variables of each view."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assembled:
-    """What some views run together, assembled for the group of this name while it had these maps."""
-
-    name: str
-    maps: Existing
-    blueprints: dict[str, Blueprint]
-    assembly: Assembly
-    triggers: dict[str, tuple[Step, ...]]
-    enumerations: dict[str, Enumeration]
-    moves: tuple[Move, ...]
-    partitions: tuple[Partition, ...]
-    measured: tuple[str, ...]
-
-    def fits(self, name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> bool:
-        """Whether it is what a group would assemble now: nothing was installed or dropped in between."""
-        same = self.blueprints.keys() == blueprints.keys()
-        same = same and all(self.blueprints[view] is blueprint for view, blueprint in blueprints.items())
-        return same and self.name == name and (self.maps is maps or not (self.maps or maps))
+_NOTHING = assemble_group("", {}, {}).assembly
 
 
 class SharedViews:
@@ -71,7 +52,7 @@ class SharedViews:
         self.blueprints: dict[str, Blueprint] = {}
         self.stored_sums: dict[str, list[str]] = {}
         self.limits: dict[str, list[str]] = {}
-        self.assembly = self._assembled({}, {})
+        self.assembly = _NOTHING
         self.rebalancer: Rebalancer | None = None
         self.observed = Observed()
         self.tuning: Tuning | None = None
@@ -85,16 +66,9 @@ class SharedViews:
         """The name of the trigger for a relation."""
         return f"{self.name} on {relation}"
 
-    def assembled(self, blueprints: Mapping[str, Blueprint]) -> Assembled:
-        """What these views would run, over the maps that are there. Takes long for large queries; needs no lock."""
-        maps = self._maps
-        assembly = self._assembled(blueprints, maps)
-        triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
-        enumerations = {view: assembly.enumeration(view) for view in blueprints}
-        for view in blueprints:
-            assembly.build(view)  # declares the indexes that a build reads
-        rebalancing = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
-        return Assembled(self.name, maps, dict(blueprints), assembly, triggers, enumerations, *rebalancing)
+    def installed(self) -> InstalledGroup:
+        """What the compiler has to know of the group: its maps and views are never changed, only replaced."""
+        return InstalledGroup(self.name, self._maps, self.blueprints)
 
     def install(
         self, blueprints: Mapping[str, Blueprint], types: Types, prepared: Assembled | None = None
@@ -106,7 +80,7 @@ class SharedViews:
         """
         before = frozenset(name for name, _ in self._maps.values())
         if prepared is None or not prepared.fits(self.name, self._maps, blueprints):
-            prepared = self.assembled(blueprints)
+            prepared = assemble_group(self.name, self._maps, blueprints)
         self.assembly = assembly = prepared.assembly
         steps, enumerations = prepared.triggers, prepared.enumerations
         wanted = assembly.storage.declared()
@@ -260,7 +234,7 @@ class SharedViews:
         maps = self._maps
         known = self._names.get(view)
         if known is None or known[0] is not maps:
-            program = program_of(self._assembled({view: blueprint}, maps), view)
+            program = program_of(group_assembly(self.name, maps, {view: blueprint}), view)
             known = self._names[view] = (maps, [declared.name for declared in program.maps])
         return known[1]
 
@@ -268,9 +242,6 @@ class SharedViews:
         """How many entries maps have; None for one that is not kept now."""
         here = {name for name, _ in self._maps.values()}
         return [self._backend.size(name) if name in here else None for name in names]
-
-    def _assembled(self, blueprints: Mapping[str, Blueprint], existing: Existing) -> Assembly:
-        return Assembly(catalog_of(blueprints), existing, prefix=f"{self.name}.", exponents=False)
 
     def _forget(self, relations: set[str], views: set[str]) -> None:
         for relation in relations:

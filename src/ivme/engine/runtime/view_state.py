@@ -10,8 +10,8 @@ from ivme.engine.ingest.feed import Feed
 from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.shared_views import SharedViews
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.explanation import Explanation
-from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Atom, Table
 from ivme.query.typed import TypedQuery
 

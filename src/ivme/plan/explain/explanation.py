@@ -8,6 +8,7 @@ from typing import Any
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.mark_blueprint import Marks
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.draw import Box, mermaid, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
@@ -18,8 +19,8 @@ from ivme.plan.order.variable_order import VariableOrder
 from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.strategy.choose import Choice
 from ivme.plan.strategy.options import Epsilon, Options
-from ivme.plan.strategy.plan import Plan
 from ivme.query.model import Query
+from ivme.structure.analysis import Analysis
 from ivme.structure.classify import Classification
 from ivme.structure.fracture import Fracture
 
@@ -84,17 +85,16 @@ class Explanation:
 
 def explain_choice(
     query: Query,
-    fracture: Fracture,
-    classification: Classification,
-    plain: Classification,
+    analysis: Analysis,
     choice: Choice,
     options: Options,
 ) -> Explanation:
-    """The last stage of the compiler: the choice together with all that can be said about it.
+    """The choice together with all that can be said about it.
 
-    `classification` counts the variables of MIN, MAX and COUNT DISTINCT as free; `plain` does not.
+    The class counts the variables of MIN, MAX and COUNT DISTINCT as free; the lower bound does not.
     """
     plan, widths = choice.plan, choice.widths
+    classification, plain = analysis.classification, analysis.plain.classification
     return Explanation(
         query=query,
         query_class=_class(query, classification),
@@ -107,7 +107,7 @@ def explain_choice(
         delay=None if plan is None else plan.delay,
         space=None if plan is None else plan.space,
         lower_bound=lower_bound(query, plain),
-        fracture=fracture,
+        fracture=analysis.plain.fracture,
         variable_orders=() if plan is None else plan.orders,
         view_trees=() if plan is None else plan.trees,
         program=None if plan is None else plan.program,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.lower_bound import unclaimed
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy.choose import Choice
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import Classification
 

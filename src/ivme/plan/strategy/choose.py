@@ -13,14 +13,15 @@ from fractions import Fraction
 
 from ivme.budget import BudgetSpentError
 from ivme.errors import PlanError
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.ir.program import Join, Program
 from ivme.plan.order.widths import Widths
 from ivme.plan.strategy.marks import only_grows, unmarkable
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
 from ivme.query.model import Query
+from ivme.structure.analysis import Analysis
 from ivme.structure.classify import Classification
 
 MAINTAINING = ("view-tree", *(name for name in STRATEGIES if name not in ("view-tree", "recompute")))
@@ -45,23 +46,23 @@ class Choice:
     cut: bool = False
 
 
-def choose(query: Query, classification: Classification, options: Options) -> Choice:
+def choose(analysis: Analysis, options: Options) -> Choice:
     """The plan for a query, or the one of the strategy that was asked for.
 
     Raises PlanError if the strategy asked for cannot maintain the query, or if none can under ring semantics.
     """
     if options.strategy is not None:
-        return _forced(query, options)
-    trees = plan_with("view-tree", query)
+        return _forced(analysis, options)
+    query, classification = analysis.query, analysis.classification
+    trees = plan_with("view-tree", analysis)
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         chosen = _with_static(trees, query)
-        for marked in _found(_marked(query, chosen)):
+        for marked in _found(_marked(analysis, chosen)):
             return Choice(marked, _reason(marked, chosen, options), trees.widths, compared=False)
         return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
-    found = [plan for plan in _found(_candidates(query, trees, options)) if _fits(plan, options)]
-    candidates = [plan for plan in found if not _reads_all(plan, classification, options)]
+    candidates = [plan for plan in _found(_candidates(analysis, trees, options)) if _is_taken(plan, analysis, options)]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
@@ -82,9 +83,10 @@ def _found(plans: Iterator[Plan]) -> list[Plan]:
     return found
 
 
-def _forced(query: Query, options: Options) -> Choice:
+def _forced(analysis: Analysis, options: Options) -> Choice:
     assert options.strategy is not None
-    plan = _with_static(plan_with(options.strategy, query, options), query)
+    query = analysis.query
+    plan = _with_static(plan_with(options.strategy, analysis, options), query)
     if not _fits(plan, options):
         raise PlanError(
             f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
@@ -92,7 +94,7 @@ def _forced(query: Query, options: Options) -> Choice:
         )
     reason = "asked for"
     try:
-        trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", query), query)
+        trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", analysis), query)
     except BudgetSpentError:
         return Choice(plan, reason, compared=False)
     if _costs(trees, options) < _costs(plan, options):
@@ -100,32 +102,49 @@ def _forced(query: Query, options: Options) -> Choice:
     return Choice(plan, reason, trees.widths)
 
 
-def _candidates(query: Query, trees: Plan, options: Options) -> Iterator[Plan]:
-    """The plans of all maintaining strategies that have one for the query. Heavy and light parts, whose plans take the
-    longest to find, are left out where another plan is constant in everything."""
-    known = _with_static(trees, query)
+def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
+    """The plans that may be the best, in the order in which ties are decided.
+
+    Heavy and light parts, whose plans take the longest to find, are left out where another plan is constant in
+    everything. Where they give updates in less than linear time, the other strategies are left out: each join of their
+    updates costs an edge cover, which is 0 or at least 1, and where all are 0, so are the view tree's.
+    """
+    known = _with_static(trees, analysis.query)
     yield known
     constant = False
-    for plan in _marked(query, known):
-        constant = all(cost.exponent.at(Fraction(1, 2)) == 0 for cost in (plan.update, plan.delay))
+    for plan in _marked(analysis, known):
+        constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
     for strategy in MAINTAINING[1:]:
         if strategy == "marks" or (strategy == "skew" and constant):
             continue
         try:
-            yield _with_static(plan_with(strategy, query, options), query)
+            plan = _with_static(plan_with(strategy, analysis, options), analysis.query)
         except PlanError:
             continue
+        yield plan
+        sublinear = strategy == "skew" and _is_taken(plan, analysis, options) and _costs(plan, options)[0] < 1
+        if sublinear and _fits(known, options):
+            return
 
 
-def _marked(query: Query, trees: Plan) -> Iterator[Plan]:
+def _is_taken(plan: Plan, analysis: Analysis, options: Options) -> bool:
+    """Whether a plan may be chosen at all."""
+    return _fits(plan, options) and not _reads_all(plan, analysis.classification, options)
+
+
+def _at_half(cost: Bound) -> Fraction:
+    return cost.exponent.at(Fraction(1, 2))
+
+
+def _marked(analysis: Analysis, trees: Plan) -> Iterator[Plan]:
     """The plan of `marks` where it is meant: for sets, and where no table that changes loses rows, if its updates have
     the lower exponent (DESIGN section 1)."""
+    query = analysis.query
     if unmarkable(query) or not (query.distinct or only_grows(query)):
         return
-    plan = _with_static(plan_with("marks", query), query)
-    half = Fraction(1, 2)
-    if plan.update.exponent.at(half) < trees.update.exponent.at(half):
+    plan = _with_static(plan_with("marks", analysis), query)
+    if _at_half(plan.update) < _at_half(trees.update):
         yield plan
 
 

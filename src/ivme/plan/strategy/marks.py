@@ -24,8 +24,9 @@ from ivme.plan.assemble.mark_blueprint import Marks, mark_blueprint
 from ivme.plan.assemble.mark_changes import followed_marks
 from ivme.plan.order.mark_tree import MarkForest, mark_forest
 from ivme.query.model import Query
-from ivme.structure.fracture import Fracture, fracture
-from ivme.structure.hypergraph import Cqap, Edge, Hypergraph, cqap_of
+from ivme.structure.analysis import Analysis
+from ivme.structure.fracture import Fracture
+from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ class MarkPlan:
     followed: Blueprint
 
 
-def plan_marks(query: Query) -> MarkPlan:
+def plan_marks(analysis: Analysis) -> MarkPlan:
     """The mark trees of a query; PlanError if marks cannot tell its answer."""
+    query = analysis.query
     refused = unmarkable(query)
     if refused:
         raise PlanError(f"strategy 'marks' cannot maintain this view: {refused}")
-    broken = fracture(cqap_of(query))
+    broken = analysis.plain.fracture
     leaves = leaves_of(query, broken)
     bag = not query.distinct
     whole, schemas = broken.whole, leaves.schemas

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from ivme.budget import SECONDS
 from ivme.errors import PlanError, shown
+from ivme.plan.assemble.tuning import Workload
 from ivme.plan.strategy.numbers import read_count, read_unit
-from ivme.plan.strategy.tuning import Workload
 
 Epsilon = Fraction | str | tuple[tuple[str, Fraction], ...]
 """A number in [0, 1], "auto", or one number for each relation."""

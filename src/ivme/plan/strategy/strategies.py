@@ -23,6 +23,7 @@ from ivme.plan.assemble.blueprint import Blueprint, combine
 from ivme.plan.assemble.changes import followed_result, followed_trees
 from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
 from ivme.plan.assemble.leaves import Leaves, leaves_of
+from ivme.plan.assemble.plan import Plan, costs
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
 from ivme.plan.ir.exponent import bound
 from ivme.plan.order.search import OrderChoice, best_order
@@ -31,71 +32,71 @@ from ivme.plan.order.view_tree import ViewNode, view_trees
 from ivme.plan.order.widths import Widths, widths
 from ivme.plan.strategy.marks import only_grows, plan_marks
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan, costs
 from ivme.plan.strategy.skew.plans import skew
 from ivme.query.expression import ColumnRef
 from ivme.query.model import ORDER_AGGREGATES, Atom, Query
-from ivme.structure.fracture import Fracture, fracture
-from ivme.structure.hypergraph import Cqap, cqap_of
+from ivme.structure.analysis import Analysis, Shape, analyse
+from ivme.structure.fracture import Fracture, unbroken
 
 
-def view_tree(query: Query) -> Plan:
+def view_tree(analysis: Analysis) -> Plan:
     """View trees over the best access-top orders."""
-    return _tree_plan("view-tree", query, [_fractured(query, variable) for variable in _ordered(query)])
+    return _tree_plan("view-tree", analysis, [_fractured(analysis, shape) for shape in analysis.shapes])
 
 
-def recompute(query: Query) -> Plan:
+def recompute(analysis: Analysis) -> Plan:
     """The same trees, built from the tables when a row is asked for."""
-    return _tree_plan("recompute", query, [_fractured(query, variable) for variable in _ordered(query)], lazy=True)
+    return _tree_plan("recompute", analysis, [_fractured(analysis, shape) for shape in analysis.shapes], lazy=True)
 
 
-def factorised(query: Query) -> Plan:
+def factorised(analysis: Analysis) -> Plan:
     """A view tree without fracture and indicators: inputs are free variables like others, on top."""
-    return _tree_plan("factorised", query, [_unfractured(query, variable) for variable in _ordered(query)])
+    return _tree_plan("factorised", analysis, [_unfractured(analysis.query, shape) for shape in analysis.shapes])
 
 
-def classical(query: Query) -> Plan:
+def classical(analysis: Analysis) -> Plan:
     """First-order deltas, each evaluated by a worst-case optimal join over the tables."""
-    return _delta_plan("classical", query, classical_blueprint)
+    return _delta_plan("classical", analysis, classical_blueprint)
 
 
-def recursive(query: Query) -> Plan:
+def recursive(analysis: Analysis) -> Plan:
     """Higher-order deltas over materialised parts."""
-    return _delta_plan("recursive", query, recursive_blueprint)
+    return _delta_plan("recursive", analysis, recursive_blueprint)
 
 
-def marks(query: Query) -> Plan:
+def marks(analysis: Analysis) -> Plan:
     """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
-    drawn = plan_marks(query)
+    drawn = plan_marks(analysis)
     notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
     plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
-    if not only_grows(query):
+    if not only_grows(analysis.query):
         return plan
     filled = plan.preprocessing.exponent.at(Fraction(0))
     return replace(plan, update=bound(filled - 1, amortised=True))
 
 
-STRATEGIES: Mapping[str, Callable[[Query, Options], Plan]] = {
-    "view-tree": lambda query, _: view_tree(query),
-    "marks": lambda query, _: marks(query),
+STRATEGIES: Mapping[str, Callable[[Analysis, Options], Plan]] = {
+    "view-tree": lambda analysis, _: view_tree(analysis),
+    "marks": lambda analysis, _: marks(analysis),
     "skew": skew,
-    "factorised": lambda query, _: factorised(query),
-    "classical": lambda query, _: classical(query),
-    "recursive": lambda query, _: recursive(query),
-    "recompute": lambda query, _: recompute(query),
+    "factorised": lambda analysis, _: factorised(analysis),
+    "classical": lambda analysis, _: classical(analysis),
+    "recursive": lambda analysis, _: recursive(analysis),
+    "recompute": lambda analysis, _: recompute(analysis),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
 
 
-def plan_with(strategy: str, query: Query, options: Options | None = None) -> Plan:
+def plan_with(strategy: str, query: Query | Analysis, options: Options | None = None) -> Plan:
     """The plan of a strategy by its name; PlanError if the strategy has none for the query."""
+    analysis = analyse(query) if isinstance(query, Query) else query
     if strategy not in STRATEGIES:
         if strategy == "closure":
             raise PlanError("strategy 'closure' is for views that are a closure and nothing else; let ivme choose")
         raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}, closure")
-    if any(atom.closure for atom in query.atoms):
+    if any(atom.closure for atom in analysis.query.atoms):
         raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
-    return STRATEGIES[strategy](query, Options() if options is None else options)
+    return STRATEGIES[strategy](analysis, Options() if options is None else options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,41 +105,31 @@ class _Ordered:
 
     variable: str | None
     fracture: Fracture
+    leaves: Leaves
     choice: OrderChoice
-
-
-def _ordered(query: Query) -> list[str | None]:
-    """Variables of ordered aggregates that are not free anyway: each needs a tree of its own."""
-    variables = [a.variable for a in query.aggregates if a.function in ORDER_AGGREGATES]
-    needed = [v for v in dict.fromkeys(variables) if v is not None and v not in query.free]
-    return list(needed) or [None]
 
 
 def _extremes(query: Query, variable: str | None) -> tuple[str, ...]:
     return tuple(a.function for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable)
 
 
-def _structure(query: Query, variable: str | None) -> Cqap:
-    return cqap_of(query, frozenset() if variable is None else frozenset({variable}))
+def _fractured(analysis: Analysis, shape: Shape) -> _Ordered:
+    leaves = leaves_of(analysis.query, shape.fracture)
+    return _Ordered(shape.variable, shape.fracture, leaves, _search(analysis.query, shape.fracture, leaves))
 
 
-def _fractured(query: Query, variable: str | None) -> _Ordered:
-    broken = fracture(_structure(query, variable))
-    return _Ordered(variable, broken, _search(query, broken))
-
-
-def _unfractured(query: Query, variable: str | None) -> _Ordered:
-    whole = _structure(query, variable)
-    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
-    choice = _search(query, broken)
-    order = order_of(whole, choice.order.parents())
-    static = _static(query, leaves_of(query, broken))
-    return _Ordered(variable, broken, replace(choice, order=order, widths=widths(order, whole, static)))
-
-
-def _search(query: Query, broken: Fracture) -> OrderChoice:
-    """The best order; ties are broken by primary keys and table sizes."""
+def _unfractured(query: Query, shape: Shape) -> _Ordered:
+    whole = shape.cqap
+    broken = unbroken(whole)
     leaves = leaves_of(query, broken)
+    choice = _search(query, broken, leaves)
+    order = order_of(whole, choice.order.parents())
+    choice = replace(choice, order=order, widths=widths(order, whole, _static(query, leaves)))
+    return _Ordered(shape.variable, broken, leaves, choice)
+
+
+def _search(query: Query, broken: Fracture, leaves: Leaves) -> OrderChoice:
+    """The best order; ties are broken by primary keys and table sizes."""
     keys: dict[str, frozenset[str]] = {}
     sizes: dict[str, int] = {}
     for label, source in leaves.sources:
@@ -169,16 +160,15 @@ def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
     return frozenset(term for term in found if isinstance(term, str))
 
 
-def _tree_plan(strategy: str, query: Query, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
+def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
     blueprints: list[Blueprint] = []
     followed: list[Blueprint] = []
     trees: list[ViewNode] = []
     for i, each in enumerate(ordered):
-        leaves = leaves_of(query, each.fracture)
-        whole = each.fracture.whole
+        leaves, whole = each.leaves, each.fracture.whole
         roots = view_trees(each.choice.order, whole, leaves.schemas)
         suffix = f".{i + 1}" if i else ""
-        blueprints.append(tree_blueprint(roots, whole, leaves, _extremes(query, each.variable), suffix))
+        blueprints.append(tree_blueprint(roots, whole, leaves, _extremes(analysis.query, each.variable), suffix))
         followed.append(followed_trees(blueprints[-1], roots, whole, leaves, suffix))
         trees += roots
     return _plan(
@@ -193,11 +183,10 @@ def _tree_plan(strategy: str, query: Query, ordered: list[_Ordered], *, lazy: bo
     )
 
 
-def _delta_plan(strategy: str, query: Query, draw: Callable[[Query, Leaves, str | None], Blueprint]) -> Plan:
-    whole = cqap_of(query)
-    broken = Fracture(whole, (whole,), tuple((v, v) for v in sorted(whole.variables)))
+def _delta_plan(strategy: str, analysis: Analysis, draw: Callable[[Query, Leaves, str | None], Blueprint]) -> Plan:
+    query, broken = analysis.query, unbroken(analysis.plain.cqap)
     leaves = leaves_of(query, broken)
-    variables: list[str | None] = [None, *(v for v in _ordered(query) if v is not None)]
+    variables: list[str | None] = [None, *(shape.variable for shape in analysis.ordered)]
     blueprints = [draw(query, leaves, variable) for variable in variables]
     followed = [
         followed_result(

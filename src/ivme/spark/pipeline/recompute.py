@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ivme.compile import as_asked, is_sql
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Aggregate, Atom, Query
 from ivme.query.one_type import one_type_each
+from ivme.query.parse import as_asked, is_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.compile import parse
 from ivme.pipeline.model import WEIGHT, TableSource
 from ivme.query.model import Query, Table
+from ivme.query.parse import parse
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.load import load_frame

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ivme.compile import compile_plan, parse
+from ivme.compile import compile_plan
 from ivme.errors import StorageError
 from ivme.plan.assemble.blueprint import Leaf
 from ivme.plan.ir.codec import Codec
 from ivme.plan.plan_text import plan_text, read_plan
+from ivme.query.parse import parse
 from ivme.tables import read_tables
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "explain").glob("*.txt"))

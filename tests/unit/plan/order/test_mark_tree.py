@@ -9,10 +9,11 @@ import pytest
 from ivme.plan.order.mark_tree import MarkForest, MarkNode
 from ivme.plan.strategy.marks import plan_marks
 from ivme.query.rule import parse_rule
+from ivme.structure.analysis import analyse
 
 
 def forest(text: str, *, distinct: bool = True) -> MarkForest:
-    return plan_marks(replace(parse_rule(text), distinct=distinct)).forest
+    return plan_marks(analyse(replace(parse_rule(text), distinct=distinct))).forest
 
 
 def only_root(text: str) -> MarkNode:

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.engine.reference.rows import rows
 from ivme.errors import PlanError
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy import choose as chooser
 from ivme.plan.strategy.choose import COMPARED_ATOMS, MAINTAINING, Choice, choose
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan
 from ivme.plan.strategy.strategies import STRATEGIES
-from ivme.query.model import Query
 from ivme.query.rule import parse_rule
-from ivme.structure.classify import classify
-from ivme.structure.hypergraph import cqap_of
+from ivme.structure.analysis import Analysis, analyse
 from tests import oracle
 from tests.counting import COUNTING
 from tests.random_queries import queries
@@ -33,7 +31,7 @@ TRIANGLES = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
 def chosen(text: str, options: Options | None = None, static: tuple[str, ...] = ()) -> Choice:
     query = parse_rule(text)
     query = query.with_tables(replace(table, static=table.name in static) for table in query.tables)
-    return choose(query, classify(cqap_of(query)), options or Options())
+    return choose(analyse(query), options or Options())
 
 
 def strategy_of(choice: Choice) -> str:
@@ -44,7 +42,7 @@ def strategy_of(choice: Choice) -> str:
 def test_a_query_in_cqap0_gets_view_trees_without_looking_further(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def recorded(strategy: str, query: Query, options: Options | None = None) -> Plan:
+    def recorded(strategy: str, query: Analysis, options: Options | None = None) -> Plan:
         asked.append(strategy)
         return STRATEGIES[strategy](query, options or Options())
 
@@ -62,7 +60,7 @@ def long_path(atoms: int) -> str:
 def test_other_strategies_are_compared_up_to_a_number_of_atoms(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
     asked: list[str] = []
 
-    def recorded(strategy: str, query: Query, options: Options | None = None) -> Plan:
+    def recorded(strategy: str, query: Analysis, options: Options | None = None) -> Plan:
         asked.append(strategy)
         return STRATEGIES[strategy](query, options or Options())
 
@@ -134,7 +132,7 @@ def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
 
 
 def test_a_strategy_without_a_plan_does_not_stop_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(strategy: str, query: Query, options: Options | None = None) -> Plan:
+    def failing(strategy: str, query: Analysis, options: Options | None = None) -> Plan:
         if strategy != "view-tree":
             raise PlanError("not for this one")
         return STRATEGIES[strategy](query, options or Options())
@@ -182,7 +180,7 @@ def test_under_ring_semantics_aggregates_of_values_are_refused(aggregate: str) -
 @given(data=st.data())
 def test_plans_for_ring_semantics_answer_like_the_oracle_when_multiplicities_cancel(data: Any) -> None:
     query = data.draw(queries(max_atoms=3, max_variables=4))
-    plan = choose(query, classify(cqap_of(query)), Options(semantics="ring")).plan
+    plan = choose(analyse(query), Options(semantics="ring")).plan
     assert plan is not None
     assume(not plan.program.partitions)  # tests/properties/test_skew_views.py runs these
     kernel = Interpreter(plan.program)

@@ -7,17 +7,16 @@ from dataclasses import replace
 import pytest
 
 from ivme.errors import PlanError
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import bound
 from ivme.plan.ir.program import Exists
 from ivme.plan.strategy import choose as chooser
 from ivme.plan.strategy.choose import COMPARED_ATOMS, Choice, choose
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
-from ivme.structure.classify import classify
-from ivme.structure.hypergraph import cqap_of
+from ivme.structure.analysis import analyse
 
 PATH = "Q(A, B, C, D) = R(A, B), S(B, C), T(C, D)"
 
@@ -29,7 +28,7 @@ def query(text: str, *, distinct: bool = False, growing: str = "", static: str =
 
 
 def chosen(asked: Query, options: Options | None = None) -> Choice:
-    return choose(asked, classify(cqap_of(asked)), options or Options())
+    return choose(analyse(asked), options or Options())
 
 
 def plan(asked: Query) -> Plan:
@@ -64,7 +63,7 @@ def test_view_trees_win_ties() -> None:
 def test_with_deletes_marks_are_for_sets_whose_view_tree_costs_more(distinct: bool, exponent: int, taken: bool) -> None:
     asked = query(PATH, distinct=distinct)
     trees = replace(plan_with("view-tree", asked), update=bound(exponent))
-    assert taken == bool(list(chooser._marked(asked, trees)))
+    assert taken == bool(list(chooser._marked(analyse(asked), trees)))
 
 
 def test_triangles_of_append_only_tables_cost_the_root_of_n() -> None:

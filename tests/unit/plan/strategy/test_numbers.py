@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import ivme
 from ivme.errors import IvmeError, PlanError
+from ivme.plan.assemble.tuning import Workload
 from ivme.plan.strategy.numbers import LARGEST_DENOMINATOR, read_count, read_unit
 from ivme.plan.strategy.options import read_options
-from ivme.plan.strategy.tuning import Workload
 
 TINY = [Decimal("1e-16000000"), "1e-16000000", "0." + "0" * 90 + "1", Fraction(1, 10**100_000), 5e-324, Decimal("-0")]
 OUTSIDE = [

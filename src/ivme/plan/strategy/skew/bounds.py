@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from ivme.plan.assemble.assemble import Assembly
-from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.ir.exponent import Bound, bound, through
 from ivme.plan.order.degree import Epsilons, degree_bound
 from ivme.plan.strategy.skew.trees import SkewPlan, limits
@@ -29,11 +28,8 @@ def as_bound(cost: Callable[[Epsilons], Fraction], own: Mapping[str, Fraction]) 
 class Measure:
     """The exponents of a plan for given ε, read off the joins of its program and the visits of its readers."""
 
-    def __init__(self, made: SkewPlan) -> None:
-        assembly = Assembly(catalog_of({"": made.blueprint}))
-        for relation in assembly.relations:
-            assembly.trigger(relation)
-        assembly.build("")
+    def __init__(self, made: SkewPlan, assembly: Assembly) -> None:
+        """`assembly` is that of the plan's blueprint, from which its program has been made."""
         self._storage = assembly.storage
         self._joins = {section: {*joins} for section, joins in assembly.joins.items()}
         self._maps = {(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored}

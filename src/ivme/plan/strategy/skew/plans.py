@@ -10,20 +10,21 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ivme.errors import PlanError
-from ivme.plan.assemble.assemble import assemble
+from ivme.plan.assemble.assemble import Assembly, assemble, program_of
+from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves, leaves_of
+from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.plan import Plan
 from ivme.plan.strategy.skew.bounds import Measure, as_bound
 from ivme.plan.strategy.skew.count import count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
 from ivme.plan.strategy.skew.trees import SkewPlan, hierarchical_plan, part_edges
-from ivme.plan.strategy.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.query.model import ORDER_AGGREGATES, Query
-from ivme.structure.classify import classify
-from ivme.structure.fracture import Fracture, fracture
-from ivme.structure.hypergraph import Hypergraph, cqap_of
+from ivme.structure.analysis import Analysis
+from ivme.structure.fracture import Fracture, unbroken
+from ivme.structure.hypergraph import Hypergraph
 from ivme.structure.shapes import loomis_whitney_degree
 
 ONE_BY_ONE = (
@@ -35,18 +36,18 @@ BALANCES = (Fraction(1, 2), Fraction(2, 3))
 """The ε among which the best is sought, where the plan can choose."""
 
 
-def skew(query: Query, options: Options) -> Plan:
+def skew(analysis: Analysis, options: Options) -> Plan:
     """The plan over heavy and light parts; PlanError if the query has none."""
+    query = analysis.query
     _check(query, options)
-    structure = cqap_of(query)
-    kind = classify(structure)
-    whole = Fracture(structure, (structure,), tuple((v, v) for v in sorted(structure.variables)))
+    structure, kind = analysis.plain.cqap, analysis.plain.classification
+    whole = unbroken(structure)
     if not query.free:
         leaves = leaves_of(query, whole)
         best, made = _counted(query, leaves, options)
         return _plan(query, whole, made, options, best)
     if kind.hierarchical_fracture and kind.triangle is None:
-        broken = fracture(structure)
+        broken = analysis.plain.fracture
         return _plan(query, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
     return _plan(query, whole, listing_plan(structure, leaves_of(query, whole)), options)
 
@@ -104,7 +105,9 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     """The plan with its thresholds, and its bounds as functions of ε; as numbers, if each relation has its own."""
     even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
-    measure = Measure(made)
+    assembly = Assembly(catalog_of({"": made.blueprint}))
+    program = program_of(assembly, "")
+    measure = Measure(made, assembly)
     costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
     preprocessing, update, delay, space = (as_bound(cost, epsilons) for cost in costs)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
@@ -121,7 +124,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     )
     return Plan(
         "skew",
-        assemble(blueprint),
+        program if blueprint == made.blueprint else assemble(blueprint),
         blueprint,
         followed,
         broken,

@@ -16,6 +16,7 @@ from ivme.plan.strategy.skew.omega import strategies
 from ivme.plan.strategy.skew.plans import skew
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
+from ivme.structure.analysis import analyse
 from ivme.structure.classify import classify
 from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import cqap_of
@@ -60,20 +61,20 @@ def _fits(parts: object, heavy: dict[tuple[str, tuple[str, ...]], bool]) -> bool
     ],
 )
 def test_counts_have_the_exponents_of_sources_000_and_001(text: str, epsilon: Fraction, update: Fraction) -> None:
-    plan = skew(parse_rule(text), Options())
+    plan = skew(analyse(parse_rule(text)), Options())
     assert (epsilon, update) == (plan.epsilon, plan.update.exponent.at(epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [0, 1])
 def test_the_triangle_count_at_either_end_costs_what_classical_maintenance_costs(epsilon: int) -> None:
     """Source 000, section 1.1: linear updates."""
-    plan = skew(parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)"), Options(epsilon=Fraction(epsilon)))
+    plan = skew(analyse(parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)")), Options(epsilon=Fraction(epsilon)))
     assert Fraction(1) == plan.update.exponent.at(Fraction(epsilon))
 
 
 def test_a_table_of_edges_is_stored_once_whatever_the_order_of_its_roles() -> None:
     """Parts of E(A, B) and of E(C, A) that are the same were two maps, so that degrees and N counted double."""
-    program = skew(parse_rule("Q(B | A) = E(A, B), E(B, C), E(C, A)"), Options()).program
+    program = skew(analyse(parse_rule("Q(B | A) = E(A, B), E(B, C), E(C, A)")), Options()).program
     assert 4 == len(program.measured) == len([m for m in program.maps if m.role == "leaf"])
     (partition,) = program.partitions
     assert [4, 4] == [len(degree.parts) for degree in partition.degrees]
@@ -81,14 +82,15 @@ def test_a_table_of_edges_is_stored_once_whatever_the_order_of_its_roles() -> No
 
 def test_min_is_refused_and_so_are_relations_that_the_query_does_not_read() -> None:
     with pytest.raises(PlanError, match="MIN, MAX and COUNT DISTINCT"):
-        skew(parse_rule("Q(A, MIN(X)) = R(A, B), S(B, X)"), Options())
+        skew(analyse(parse_rule("Q(A, MIN(X)) = R(A, B), S(B, X)")), Options())
     options = Options(epsilon=(("R", Fraction(0)), ("X", Fraction(1))))
     with pytest.raises(PlanError, match="'X', which the query does not read"):
-        skew(parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)"), options)
+        skew(analyse(parse_rule("Q(. | .) = R(A, B), S(B, C), T(C, A)")), options)
 
 
 PROGRAMS = """
-from ivme.compile import compile_plan, parse
+from ivme.compile import compile_plan
+from ivme.query.parse import parse
 for text in (
     "Q(. | .) = R(A, B), S(B, C), T(C, A)",
     "Q(C | A, B) = R(A, B), S(B, C), T(C, A)",

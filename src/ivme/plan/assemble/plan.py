@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ivme.plan.assemble.blueprint import Blueprint
+from ivme.plan.assemble.tuning import Tuning
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.ir.program import Join, Program, Step
 from ivme.plan.order.mark_tree import MarkForest
 from ivme.plan.order.variable_order import VariableOrder
 from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.order.widths import Widths
-from ivme.plan.strategy.tuning import Tuning
 from ivme.query.model import Query
 from ivme.structure.fracture import Fracture
 

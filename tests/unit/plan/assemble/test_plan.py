@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from ivme.plan.assemble.plan import costs
 from ivme.plan.ir.program import Add, Enumeration, Join, Map, Program, Scan, Step, Trigger
-from ivme.plan.strategy.plan import costs
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.counting import COUNTING
