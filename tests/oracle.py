@@ -8,8 +8,10 @@ variable that joins or is an input never takes it, and otherwise it groups with 
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from ivme.query.expression import ColumnRef, Expression, evaluate
@@ -161,5 +163,16 @@ def _aggregate(aggregate: Aggregate, group: Iterable[Weighted]) -> Any:
         return None
     if aggregate.function in ("min", "max"):
         return {"min": min, "max": max}[aggregate.function](weights)
+    if aggregate.function in ("var_samp", "stddev_samp"):
+        return _deviation(weights, size, root=aggregate.function == "stddev_samp")
     total = sum(value * weight for value, weight in weights.items())
     return total if aggregate.function == "sum" else total / size
+
+
+def _deviation(weights: Mapping[Any, int], size: int, *, root: bool) -> float | None:
+    """By definition: the squared distances from the mean, over one less than their number; one value has none."""
+    if size == 1:
+        return None
+    mean = sum(Fraction(value) * weight for value, weight in weights.items()) / size
+    variance = float(sum((Fraction(value) - mean) ** 2 * weight for value, weight in weights.items()) / (size - 1))
+    return math.sqrt(variance) if root else variance

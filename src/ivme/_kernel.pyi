@@ -1,8 +1,9 @@
 """The compiled kernel: indexed maps from tuples of codes to payloads, and the programs that keep them.
 
 It knows nothing about queries or values. A code is a 64-bit integer; `NULL` stands for NULL. Slots are the types of
-the sums beside a payload's count: "i64" of counts, "f64", "i128" of integers, and "d128" or "d192" of decimals. Integer
-sums wrap: they are what they stand for as long as a group's count fits 63 bits. Whatever fails is rolled back.
+the sums beside a payload's count: "i64" of counts, "f64", "i128" of integers, "i192" of their squares, and "d128" or
+"d192" of decimals. Integer sums wrap: they are what they stand for as long as a group's count fits 63 bits. Whatever
+fails is rolled back.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,8 @@ Step: TypeAlias = tuple[Any, ...]
 """One of, with registers and maps by number and columns by position:
 
 - ("load", target, input, columns, [(column, code)], [(column, column)], not-null columns, [(lift, column)]), where a
-  lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns)
+  lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns), each
+  of the last three also with " square" behind it
 - ("store", input, columns, heap, whether weights may be negative): adds rows to a table; `BrokenCheck` as for "add"
 - ("scan", target, map, indicator)
 - ("join", target, origin, number of new columns, [ReadSpec])
@@ -282,6 +284,10 @@ def mean_codes(sums: Codes, counts: Codes, /) -> Codes | None:
 
 def decimal_mean_codes(sums: Codes, counts: Codes, factor: int, most: int, /) -> Codes | None:
     """Those of the means of decimals, in units that are so much finer; None if one is not within `most`."""
+
+def variance_codes(sums: Codes, squares: Codes, counts: Codes, unit: int, root: bool, /) -> Codes | None:
+    """Those of sample variances, or their roots, of whole numbers in units whose square is 1 / `unit`; None if one
+    takes more than 127 bits. `squares` are the totals of the squares, three words each."""
 
 def float_codes(sums: npt.NDArray[np.float64], counts: Codes, mean: bool, /) -> Codes:
     """Those of sums of floats, or of their means."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from fractions import Fraction
 
 _UNITS = 1 << 1074
 _COUNTS = struct.Struct("<qqq")
@@ -31,6 +32,19 @@ class ExactSum:
             numerator, denominator = value.as_integer_ratio()
             return ExactSum(numerator * (_UNITS // denominator))
         return ExactSum(0, int(value > 0), int(value < 0), int(math.isnan(value)))
+
+    @staticmethod
+    def of_square(value: float) -> ExactSum:
+        """The square of one float, as two floats: the product, and what its rounding left out."""
+        high = value * value
+        if not math.isfinite(high):
+            return ExactSum.of(high)
+        low = float(Fraction(value) ** 2 - Fraction(high))
+        return ExactSum.of(high) + ExactSum.of(low)
+
+    @property
+    def is_finite(self) -> bool:
+        return not (self.positive or self.negative or self.undefined)
 
     def __add__(self, other: ExactSum | int) -> ExactSum:
         if isinstance(other, int):

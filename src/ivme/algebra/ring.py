@@ -128,6 +128,13 @@ def lift(weight: int, values: tuple[Any, ...]) -> Payload:
     return (weight, *(0 if value is None else _times(weight, value) for value in values))
 
 
+def square(value: Any) -> Any:
+    """The exact square of a value that is summed."""
+    if isinstance(value, float):
+        return ExactSum.of_square(value)
+    return EXACT.multiply(value, value) if isinstance(value, Decimal) else value * value
+
+
 def _plus(left: Any, right: Any) -> Any:
     return EXACT.add(left, right) if isinstance(left, Decimal) or isinstance(right, Decimal) else left + right
 

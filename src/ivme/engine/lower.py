@@ -10,6 +10,7 @@ from ivme._kernel import Kernel
 from ivme.engine.codes.python_values import ValueCodes
 from ivme.engine.ingest.feed import Feed
 from ivme.plan.ir import program as ir
+from ivme.query.aggregates import reads_exactly
 
 if TYPE_CHECKING:
     from ivme._kernel import ReadSpec, Step
@@ -183,7 +184,9 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
     else:
         parts = [([_loops(enumeration, kernel, maps)], _guards(enumeration, guards, kernel, maps), None)]
     disjoint = enumeration.disjoint or not enumeration.branches
-    return kernel.add_union(len(originals), len(enumeration.outputs), asked, parts, disjoint, _exact(enumeration))
+    return kernel.add_union(
+        len(originals), len(enumeration.outputs), asked, parts, disjoint, reads_exactly(enumeration.slots)
+    )
 
 
 def _branch(
@@ -242,12 +245,8 @@ def _loops(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) ->
     factors = [read(factor) for factor in enumeration.factors]
     outputs = _positions(enumeration.outputs, variables)
     guards = [_guard(loop, inputs, maps) for loop in ir.single_guards(enumeration)]
-    exact = _exact(enumeration)
+    exact = reads_exactly(enumeration.slots)
     return kernel.add_reader(len(inputs), len(variables), outputs, loops, factors, extremes, guards, exact)
-
-
-def _exact(enumeration: ir.Enumeration) -> bool:
-    return any(function == "exact_sum" for function, _ in enumeration.slots)
 
 
 def _guard(loop: ir.Loop, inputs: Sequence[str], maps: dict[str, int]) -> tuple[int, list[int], list[int]]:

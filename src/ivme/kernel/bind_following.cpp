@@ -113,6 +113,14 @@ nb::object decimal_mean_codes(const Sums& sums, const Codes& counts, int64_t fac
         finish_decimal_means(made.sums, made.width, made.counts, made.n, factor, most, made.codes.data()));
 }
 
+nb::object variance_codes(const Sums& sums, const Sums& squares, const Codes& counts, int64_t unit, bool root) {
+    Finishing made(sums, counts);
+    if (squares.ndim() != 2 || squares.shape(0) != made.n || squares.shape(1) != 3)
+        throw std::invalid_argument("a sum of squares of three words for each count");
+    return made.shown(
+        finish_variances(made.sums, made.width, squares.data(), made.counts, made.n, unit, root, made.codes.data()));
+}
+
 nb::object float_codes(const Floats& sums, const Codes& counts, bool mean) {
     if (sums.size() != counts.size()) throw std::invalid_argument("a sum for each count");
     Array<int64_t> codes;
@@ -133,6 +141,7 @@ void bind_following(nb::module_& m) {
     m.def("sum_codes", &sum_codes);
     m.def("mean_codes", &mean_codes);
     m.def("decimal_mean_codes", &decimal_mean_codes);
+    m.def("variance_codes", &variance_codes);
     m.def("float_codes", &float_codes);
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "bind.hpp"
 
@@ -18,7 +19,8 @@ LiftKind parse_lift(const std::string& kind) {
     if (kind == "int") return LiftKind::Int;
     if (kind == "float") return LiftKind::Float;
     if (kind == "wide") return LiftKind::Wide;
-    throw std::invalid_argument("a lift is none, count, int, float or wide, not " + kind);
+    throw std::invalid_argument(
+        "a lift is none, count, int, float or wide, or the square of one of the last three, not " + kind);
 }
 
 Check parse_check(const std::string& check) {
@@ -40,7 +42,10 @@ LoadStep parse_load(const nb::tuple& step) {
     load.equals = field<std::vector<std::pair<unsigned, unsigned>>>(step, 5);
     load.not_null = field<Numbers>(step, 6);
     for (const auto& [kind, column] : field<std::vector<std::pair<std::string, unsigned>>>(step, 7)) {
-        load.lifts.push_back({parse_lift(kind), column});
+        constexpr std::string_view square = " square";
+        bool is_square = kind.ends_with(square);
+        load.lifts.push_back(
+            {parse_lift(is_square ? kind.substr(0, kind.size() - square.size()) : kind), column, is_square});
     }
     return load;
 }

@@ -1,4 +1,5 @@
-// From the totals of groups to the codes of what is shown: SUM and AVG by column, NULL where no value is there.
+// From the totals of groups to the codes of what is shown: SUM, AVG, VARIANCE and STDDEV by column, NULL where no value
+// is there.
 //
 // A column with a total that has no code of its own (a wide number, or a mean that takes more than one rounding) is
 // left to Python, which does it value by value; such columns are rare.
@@ -70,6 +71,47 @@ inline bool finish_decimal_means(const int64_t* sums, unsigned width, const int6
         if (rounded > static_cast<uint64_t>(most)) return false;
         auto mean = static_cast<int64_t>(static_cast<uint64_t>(rounded));
         codes[i] = negative ? -mean : mean;
+    }
+    return true;
+}
+
+// The quotient of whole numbers below 2^127 as a float, rounded once, half to even.
+inline double rounded_quotient(UnsignedWide dividend, UnsignedWide divisor) {
+    UnsignedWide quotient = dividend / divisor, rest = dividend % divisor;
+    if (!quotient && !rest) return 0;
+    constexpr UnsignedWide full = static_cast<UnsignedWide>(1) << 63;
+    bool inexact = false;
+    int exponent = 0;
+    for (; quotient >= full * 2; quotient >>= 1, ++exponent) inexact |= (quotient & 1) != 0;
+    for (; quotient < full; --exponent) {
+        rest <<= 1;
+        bool bit = rest >= divisor;
+        if (bit) rest -= divisor;
+        quotient = quotient << 1 | (bit ? 1U : 0U);
+    }
+    auto bits = static_cast<uint64_t>(quotient);
+    uint64_t dropped = bits & 0x7FF, kept = bits >> 11;
+    inexact |= rest != 0;
+    if (dropped > 0x400 || (dropped == 0x400 && (inexact || (kept & 1)))) ++kept;
+    return std::ldexp(static_cast<double>(kept), exponent + 11);
+}
+
+// Sample variances of whole numbers in units whose square is 1 / `unit`, or their roots, from the totals of the values
+// and of their squares (three words); NULL for fewer than two values, false if something takes more than 127 bits.
+inline bool finish_variances(const int64_t* sums, unsigned width, const int64_t* squares, const int64_t* counts,
+                             size_t n, int64_t unit, bool root, int64_t* codes) {
+    for (size_t i = 0; i < n; ++i) {
+        const int64_t *words = sums + i * width, *square = squares + i * 3;
+        codes[i] = NULL_VALUE;
+        if (counts[i] < 2) continue;
+        if (!is_narrow(words, width) || words[0] == NULL_VALUE || square[2] || square[1] < 0) return false;
+        Wide total = words[0], spread, pairs, divisor;
+        if (multiply_overflows(load_wide(square), static_cast<Wide>(counts[i]), &spread)) return false;
+        pairs = static_cast<Wide>(counts[i]) * (counts[i] - 1);
+        if (multiply_overflows(pairs, static_cast<Wide>(unit), &divisor)) return false;
+        double shown =
+            rounded_quotient(static_cast<UnsignedWide>(spread - total * total), static_cast<UnsignedWide>(divisor));
+        codes[i] = float_code(root ? std::sqrt(shown) : shown);
     }
     return true;
 }

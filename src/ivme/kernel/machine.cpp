@@ -1,6 +1,7 @@
 #include "machine.hpp"
 
 #include <bit>
+#include <cmath>
 
 namespace ivme {
 
@@ -17,6 +18,17 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 // The floats of codes: an encoding that keeps the order of doubles when compared as integers.
 double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
 
+// The square of a float as two floats: the product, and what its rounding left out.
+void lift_float_square(double value, int64_t weight, int64_t* word, FloatPool& pool) {
+    double high = value * value;
+    lift_float(word, high, weight, pool);
+    double low = std::isfinite(high) ? std::fma(value, value, -high) : 0;
+    if (low == 0) return;
+    int64_t rest[FLOAT_WORDS] = {};
+    lift_float(rest, low, weight, pool);
+    add_float(word, word, rest, pool);
+}
+
 void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word,
                 FloatPool* pool) {
     std::fill_n(word, width(slot), 0);
@@ -27,6 +39,7 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
         double value = lift.kind == LiftKind::Count ? 1
                        : lift.kind == LiftKind::Int ? static_cast<double>(code)
                                                     : decode_float(code);
+        if (lift.square) return lift_float_square(value, weight, word, *pool);
         return lift_float(word, value, weight, *pool);
     }
     if (slot == Slot::I64) {
@@ -38,6 +51,10 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
     }
     word[0] = lift.kind == LiftKind::Count ? 1 : code;
     word[1] = lift.kind == LiftKind::Wide ? input.columns[lift.column + 1][row] : word[0] >> 63;
+    if (lift.square) {
+        UnsignedWide size = static_cast<UnsignedWide>(word[1] < 0 ? -load_wide(word) : load_wide(word));
+        store_wide(word, static_cast<Wide>(size * size));
+    }
     if (slot == Slot::I128) {
         scale_words<2>(word, weight, word);
     } else {

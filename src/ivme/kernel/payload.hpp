@@ -2,7 +2,8 @@
 //
 // Counts never wrap: every operation reports overflow, and the caller throws before it has changed anything. Sums wrap,
 // and are exact all the same: they are known modulo 2^64, 2^128 or 2^192, and the sum of a group whose count fits 63
-// bits is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100). So partial sums need no
+// bits is below half of that, as each summed value is below 2^0, 2^63 or 10^38 (decision 0100), squares of ints and
+// of decimals of 19 digits included. So partial sums need no
 // check, in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
 #pragma once
 
@@ -164,8 +165,8 @@ inline Slot parse_slot(const std::string& name) {
     if (name == "i64") return Slot::I64;
     if (name == "f64") return Slot::F64;
     if (name == "i128" || name == "d128") return Slot::I128;
-    if (name == "d192") return Slot::I192;
-    throw std::invalid_argument("a slot is i64, f64, i128, d128 or d192, not " + name);
+    if (name == "i192" || name == "d192") return Slot::I192;
+    throw std::invalid_argument("a slot is i64, f64, i128, d128, i192 or d192, not " + name);
 }
 
 inline Limit parse_limit(const std::string& name) {

@@ -32,6 +32,7 @@ enum class LiftKind : uint8_t { None, Count, Int, Float, Wide };
 struct Lift {
     LiftKind kind = LiftKind::None;
     unsigned column = 0;  // of the input; Wide takes the next one too
+    bool square = false;  // of the value: of an int, a float, or a wide number below 2^64
 };
 
 struct LoadStep {

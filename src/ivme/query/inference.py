@@ -295,33 +295,14 @@ def head_types(query: Query) -> tuple[Type, ...]:
     )
 
 
-_EXACT_DIGITS = 19
-"""A sum of 63-bit many values of up to so many digits has 38 digits at most."""
-
-
-def exact_sum_type(type_: Type) -> Type:
-    """The type of a sum as one shard hands it to others, wide enough for any: a decimal, or bytes."""
-    if type_.kind == "int":
-        return Type("decimal", _MAX_DIGITS, 0)
-    precision, scale = _digits(type_) if type_.kind == "decimal" else (_MAX_DIGITS, 0)
-    return Type("decimal", _MAX_DIGITS, scale) if precision <= _EXACT_DIGITS else Type("binary")
-
-
 def aggregate_type(aggregate: Aggregate, variables: dict[str, Type]) -> Type:
-    """The type of an aggregate: counts are ints, sums keep the kind of what they sum, and so do MIN and MAX.
-
-    A sum of decimals has all 38 digits; an average of decimals four more digits after the point, rounded half up.
-    """
-    if aggregate.variable is None or aggregate.function in ("count", "count_distinct"):
+    """The type of an aggregate over a variable."""
+    if aggregate.variable is None:
         return INT
-    type_ = variables[aggregate.variable]
-    if aggregate.function in ("min", "max"):
-        return type_
-    if not type_.is_numeric:
+    type_, function = variables[aggregate.variable], aggregate.definition
+    if function.is_numeric and not type_.is_numeric:
         raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to a number")
-    if aggregate.function == "exact_sum":
-        return exact_sum_type(type_)
-    if type_.kind == "decimal":
-        _, scale = _digits(type_)
-        return Type("decimal", _MAX_DIGITS, scale if aggregate.function == "sum" else min(scale + 4, _MAX_DIGITS))
-    return FLOAT if aggregate.function == "avg" else type_
+    found = function.type(type_)
+    if found is None:
+        raise SchemaError(f"{aggregate} is over a variable of type {type_}, which is too wide; CAST it to DOUBLE")
+    return found

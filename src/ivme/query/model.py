@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ivme.errors import SchemaError
+from ivme.query.aggregates import AGGREGATES, AggregateFunction
 from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
@@ -20,10 +21,7 @@ from ivme.query.types import Type, parse_type
 Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime | bytes | None
 """A value of any column type; None is SQL's NULL."""
 
-RING_AGGREGATES = ("count", "sum", "avg", "exact_sum")
-"""Aggregates that are sums in a ring: they are maintained in payloads."""
-
-ORDER_AGGREGATES = ("min", "max", "count_distinct")
+ORDER_AGGREGATES = tuple(name for name, each in AGGREGATES.items() if each.is_ordered)
 """Aggregates that are no rings: their column counts as free when widths are computed (DESIGN section 5)."""
 
 
@@ -190,10 +188,20 @@ class Aggregate:
     variable: str | None = None
 
     def __post_init__(self) -> None:
-        if self.function not in RING_AGGREGATES + ORDER_AGGREGATES:
+        if self.function not in AGGREGATES:
             raise SchemaError(f"unknown aggregate {self.function!r}")
         if self.variable is None and self.function != "count":
             raise SchemaError(f"{self.function.upper()} needs an argument")
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is an exact total that shards send each other."""
+        return self.function.startswith("exact_")
+
+    @property
+    def definition(self) -> AggregateFunction:
+        """What the function does."""
+        return AGGREGATES[self.function]
 
     def __str__(self) -> str:
         if self.function == "count_distinct":

@@ -22,6 +22,7 @@ from itertools import count
 from typing import TypeVar
 
 from ivme.errors import ParseError, UnsupportedError
+from ivme.query.aggregates import WORDS
 from ivme.query.model import Aggregate, Constant, Term
 from ivme.query.rule_tokens import Token, number, tokens
 
@@ -30,7 +31,7 @@ _COMPARISONS = ("<", ">", "<=", ">=", "!=", "<>", "=", "==", "≤", "≥", "≠"
 _OPERATORS = ("+", "-", "*", "/", "%")
 _UNIONS = ("|", "∪", "∨", "or", "union")
 _NEGATIONS = ("not", "!", "¬", "~")
-_AGGREGATES = ("count", "sum", "avg", "min", "max")
+_AGGREGATES = tuple(WORDS)
 _HEAD = "write the head as in Q(B | A) = R(A, B)"
 _IN_SQL = "write the view in SQL, "
 
@@ -182,7 +183,9 @@ class _Parser:
             raise self.error(f"{name} needs a variable, not {self.next}", instead)
         variable = self.variable(f"{name}(...)")
         self.refuse_arithmetic(f"{name} of an expression")
-        return OutputSyntax(token, Aggregate("count_distinct" if distinct else function, variable.value), variable)
+        return OutputSyntax(
+            token, Aggregate("count_distinct" if distinct else WORDS[function], variable.value), variable
+        )
 
     def refuse_arithmetic(self, what: str) -> None:
         if self.next.word in _OPERATORS or (self.next.kind == "number" and self.next.text[0] in "+-"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ivme.query.aggregates import AGGREGATES, LISTED
 from ivme.query.expression import ColumnRef, Literal, columns_of
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_scope import Key, same_name
@@ -13,13 +14,9 @@ from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
 from ivme.query.sql_where import Body, refuse_computed_closure
 
 _AGGREGATES: dict[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
+    getattr(exp, node): function.name for function in AGGREGATES.values() for node in function.nodes
 }
-_WHOLE = "select COUNT, SUM, AVG, MIN or MAX as columns of their own, and compute with them when reading"
+_WHOLE = f"select {LISTED} as columns of their own, and compute with them when reading"
 _ONE_TABLE = "select or aggregate expressions over the columns of one table each, and combine them when reading"
 
 
@@ -136,7 +133,7 @@ def _aggregate(body: Body, scalars: Scalars, node: exp.Expr, name: str | None) -
         raise source.unsupported(f"{text} needs a column", node, "aggregate one column")
     key = _key(body, scalars, argument.unnest())
     kind = body.kind(key)
-    if function in ("sum", "avg") and kind not in (None, "int", "float", "decimal"):
+    if AGGREGATES[function].is_numeric and kind not in (None, "int", "float", "decimal"):
         raise source.unsupported(f"{text} adds up values of type {kind}", node, "CAST the column to a number")
     return Item(name or text, key, function, node)
 

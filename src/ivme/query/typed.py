@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ivme.query.aggregates import payload_slots
+from ivme.query.aggregates import payload_slots, slot_type
 from ivme.query.can_fail import can_fail
 from ivme.query.expression import Call, Expression, Literal, columns_of, conjunction
 from ivme.query.inference import head_types, type_of, variable_types
 from ivme.query.model import Atom, Query
 from ivme.query.one_type import cast_to, one_type_each
 from ivme.query.types import Type
-
-_SLOT_TYPES = {"int": "i128", "float": "f64"}
-_NARROW_DIGITS = 19
-"""Up to so many digits a decimal times any 64-bit count fits 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ def typed(query: Query) -> TypedQuery:
     types = variable_types(made)
     atoms = tuple(_typed_atom(atom, made, types) for atom in made.atoms)
     head = head_types(made)
-    slots = tuple("i64" if f == "count" else _slot_type(types[v]) for f, v in payload_slots(made))
+    slots = tuple(slot_type(slot, types[variable]) for slot, variable in payload_slots(made))
     return TypedQuery(replace(made, atoms=atoms), types, head, slots, query)
 
 
@@ -55,14 +51,6 @@ def is_declared(query: Query) -> bool:
         for name in columns_of(expression)
     )
     return all(column is not None and column.type is not None for column in columns)
-
-
-def _slot_type(type_: Type) -> str:
-    """The kernel's type for sums: wide enough for the values of any group whose count fits 63 bits."""
-    if type_.kind != "decimal":
-        return _SLOT_TYPES[type_.kind]
-    assert type_.precision is not None
-    return "d128" if type_.precision <= _NARROW_DIGITS else "d192"
 
 
 def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:

@@ -103,7 +103,6 @@ def _or_nothing(made: Sharding, rows: pa.Table) -> pa.Table:
     query = made.query
     if rows.num_rows or not is_global(query.head, query.output):
         return rows
-    counts = ("count", "count_distinct")
-    values = [0 if isinstance(c.source, Aggregate) and c.source.function in counts else None for c in query.head]
+    values = [c.source.definition.over_nothing if isinstance(c.source, Aggregate) else None for c in query.head]
     columns = [pa.array([value], field.type) for value, field in zip([*values, 1], rows.schema, strict=True)]
     return pa.table(columns, schema=rows.schema)

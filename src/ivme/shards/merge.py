@@ -7,17 +7,17 @@ DISTINCT adds up because its variable is shared by value (`sharding.shareable`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_type
-from ivme.engine.runtime.totals import average, misfit, part_value, sum_value, total_of
 from ivme.errors import DataError
-from ivme.query.inference import exact_sum_type
+from ivme.query.inference import aggregate_type
 from ivme.query.model import Aggregate, HeadColumn
+from ivme.query.totals import misfit, part_value, total_of
 from ivme.query.types import Type
 from ivme.shards.sharding import Sharding, is_whole
 
@@ -88,8 +88,10 @@ def _added_groups(sharding: Sharding, parts: pa.Table) -> pa.Table:
     for column in sharding.partial[len(keys) :]:
         assert isinstance(column.source, Aggregate)
         values = parts.column(column.name)
-        if pa.types.is_binary(values.type) and column.source.function == "exact_sum":
-            columns.append(_added_bytes(values, groups, count, sharding.typed.types[str(column.source.variable)]))
+        if pa.types.is_binary(values.type) and column.source.is_part:
+            summed = sharding.typed.types[str(column.source.variable)]
+            wanted = aggregate_type(column.source, sharding.typed.types)
+            columns.append(_added_bytes(values, groups, count, summed, wanted))
         else:
             columns.append(_added(column.source.function, values, groups, sharding.name))
     return pa.table(columns, names=[column.name for column in sharding.partial])
@@ -111,14 +113,15 @@ def _added(function: str, values: pa.ChunkedArray, groups: np.ndarray[Any, Any],
         raise DataError(f"a count in view {view} does not fit 64 bits: {error}") from None
 
 
-def _added_bytes(values: pa.ChunkedArray, groups: np.ndarray[Any, Any], count: int, summed: Type) -> pa.ChunkedArray:
+def _added_bytes(
+    values: pa.ChunkedArray, groups: np.ndarray[Any, Any], count: int, summed: Type, wanted: Type
+) -> pa.ChunkedArray:
     """Exact sums that come as bytes, added up by group; NULL where no part has a value."""
     totals: list[Any] = [None] * count
     for group, part in zip(groups.tolist(), values.to_pylist(), strict=True):
         if part is not None:
             total = total_of(part, summed)
             totals[group] = total if totals[group] is None else totals[group] + total
-    wanted = exact_sum_type(summed)
     return pa.chunked_array([[None if total is None else part_value(total, wanted) for total in totals]], values.type)
 
 
@@ -137,21 +140,28 @@ def _finished(sharding: Sharding, column: HeadColumn, type_: Type, groups: pa.Ta
     if column.source in sources:
         return groups.column(sources[column.source]).cast(arrow_type(type_))
     assert isinstance(column.source, Aggregate)
-    parts, variable = groups.column(sources[Aggregate("exact_sum", column.source.variable)]), column.source.variable
-    summed, where = sharding.typed.types[str(variable)], f"column {column.name} of view {sharding.name}"
-    if column.source.function == "sum" and pa.types.is_decimal(parts.type):
+    variable, where = column.source.variable, f"column {column.name} of view {sharding.name}"
+    named = {part: groups.column(sources[Aggregate(part, variable)]) for part in column.source.definition.parts}
+    if column.source.function == "sum" and pa.types.is_decimal(named["exact_sum"].type):
         try:
-            return parts.cast(arrow_type(type_))
+            return named["exact_sum"].cast(arrow_type(type_))
         except pa.ArrowException:
             raise misfit(where, str(type_)) from None
-    totals = [None if part is None else total_of(part, summed) for part in parts.to_pylist()]
-    if column.source.function == "sum":
-        values = [None if total is None else sum_value(total, type_, where) for total in totals]
-    else:
-        counts = groups.column(sources[Aggregate("count", variable)]).to_pylist()
-        pairs = zip(totals, counts, strict=True)
-        values = [None if total is None else average(total, count, summed, type_, where) for total, count in pairs]
-    return pa.array(values, arrow_type(type_))
+    return pa.array(_values(column.source, named, sharding.typed.types[str(variable)], type_, where), arrow_type(type_))
+
+
+def _values(
+    aggregate: Aggregate, parts: Mapping[str, pa.ChunkedArray], summed: Type, type_: Type, where: str
+) -> list[Any]:
+    """An aggregate's value for each group from its parts; NULL where no part has a value."""
+    finish = aggregate.definition.finish
+    assert finish is not None
+    columns = [column.to_pylist() for part, column in parts.items() if part != "count"]
+    counts = parts["count"].to_pylist() if "count" in parts else [1] * len(columns[0])
+    return [
+        None if sums[0] is None else finish(n, [total_of(part, summed) for part in sums], summed, type_, where)
+        for n, *sums in zip(counts, *columns, strict=True)
+    ]
 
 
 def expanded(rows: pa.Table) -> pa.Table:

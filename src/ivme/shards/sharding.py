@@ -11,7 +11,7 @@ views beneath it, and the view itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -200,10 +200,6 @@ def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
     return atom.relation, tuple(sorted(found.items(), key=lambda item: item[0])), atom.where
 
 
-_PARTS: Mapping[str, tuple[str, ...]] = {"sum": ("exact_sum",), "avg": ("exact_sum", "count")}
-"""What an aggregate adds up from, where that is not itself: exact sums are not rounded, and may exceed a sum's type."""
-
-
 def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]:
     """The columns of partial rows: inputs, outputs, the count, and the parts of the aggregates.
 
@@ -213,7 +209,7 @@ def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]
         return query.head
     parts = [Aggregate("count")]
     for aggregate in query.aggregates:
-        names = (aggregate.function,) if whole else _PARTS.get(aggregate.function, (aggregate.function,))
+        names = (aggregate.function,) if whole else aggregate.definition.parts or (aggregate.function,)
         parts += [Aggregate(part, aggregate.variable) for part in names]
     keys = [HeadColumn(f"k{i}", variable) for i, variable in enumerate(query.input + query.output)]
     return (*keys, *(HeadColumn(f"a{i}", part) for i, part in enumerate(dict.fromkeys(parts))))

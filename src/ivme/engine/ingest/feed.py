@@ -85,14 +85,15 @@ class Feed:
         if lift.function == "count":
             coded = FeedColumn(expression, "code", guard) in self.columns
             return ("count", self.column(expression, "code" if coded else "known", guard))
-        if slot in ("i64", "i128"):
-            return ("int", self.column(expression, "int", guard))
+        square = " square" if lift.function == "square" else ""
+        if slot in ("i64", "i128", "i192"):
+            return (f"int{square}", self.column(expression, "int", guard))
         if slot == "f64":
-            return ("float", self.column(expression, "float", guard))
+            return (f"float{square}", self.column(expression, "float", guard))
         if FeedColumn(expression, "low", guard) in self.columns:
-            return ("wide", self.column(expression, "low", guard))
+            return (f"wide{square}", self.column(expression, "low", guard))
         self.columns += [FeedColumn(expression, "low", guard), FeedColumn(expression, "high", guard)]
-        return ("wide", len(self.columns) - 2)
+        return (f"wide{square}", len(self.columns) - 2)
 
     def encoder(self, codes: ValueCodes) -> Callable[[Row], tuple[int, ...]]:
         """A function from a row of Python values to the codes of the feed's columns."""

@@ -243,6 +243,9 @@ def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
         return None
     if aggregate.function in ("min", "max"):
         return (min if aggregate.function == "min" else max)(value for value, _ in found)
+    if aggregate.function in ("var_samp", "stddev_samp"):
+        spread = _variance(found)
+        return spread if spread is None or aggregate.function == "var_samp" else math.sqrt(spread)
     total = _total(found)
     size = 1 if aggregate.function == "sum" else sum(weight for _, weight in found)
     if not isinstance(found[0][0], Decimal):
@@ -250,6 +253,32 @@ def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
     units = abs(Fraction(total) / size) * 10**scale
     return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, _WIDE)
+
+
+def _variance(found: list[tuple[Any, int]]) -> float | None:
+    """The sample variance: the mean of the squares less the square of the mean, exact and rounded once."""
+    size = sum(weight for _, weight in found)
+    if size < 2:
+        return None
+    if not all(math.isfinite(value) for value, _ in found):
+        return math.nan
+    squares = [(_square(value), weight) for value, weight in found]
+    if any(square is None for square, _ in squares):
+        return math.inf
+    total = sum(Fraction(value) * weight for value, weight in found)
+    spread = sum(square * weight for square, weight in squares if square is not None) - total * total / size
+    try:
+        return float(max(spread, Fraction(0)) / (size - 1))
+    except OverflowError:
+        return math.inf
+
+
+def _square(value: Any) -> Fraction | None:
+    """The exact square; of a float the sum of two floats, as far as these reach. None if it is too large for one."""
+    if not isinstance(value, float):
+        return Fraction(value) ** 2
+    high = value * value
+    return None if math.isinf(high) else Fraction(high) + Fraction(float(Fraction(value) ** 2 - Fraction(high)))
 
 
 def _total(found: list[tuple[Any, int]]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ivme.algebra.exact import ExactSum
-from ivme.algebra.ring import Payload, add, count, lift
+from ivme.algebra.ring import Payload, add, count, lift, square
 from ivme.engine.backend import Block, Codes, EmittedDelta, Inputs, Listed, listed
 from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
@@ -22,6 +22,7 @@ from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumu
 from ivme.engine.reference.kept_rows import PureKeptRows
 from ivme.engine.reference.partition import Noted
 from ivme.plan.ir import program as ir
+from ivme.query.aggregates import reads_exactly
 
 _Types = tuple[str, ...]
 """The types of a payload's sums, none for a plain count."""
@@ -309,9 +310,10 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
     """Enumerated items as columns. Sums stay Python objects: integers of any size, floats, or words of decimals."""
     outputs = [np.array([row[i] for row, _, _ in items], dtype=np.int64) for i in range(len(enumeration.outputs))]
     payloads = [payload for _, payload, _ in items]
+    exact = reads_exactly(enumeration.slots)
     slots = [
-        _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], function)
-        for i, (function, _) in enumerate(enumeration.slots, 1)
+        _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], exact=exact)
+        for i in range(1, len(enumeration.slots) + 1)
     ]
     extremes = [
         np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
@@ -320,11 +322,11 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
     return outputs, _numbers([count(p) for p in payloads]), slots, extremes
 
 
-def _slot(values: list[Any], function: str) -> Any:
+def _slot(values: list[Any], *, exact: bool = False) -> Any:
     """A slot's values: floats, which may also stay as they are, or whole numbers of any size."""
     if not any(isinstance(value, ExactSum) for value in values):
         return np.array(values, dtype=object)
-    return values if function == "exact_sum" else np.array(list(map(float, values)))
+    return values if exact else np.array(list(map(float, values)))
 
 
 def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
@@ -348,8 +350,11 @@ def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
 
 def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
     code = lists[column][i]
+    kind, is_square = kind.removesuffix(" square"), kind.endswith(" square")
     if kind == "none" or (code == NULL_CODE and kind != "wide"):
         return 0
+    if is_square:
+        return square(_lifted(kind, column, lists, i))
     if kind == "count":
         return 1
     if kind == "float":
@@ -386,7 +391,7 @@ def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
     """The sums of a delta by slot, whole numbers of any size or floats."""
     sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
     return [
-        np.array(list(map(float, each)), np.float64) if type_ == "f64" else _slot(each, "sum")
+        np.array(list(map(float, each)), np.float64) if type_ == "f64" else _slot(each)
         for each, type_ in zip(sums, types, strict=True)
     ]
 

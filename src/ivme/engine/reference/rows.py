@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from ivme.algebra.exact import ExactSum
@@ -12,6 +14,7 @@ from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.kernel import Kernel
 from ivme.query.model import Aggregate, Query
 from ivme.query.sql_values import DECIMALS
+from ivme.query.totals import variance
 
 
 def rows(query: Query, kernel: Kernel, parameters: Mapping[str, Any]) -> Iterator[tuple[Row, int]]:
@@ -45,24 +48,49 @@ def _aggregate(aggregate: Aggregate, values: Mapping[str, Any], payload: Payload
     reading = kernel.program.enumeration
     if aggregate.variable is None:
         return count(payload)
-    if aggregate.function in ("min", "max", "count_distinct"):
+    if aggregate.definition.is_ordered:
         if aggregate.variable in values:
             value = values[aggregate.variable]
             return value if aggregate.function != "count_distinct" else int(value is not None)
         wanted = (aggregate.function, aggregate.variable)
         return next(v for e, v in zip(reading.extremes, extremes, strict=True) if (e.function, e.variable) == wanted)
-    sums = dict(zip(reading.slots, payload[1:] if isinstance(payload, tuple) else (), strict=True))
-    present = sums["count", aggregate.variable]
+    totals = dict(zip(reading.slots, payload[1:] if isinstance(payload, tuple) else (), strict=True))
+    present, *sums = (totals[slot, aggregate.variable] for slot in aggregate.definition.slots)
     if aggregate.function == "count":
         return present
-    if present == 0:
-        return None
-    total = sums["sum", aggregate.variable]
-    total = float(total) if isinstance(total, ExactSum) else total
-    if aggregate.function == "sum":
-        return total
+    return _FINISHED[aggregate.function](present, *sums) if present else None
+
+
+def _sum(_: int, total: Any) -> Any:
+    return float(total) if isinstance(total, ExactSum) else total
+
+
+def _mean(present: int, total: Any) -> Any:
+    total = _sum(present, total)
     return DECIMALS.divide(total, present) if isinstance(total, Decimal) else total / present
 
 
+def _variance(present: int, total: Any, squares: Any) -> float | None:
+    """Over the values themselves: decimals are not in units here, and no type is known."""
+    if isinstance(total, Decimal):
+        total, squares = Fraction(total), Fraction(squares)
+        spread = present * squares - total * total
+        return None if present == 1 else float(spread / (present * (present - 1)))
+    return variance(present, total, squares, 0)
+
+
+def _deviation(present: int, total: Any, squares: Any) -> float | None:
+    found = _variance(present, total, squares)
+    return None if found is None else math.sqrt(found)
+
+
+_FINISHED: dict[str, Callable[..., Any]] = {
+    "sum": _sum,
+    "avg": _mean,
+    "var_samp": _variance,
+    "stddev_samp": _deviation,
+}
+
+
 def _over_nothing(source: str | Aggregate) -> int | None:
-    return 0 if isinstance(source, Aggregate) and source.function in ("count", "count_distinct") else None
+    return source.definition.over_nothing if isinstance(source, Aggregate) else None

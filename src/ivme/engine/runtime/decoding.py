@@ -17,15 +17,13 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.runtime.finishing import finished
-from ivme.engine.runtime.totals import average, part_value, sum_value
 from ivme.plan.ir.program import Enumeration
+from ivme.query.aggregates import reads_exactly
 from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
 
 Row = tuple[Any, ...]
-
-_ORDERED = ("min", "max", "count_distinct")
 
 
 class RowDecoder:
@@ -36,6 +34,7 @@ class RowDecoder:
         query = typed.query
         self._outputs = {variable: i for i, variable in enumerate(enumeration.outputs)}
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
+        self._exact = reads_exactly(enumeration.slots)
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
         self._heads = query.head
@@ -99,19 +98,20 @@ class RowDecoder:
         variable = aggregate.variable
         if variable is None:
             return list(counts)
-        if aggregate.function in _ORDERED:
+        if aggregate.definition.is_ordered:
             return self._ordered(aggregate.function, variable, block, inputs)
-        present = block[2][self._slots["count", variable]]
-        if aggregate.function == "count":
+        present, *sums = self._totals(aggregate, block)
+        finish, summed = aggregate.definition.finish, self._typed.types[variable]
+        if finish is None:
             return list(present)
-        if aggregate.function == "exact_sum":
-            sums = exact_sums(block[2][self._slots["exact_sum", variable]])
-            return [part_value(total, type_) if n else None for total, n in zip(sums, present, strict=True)]
-        pairs = zip(block[2][self._slots["sum", variable]], present, strict=True)
-        if aggregate.function == "sum":
-            return [sum_value(total, type_, where) if n else None for total, n in pairs]
-        summed = self._typed.types[variable]
-        return [average(total, n, summed, type_, where) if n else None for total, n in pairs]
+        columns = [exact_sums(each) for each in sums] if self._exact else sums
+        rows = zip(present, *columns, strict=True)
+        return [finish(n, totals, summed, type_, where) if n else None for n, *totals in rows]
+
+    def _totals(self, aggregate: Aggregate, block: Listed | Block) -> list[Any]:
+        """The slots of an aggregate, how many values are not NULL first."""
+        assert aggregate.variable is not None
+        return [block[2][self._slots[slot, aggregate.variable]] for slot in aggregate.definition.slots]
 
     def _ordered(self, function: str, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
         decoded = self._domains[variable].values
@@ -146,16 +146,15 @@ class RowDecoder:
             return block[1]
         if (function, variable) in self._extremes:
             return block[3][self._extremes[function, variable]]
-        if function in _ORDERED:
+        if source.definition.is_ordered:
             if variable not in self._outputs:
                 return None
             codes = block[0][self._outputs[variable]]
             return (codes != NULL_CODE).astype(np.int64) if function == "count_distinct" else codes
-        present: Codes = block[2][self._slots["count", variable]].astype(np.int64, copy=False)
-        if function == "count":
-            return present
-        slot = block[2][self._slots["exact_sum" if function == "exact_sum" else "sum", variable]]
-        return finished(function, slot, present, self._typed.types[variable], type_)
+        present, *sums = self._totals(source, block)
+        return finished(
+            source.definition, sums, present.astype(np.int64, copy=False), self._typed.types[variable], type_
+        )
 
     def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
         source, domain = self._heads[number].source, self._shown[number]
@@ -182,7 +181,7 @@ class RowDecoder:
     def nothing(self) -> Row:
         """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""
         return tuple(
-            0 if isinstance(c.source, Aggregate) and c.source.function in ("count", "count_distinct") else None
+            c.source.definition.over_nothing if isinstance(c.source, Aggregate) else None
             for c in self._typed.query.head
         )
 

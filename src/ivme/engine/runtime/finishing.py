@@ -1,11 +1,12 @@
-"""Whole columns of SUM and AVG finished by the kernel, from the totals of groups to the codes of what is shown.
+"""Whole columns of aggregates finished by the kernel, from the totals of groups to the codes of what is shown.
 
-`totals` says what that is, value by value. It also takes the columns that the kernel leaves: with a number that is
-longer than a word, of payloads in plain Python, and of totals that shards hand to each other as they are.
+`query.totals` says what that is, value by value. It also takes the columns that the kernel leaves: with a number that
+is longer than a word, of payloads in plain Python, and of totals that shards hand to each other as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ivme.engine.backend import Codes
 from ivme.engine.codes.decimal_domains import LARGE_DECIMALS
 from ivme.engine.codes.value_check import INT_LIMIT
+from ivme.query.aggregates import AggregateFunction
 from ivme.query.types import Type
 
 try:
@@ -24,22 +26,47 @@ _MOST_DIGITS = 15
 """By so many digits a mean may be finer than its values."""
 
 
-def finished(function: str, slot: Any, present: Codes, summed: Type, shown: Type) -> Codes | None:
+def finished(
+    function: AggregateFunction, sums: Sequence[Any], present: Codes, summed: Type, shown: Type
+) -> Codes | None:
     """The codes of an aggregate over values of type `summed`, shown in another; None if it is to be done by value.
 
-    `present` is how many values a group has, NULL excluded: without any, the aggregate is NULL.
+    `sums` are its slots but for the count. `present` is how many values a group has, NULL excluded: without any, the
+    aggregate is NULL.
     """
-    if kernel is None or isinstance(slot, list) or slot.dtype == np.object_ or function not in ("sum", "avg"):
+    if function.kernel == "count":
+        return present
+    if kernel is None or not function.kernel or any(isinstance(s, list) or s.dtype == np.object_ for s in sums):
         return None
     if summed.kind == "float":
-        return kernel.float_codes(slot, present, function == "avg")
-    if function == "sum":
-        return kernel.sum_codes(slot, present, INT_LIMIT if shown.kind == "int" else LARGE_DECIMALS - 1)
+        return kernel.float_codes(sums[0], present, function.kernel == "mean") if len(sums) == 1 else None
+    return _FINISHED[function.kernel](sums, present, summed, shown)
+
+
+def _sum(sums: Sequence[Any], present: Codes, _: Type, shown: Type) -> Codes | None:
+    return kernel.sum_codes(sums[0], present, INT_LIMIT if shown.kind == "int" else LARGE_DECIMALS - 1)
+
+
+def _mean(sums: Sequence[Any], present: Codes, summed: Type, shown: Type) -> Codes | None:
     if shown.kind != "decimal":
-        return kernel.mean_codes(slot, present)
+        return kernel.mean_codes(sums[0], present)
     assert shown.scale is not None
     assert summed.scale is not None
     finer = shown.scale - summed.scale
     if not 0 <= finer <= _MOST_DIGITS:
         return None
-    return kernel.decimal_mean_codes(slot, present, 10**finer, LARGE_DECIMALS - 1)
+    return kernel.decimal_mean_codes(sums[0], present, 10**finer, LARGE_DECIMALS - 1)
+
+
+def _variance(sums: Sequence[Any], present: Codes, summed: Type, *, root: bool) -> Codes | None:
+    unit = 10 ** (2 * (summed.scale or 0))
+    return kernel.variance_codes(sums[0], sums[1], present, unit, root) if unit <= INT_LIMIT else None
+
+
+_FINISHED: dict[str, Callable[[Sequence[Any], Codes, Type, Type], Codes | None]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "variance": lambda sums, present, summed, _: _variance(sums, present, summed, root=False),
+    "deviation": lambda sums, present, summed, _: _variance(sums, present, summed, root=True),
+}
+"""How the kernel finishes a column of whole numbers, by the names that the table of aggregates has."""

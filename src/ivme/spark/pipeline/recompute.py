@@ -7,7 +7,7 @@ Nothing of a plan or of the engine is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -100,15 +100,8 @@ def _aggregate(aggregate: Aggregate) -> Column:
 
     if aggregate.variable is None:
         return sf.count(sf.lit(1))
-    functions = {
-        "count": sf.count,
-        "sum": sf.sum,
-        "avg": sf.avg,
-        "min": sf.min,
-        "max": sf.max,
-        "count_distinct": sf.count_distinct,
-    }
-    return functions[aggregate.function](sf.col(f"`{aggregate.variable}`"))
+    function: Callable[[Column], Column] = getattr(sf, aggregate.function)
+    return function(sf.col(f"`{aggregate.variable}`"))
 
 
 def closure_frame(edges: DataFrame, *, undirected: bool = False) -> DataFrame:

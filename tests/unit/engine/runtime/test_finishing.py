@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.finishing import finished
-from ivme.engine.runtime.totals import average, sum_value
+from ivme.query.aggregates import AGGREGATES
+from ivme.query.totals import average, standard_deviation, sum_value, variance
 from ivme.query.types import Type, parse_type
 
 EDGES = [edge + step for edge in (0, 2**53, 2**62, 2**63 - 1) for step in (-1, 0, 1)]
@@ -49,7 +50,7 @@ def expected(function: str, total: Any, count: int, summed: Type, shown: Type) -
 def test_whole_numbers(function: str, summed: str, shown: str, rows: list[tuple[int, int]], width: int) -> None:
     types = parse_type(summed), parse_type(shown)
     counts = np.array([count for _, count in rows], np.int64)
-    codes = finished(function, words([total for total, _ in rows], width), counts, *types)
+    codes = finished(AGGREGATES[function], [words([total for total, _ in rows], width)], counts, *types)
     if codes is None:
         assert any(abs(total) > 2**40 or count > 2**40 for total, count in rows)
         return
@@ -61,22 +62,22 @@ def test_whole_numbers(function: str, summed: str, shown: str, rows: list[tuple[
 def test_floats(function: str, rows: list[tuple[float, int]]) -> None:
     float_ = Type("float")
     sums = np.array([total for total, _ in rows], np.float64)
-    codes = finished(function, sums, np.array([count for _, count in rows], np.int64), float_, float_)
+    codes = finished(AGGREGATES[function], [sums], np.array([count for _, count in rows], np.int64), float_, float_)
     assert codes is not None
     assert codes.tolist() == [expected(function, total, count, float_, float_) for total, count in rows]
 
 
 def test_numbers_of_one_word_are_as_good() -> None:
     int_ = Type("int")
-    codes = finished("sum", words([5, -7, 0], 1), np.array([1, 2, 0]), int_, int_)
+    codes = finished(AGGREGATES["sum"], [words([5, -7, 0], 1)], np.array([1, 2, 0]), int_, int_)
     assert codes is not None
     assert codes.tolist() == [5, -7, NULL_CODE]
 
 
 @pytest.mark.parametrize("slot", [[1, 2], np.array([2**80, 1], dtype=object)])
 def test_what_only_python_has_is_left_to_it(slot: Any) -> None:
-    assert finished("sum", slot, np.array([1, 1]), Type("int"), Type("int")) is None
-    assert finished("exact_sum", words([1], 2), np.array([1]), Type("int"), Type("binary")) is None
+    assert finished(AGGREGATES["sum"], [slot], np.array([1, 1]), Type("int"), Type("int")) is None
+    assert finished(AGGREGATES["exact_sum"], [words([1], 2)], np.array([1]), Type("int"), Type("binary")) is None
 
 
 def test_floats_have_one_form_of_nan_and_of_zero() -> None:
@@ -86,3 +87,26 @@ def test_floats_have_one_form_of_nan_and_of_zero() -> None:
     assert value is math.nan
     many = domain.values([domain.code_computed(each) for each in [math.nan, None, -1.5] * 20])
     assert many == [math.nan, None, -1.5] * 20
+
+
+NUMBERS = st.one_of(st.integers(-9, 9), st.integers(-(10**6), 10**6), st.integers(-(2**63) + 1, 2**63 - 1))
+
+
+@pytest.mark.parametrize("function", ["var_samp", "stddev_samp"])
+@pytest.mark.parametrize("summed", ["int", "decimal(12, 2)", "decimal(19, 12)"])
+@given(groups=st.lists(st.lists(NUMBERS, max_size=5), max_size=4), times=st.integers(1, 2**40))
+def test_variances_of_whole_numbers(function: str, summed: str, groups: list[list[int]], times: int) -> None:
+    """Of each value so many times, to reach large counts; the kernel rounds the exact quotient once, as Python does."""
+    type_, shown = parse_type(summed), Type("float")
+    counts = np.array([times * len(group) for group in groups], np.int64)
+    totals = [times * sum(group) for group in groups]
+    squares = [times * sum(value * value for value in group) for group in groups]
+    codes = finished(AGGREGATES[function], [words(totals, 2), words(squares, 3)], counts, type_, shown)
+    if codes is None:
+        largest = max((abs(value) for group in groups for value in group), default=0)
+        assert (type_.scale or 0) > 9 or max(largest, 10 ** (type_.scale or 0)) * int(counts.max()) > 2**60
+        return
+    by_value = variance if function == "var_samp" else standard_deviation
+    domain = Domains().domain(shown)
+    wanted = [by_value(n, *sums, type_.scale or 0) for n, *sums in zip(counts.tolist(), totals, squares, strict=True)]
+    assert codes.tolist() == [domain.code_computed(value) for value in wanted]

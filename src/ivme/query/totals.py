@@ -1,4 +1,4 @@
-"""From the exact total of a group to the value that is shown: SUM and AVG in the types of their columns.
+"""From the exact totals of a group to the value that is shown, in the types of the columns.
 
 Totals are wider than the types of sums (algebra.ring, decision 0100), so that only here one can turn out not to fit.
 """
@@ -10,17 +10,18 @@ from decimal import Decimal
 from typing import Any
 
 from ivme.algebra.exact import ExactSum
-from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.errors import DataError
 from ivme.query.sql_values import DECIMALS
 from ivme.query.types import Type
 
 _MOST = 10**DECIMALS.prec
+_INT_LIMIT = 2**63 - 1
+_UNIT_BITS = 1074
 
 
 def sum_value(total: Any, type_: Type, where: str) -> Any:
     """The value of SUM, of a decimal the total of its smallest units; DataError names `where` it does not fit."""
-    if type_.kind == "int" and not -INT_LIMIT <= total <= INT_LIMIT:
+    if type_.kind == "int" and not -_INT_LIMIT <= total <= _INT_LIMIT:
         raise misfit(where, "int (64 bits)")
     if type_.kind == "float":
         return one_nan(float(total))
@@ -46,13 +47,44 @@ def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> An
     return decimal_value(rounded if (total < 0) == (count < 0) else -rounded, type_, where)
 
 
+def variance(count: int, total: Any, squares: Any, scale: int) -> float | None:
+    """The sample variance, of which one value has none: the exact quotient, rounded once to a float.
+
+    The totals are those of the values and of their squares, of decimals in units of 10^-scale. A square that is too
+    large for a float makes the variance infinite, an infinite value makes it NaN.
+
+    >>> variance(4, 10, 30, 0), variance(1, 5, 25, 0)
+    (1.6666666666666667, None)
+    """
+    if count <= 1:
+        return None
+    if not isinstance(squares, ExactSum):
+        return (count * squares - total * total) / (count * (count - 1) * 10 ** (2 * scale))
+    assert isinstance(total, ExactSum)
+    if not total.is_finite or squares.undefined:
+        return math.nan
+    if not squares.is_finite:
+        return math.inf
+    spread = max(0, (count * squares.units << _UNIT_BITS) - total.units * total.units)
+    try:
+        return spread / (count * (count - 1) << 2 * _UNIT_BITS)
+    except OverflowError:
+        return math.inf
+
+
+def standard_deviation(count: int, total: Any, squares: Any, scale: int) -> float | None:
+    """The root of the sample variance."""
+    found = variance(count, total, squares, scale)
+    return None if found is None else math.sqrt(found)
+
+
 def one_nan(value: float) -> float:
     """The float as columns hold it: 0.0 for -0.0, and always one object for NaN, so that rows with it are equal."""
     return value + 0.0 if value == value else math.nan
 
 
 def part_value(total: Any, type_: Type) -> Decimal | bytes:
-    """A total as one shard hands it to others (`inference.exact_sum_type`), a decimal or bytes."""
+    """A total as one shard hands it to others (`aggregates.exact_sum_type`), a decimal or bytes."""
     if type_.kind == "decimal":
         assert type_.scale is not None
         return Decimal(total).scaleb(-type_.scale, DECIMALS)
