@@ -12,7 +12,7 @@ from tests.fuzz.fuzzing import Finding, shrunk
 from tests.fuzz.reading import PATHS
 from tests.fuzz.running import run_case
 from tests.fuzz.steps import Change
-from tests.fuzz.views import GUARDED
+from tests.fuzz.views import DEVIATIONS, GUARDED
 
 _KINDS = ("int", "float", "decimal", "string", "bool", "date", "timestamp", "binary")
 _DECIMALS = ("add", "subtract", "multiply", "divide", "negate", "floor", "ceil", "round")
@@ -33,7 +33,7 @@ def required() -> frozenset[str]:
                 for function in ("min", "max", "count", "count_distinct")
                 for kind in _KINDS
             ),
-            *(f"aggregate:{function} of {kind}" for function in ("sum", "avg") for kind in _KINDS[:3]),
+            *(f"aggregate:{function} of {kind}" for function in ("sum", "avg", *DEVIATIONS) for kind in _KINDS[:3]),
             "aggregate:count of rows",
             *(f"join:{kind}" for kind in _KINDS),
             *_QUERIES,

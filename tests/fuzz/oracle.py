@@ -20,7 +20,7 @@ from ivme.query.types import Type
 from tests.fuzz import dialect
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import NAN, Column, Row, canonical
-from tests.fuzz.views import Item, ViewSpec
+from tests.fuzz.views import DEVIATIONS, Item, ViewSpec
 
 _ARROW = {
     "int": pa.int64(),
@@ -139,6 +139,8 @@ def _aggregated(item: Item, values: list[Any]) -> Any:
         return None
     if item.function in ("min", "max"):
         return (min if item.function == "min" else max)(present, key=_order)
+    if item.function in DEVIATIONS:
+        return _deviation(present, root=item.function == "stddev_samp")
     total = _sum(present)
     if item.function == "sum":
         return total
@@ -146,6 +148,17 @@ def _aggregated(item: Item, values: list[Any]) -> Any:
         unit = Decimal(1).scaleb(-(item.type.scale or 0))
         return Context(prec=80).divide(total, Decimal(len(present))).quantize(unit, ROUND_HALF_UP, Context(prec=80))
     return total / len(present)
+
+
+def _deviation(values: list[Any], *, root: bool) -> float | None:
+    """By definition, rounded once."""
+    if len(values) == 1:
+        return None
+    if not all(map(math.isfinite, values)):
+        return NAN
+    mean = sum(map(Fraction, values)) / len(values)
+    variance = float(sum((Fraction(value) - mean) ** 2 for value in values) / (len(values) - 1))
+    return math.sqrt(variance) if root else variance
 
 
 def _sum(values: list[Any]) -> Any:

@@ -11,7 +11,18 @@ from ivme.query.types import Type
 from tests.fuzz.expressions import Expr, Grower, reference
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import Column
-from tests.fuzz.views import GUARD, GUARDED, Closure, Condition, Item, Parameter, Source, ViewSpec
+from tests.fuzz.views import (
+    DEVIATIONS,
+    GUARD,
+    GUARDED,
+    MOST_SQUARED_DIGITS,
+    Closure,
+    Condition,
+    Item,
+    Parameter,
+    Source,
+    ViewSpec,
+)
 
 _NOTHING = Expr("NULL", "NULL", Type("bool"))
 
@@ -294,7 +305,7 @@ class QueryMaker:
         )
 
     def _aggregate(self, name: str, *, bag: bool) -> Item | None:
-        function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg"])
+        function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg", *DEVIATIONS])
         if not bag:
             function = self.random.choice(["min", "max", "count_distinct"])
         alias = self.random.choice(list(self.columns))
@@ -302,7 +313,7 @@ class QueryMaker:
             return Item(name, alias, None, "count")
         for _ in range(4):
             argument = self._plain(alias)
-            if argument is not None and (function not in ("sum", "avg") or _can_be_summed(argument)):
+            if argument is not None and _fits(function, argument):
                 return Item(name, alias, argument, function)
         return Item(name, alias, None, "count") if bag else None
 
@@ -345,6 +356,13 @@ def _joinable(left: Type, right: Type) -> bool:
     kinds = {left.kind, right.kind}
     mixed = kinds in ({"int", "float"}, {"int", "decimal"}, {"decimal"}, {"date", "timestamp"})
     return mixed and not is_avoided("mixed equality")
+
+
+def _fits(function: str, argument: Expr) -> bool:
+    if function not in ("sum", "avg", *DEVIATIONS):
+        return True
+    wide = function in DEVIATIONS and (argument.type.precision or 0) > MOST_SQUARED_DIGITS
+    return _can_be_summed(argument) and not wide
 
 
 def _can_be_summed(argument: Expr) -> bool:

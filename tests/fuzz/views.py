@@ -73,13 +73,13 @@ class Item:
             return Type("int")
         if self.function in ("sum", "avg") and inner.kind == "decimal":
             return Type("decimal", 38, min((inner.scale or 0) + (4 if self.function == "avg" else 0), 38))
-        return FLOAT if self.function == "avg" else inner
+        return FLOAT if self.function in ("avg", *DEVIATIONS) else inner
 
     @property
     def rounded(self) -> bool:
         """Whether the value is a sum of floats."""
         kind = None if self.expression is None else self.expression.type.kind
-        return self.function in ("sum", "avg") and kind == "float"
+        return self.function in ("sum", "avg", *DEVIATIONS) and kind == "float"
 
     @property
     def column(self) -> Column:
@@ -87,6 +87,10 @@ class Item:
         bound = self.expression.bound if kept and self.expression is not None else None
         return Column(self.name, self.type, bound, not self.rounded)
 
+
+DEVIATIONS = ("var_samp", "stddev_samp")
+MOST_SQUARED_DIGITS = 19
+"""Decimals of more digits have to be cast before they are squared."""
 
 _SPELLED = {"count_distinct": "COUNT(DISTINCT {})"}
 

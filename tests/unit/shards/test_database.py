@@ -147,7 +147,8 @@ def test_aggregates_of_every_kind_and_type_add_up(tmp_path: Path) -> None:
     ]
     text = (
         "SELECT m.k, COUNT(*) AS n, SUM(m.d) AS sd, AVG(m.d) AS ad, SUM(m.f) AS sf, AVG(m.f) AS af, MIN(m.t) AS lt, "
-        "MAX(m.day) AS hd, MIN(m.at) AS la, COUNT(m.t) AS ct FROM m GROUP BY m.k"
+        "MAX(m.day) AS hd, MIN(m.at) AS la, COUNT(m.t) AS ct, STDDEV(m.d) AS dd, VARIANCE(m.f) AS vf, "
+        "STDDEV(m.k) AS dk FROM m GROUP BY m.k"
     )
     db, expected = local_database(tmp_path, 4), Database()
     for each in (db, expected):
