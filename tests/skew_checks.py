@@ -223,7 +223,7 @@ def degrees_of(partition: str, assembly: Assembly, query: Query, database: oracl
     """For each atom that a partition splits, how many tuples go with each key; of those what nobody needs is summed."""
     found = []
     for label, held in assembly.held.items():
-        source = assembly.catalog.source(label)
+        source = assembly.catalog.sources[label]
         for side in source.part:
             if side.partition == partition and len(held.schema) > len(side.key):
                 whole = leaf(replace(source, part=()), query, database)

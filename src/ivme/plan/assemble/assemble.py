@@ -96,7 +96,7 @@ class Assembly:
         propagations = [p for b in self.catalog.blueprints.values() if not b.lazy for p in b.propagations]
         propagated = {p.use for p in propagations if any(rule.view in self._live for rule in p.rules)}
         indicators = {node for node in stored | propagated if isinstance(node, IndicatorLeaf)}
-        leaves = {Leaf(i.label, self.catalog.source(i.label).schema) for i in indicators}
+        leaves = {Leaf(i.label, self.catalog.sources[i.label].schema) for i in indicators}
         return tuple(sorted(stored | indicators | leaves, key=_rank))
 
     def _held(self, stored: frozenset[Node]) -> dict[str, Leaf]:
@@ -108,9 +108,9 @@ class Assembly:
             if isinstance(node, Leaf):
                 variables.setdefault(node.label, set()).update(node.schema)
         for label, seen in variables.items():
-            seen.update(variable for side in self.catalog.source(label).part for variable in side.key)
+            seen.update(variable for side in self.catalog.sources[label].part for variable in side.key)
         return {
-            label: Leaf(label, tuple(v for v in self.catalog.source(label).schema if v in seen))
+            label: Leaf(label, tuple(v for v in self.catalog.sources[label].schema if v in seen))
             for label, seen in variables.items()
         }
 
@@ -126,7 +126,7 @@ class Assembly:
         return f"d{self.registers}"
 
     def relation_of(self, node: Leaf | IndicatorLeaf) -> str:
-        return self.catalog.source(node.label).atom.relation
+        return self.catalog.sources[node.label].atom.relation
 
     def _leaf_deltas(
         self, relation: str, origins: Iterable[Node] = (), filled: frozenset[str] = frozenset()
@@ -234,7 +234,7 @@ class Assembly:
                 return renamed, [ir.Rename(renamed.name, delta.name, renamed.schema)]
             return _Delta(delta.name, delta.schema, delta.edges, delta.fixed), []
         name, steps = leaves.origin(rule.origin)
-        fixed = self.catalog.source(node.label).schema if isinstance(use.use, Leaf) else use.use.schema
+        fixed = self.catalog.sources[node.label].schema if isinstance(use.use, Leaf) else use.use.schema
         if isinstance(rule.origin, Reference):
             names = dict(zip(node.schema, rule.origin.schema, strict=True))
             fixed = tuple(names.get(variable, variable) for variable in fixed)
@@ -303,7 +303,7 @@ class Assembly:
         if isinstance(node, StoredView):
             return self._construct(self.catalog.definitions[node])
         assert not isinstance(node, Reference), "definitions join nodes under their own names"
-        source = self.catalog.source(node.label)
+        source = self.catalog.sources[node.label]
         delta.schema = source.schema
         steps: list[ir.Step] = [ir.Load(delta.name, source)]
         return delta, steps + list(self._project(delta, variables))

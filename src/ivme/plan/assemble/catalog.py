@@ -45,9 +45,6 @@ class MapCatalog:
     def labels(self) -> tuple[str, ...]:
         return tuple(self.sources)
 
-    def source(self, label: str) -> Source:
-        return self.sources[label]
-
     @property
     def gradual(self) -> bool:
         """Whether keys may be on both sides of a partition for a while."""

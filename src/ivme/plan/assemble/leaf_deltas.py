@@ -82,7 +82,7 @@ class LeafDeltas:
         return name, self._schema[name]
 
     def _load(self, node: Leaf) -> Iterator[ir.Step]:
-        source = self._storage.catalog.source(node.label)
+        source = self._storage.catalog.sources[node.label]
         whole, key = self._storage.key(Leaf(node.label, source.schema)), self._storage.key(node)
         if whole not in self._change:
             every = self._storage.whole_key(node.label)
@@ -111,14 +111,14 @@ class LeafDeltas:
 
     def _sum(self, key: MapKey, origin: str, node: Leaf | IndicatorLeaf) -> Iterator[ir.Step]:
         """Sums a delta over a whole atom to the columns of the node; the delta may bear another atom's names."""
-        mine = self._storage.catalog.source(node.label).schema
+        mine = self._storage.catalog.sources[node.label].schema
         theirs = dict(zip(mine, self._schema[origin], strict=True))
         schema = tuple(theirs[variable] for variable in self._storage.variables(node))
         self._change[key], steps = self._keep(ir.Project(self._register(), origin, schema))
         yield from steps
 
     def _indicate(self, node: IndicatorLeaf) -> Iterator[ir.Step]:
-        whole_leaf = Leaf(node.label, self._storage.catalog.source(node.label).schema)
+        whole_leaf = Leaf(node.label, self._storage.catalog.sources[node.label].schema)
         whole, key = self._storage.key(whole_leaf), self._storage.key(node)
         yield from self._load(whole_leaf)
         yield from self._present(whole, self._storage.declare(whole_leaf))

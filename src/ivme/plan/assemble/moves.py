@@ -80,8 +80,8 @@ class MovedDeltas(LeafDeltas):
             rows, steps = self._read(name)
             yield from steps
             for node in nodes:
-                mine = self._storage.catalog.source(origin.label).part
-                sides = [side for side in self._storage.catalog.source(node.label).part if not _known(side, mine)]
+                mine = self._storage.catalog.sources[origin.label].part
+                sides = [side for side in self._storage.catalog.sources[node.label].part if not _known(side, mine)]
                 routed, steps = self._filter(rows, sides)
                 yield from steps
                 self._held[self._storage.source_key(node.label)] = (routed, origin)

@@ -11,7 +11,7 @@ from ivme.plan.ir import program as ir
 def without_dead_steps(steps: list[ir.Step]) -> tuple[ir.Step, ...]:
     """The steps without those whose result nobody uses; what happens to maps stays the same."""
     sums = {step.target: step.origin for step in steps if isinstance(step, ir.Project)}
-    uses = Counter(step.origin for step in steps if not isinstance(step, ir.Load | ir.Scan))
+    uses = Counter([step.origin for step in steps if not isinstance(step, ir.Load | ir.Scan)])
     kept: list[ir.Step] = []
     wanted: set[str] = set()
     for step in reversed(steps):
@@ -19,6 +19,8 @@ def without_dead_steps(steps: list[ir.Step]) -> tuple[ir.Step, ...]:
             step = replace(step, origin=sums[step.origin])
         if isinstance(step, ir.Add | ir.Emit | ir.Watch) or step.target in wanted:
             kept.append(step)
-            wanted.update([] if isinstance(step, ir.Load | ir.Scan) else [step.origin])
-            wanted.update(read.pending for read in (step.reads if isinstance(step, ir.Join) else ()) if read.pending)
+            if not isinstance(step, ir.Load | ir.Scan):
+                wanted.add(step.origin)
+            if isinstance(step, ir.Join):
+                wanted.update([read.pending for read in step.reads if read.pending])
     return tuple(reversed(kept))

@@ -48,7 +48,7 @@ def watches(assembly: Assembly, relation: str, leaves: LeafDeltas) -> Iterator[i
     """The steps that judge the keys of changed rows."""
     for split in assembly.catalog.splits:
         for number, (label, key) in enumerate(_roles(assembly, split)):
-            if assembly.catalog.source(label).atom.relation == relation:
+            if assembly.catalog.sources[label].atom.relation == relation:
                 name, schema = leaves.loaded(label)
                 names = tuple(schema[i] for i in assembly.storage.positions(label, key))
                 yield ir.Watch(name, split.name, names, number)
@@ -58,7 +58,7 @@ def _roles(assembly: Assembly, split: Split) -> list[tuple[str, tuple[str, ...]]
     """The atoms in which a partition's key has a degree that counts, each loaded way once."""
     found: dict[tuple[MapKey, tuple[int, ...]], tuple[str, tuple[str, ...]]] = {}
     for label, leaf in assembly.held.items():
-        for side in assembly.catalog.source(label).part:
+        for side in assembly.catalog.sources[label].part:
             if side.partition == split.name and len(leaf.schema) > len(side.key):
                 place = (assembly.storage.whole_key(label), assembly.storage.positions(label, side.key))
                 found.setdefault(place, (label, side.key))
@@ -67,7 +67,7 @@ def _roles(assembly: Assembly, split: Split) -> list[tuple[str, tuple[str, ...]]
 
 def _is_same_atom(assembly: Assembly, one: str, other: str) -> bool:
     """Whether two labels are parts of one atom; other occurrences of its relation may be split in other ways."""
-    mine, theirs = assembly.catalog.source(one), assembly.catalog.source(other)
+    mine, theirs = assembly.catalog.sources[one], assembly.catalog.sources[other]
     return (mine.atom, mine.schema) == (theirs.atom, theirs.schema)
 
 
@@ -78,7 +78,7 @@ def _degree(assembly: Assembly, label: str, key: tuple[str, ...]) -> ir.Degree:
     parts: dict[str, ir.Index] = {}
     for other, leaf in assembly.held.items():
         if _is_same_atom(assembly, label, other):
-            schema, variables = assembly.catalog.source(other).schema, storage.variables(leaf)
+            schema, variables = assembly.catalog.sources[other].schema, storage.variables(leaf)
             columns = tuple(variables.index(schema[i]) for i in places)
             index = ir.Index(columns, tuple(i for i in range(len(variables)) if i not in columns))
             parts[storage.declare_index(leaf, index)] = index
@@ -139,11 +139,12 @@ def _transferred(assembly: Assembly, transfer: Transfer, keys: tuple[str, str], 
     for name, loaded in zip(names, keys, strict=True):
         yield ir.Rename(name, loaded, transfer.key)
     changed = {storage.source_key(leaf.label) for leaf in (transfer.origin, *transfer.targets)}
+    labels = [label for label in assembly.catalog.labels if storage.source_key(label) in changed]
     affected = assembly.affected(assembly.relation_of(transfer.origin)) if views else []
-    affected = [propagation for propagation in affected if storage.source_key(propagation.use.label) in changed]
-    used = {referred(node) for node in (*assembly.stored, *(r.origin for p in affected for r in p.rules))}
-    nodes = [n for n in used if isinstance(n, Leaf) and storage.source_key(n.label) in changed]
-    nodes.sort(key=lambda n: (assembly.catalog.labels.index(n.label), -len(n.schema), n.schema))
+    affected = [propagation for propagation in affected if propagation.use.label in labels]
+    used = (*assembly.stored, *(rule.origin for propagation in affected for rule in propagation.rules))
+    nodes = [n for n in map(referred, used) if isinstance(n, Leaf) and n.label in labels]
+    nodes = sorted(dict.fromkeys(nodes), key=lambda n: (labels.index(n.label), -len(n.schema), n.schema))
     moved = MovedDeltas(storage, nodes, assembly.register, transfer, names)
     yield from moved.rows()
     yield from moved.steps(assembly.stored_keys)

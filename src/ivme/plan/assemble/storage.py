@@ -25,7 +25,7 @@ from ivme.plan.assemble.blueprint import (
 )
 from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.ir import program as ir
-from ivme.plan.order.degree import Epsilons, Limit, degree_bound, limits_of
+from ivme.plan.order.degree import Epsilons, Limit, degree_bound, degree_curve, limits_of
 from ivme.structure.hypergraph import Edge, Hypergraph
 from ivme.structure.width import EdgeCovers
 
@@ -64,7 +64,7 @@ class Storage:
         self._covers: dict[frozenset[Edge], EdgeCovers] = {}
         self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
-        self._leaf_keys: dict[Leaf | IndicatorLeaf, MapKey] = {}
+        self._leaves: dict[Leaf | IndicatorLeaf, tuple[MapKey, tuple[str, ...]]] = {}
         self._source_keys: dict[str, MapKey] = {}
         self._atoms = {label: Edge(label, frozenset(source.schema)) for label, source in catalog.sources.items()}
         self._edges: dict[Node, frozenset[Edge]] = {}
@@ -101,12 +101,12 @@ class Storage:
             return key, declared.sums, self._orders.get(key, ())
         labels = (*declared.atoms, *(label for label, _ in declared.indicators))
         definition = declared.schema, declared.role, declared.indicators, declared.counted
-        return key, declared.sums, definition, tuple(self.catalog.source(label) for label in labels)
+        return key, declared.sums, definition, tuple(self.catalog.sources[label] for label in labels)
 
     def whole_key(self, label: str) -> MapKey:
         """What two atoms must have in common to be loaded together: everything but the names of their variables."""
         if label not in self._whole_keys:
-            self._whole_keys[label] = loaded_as(self.catalog.source(label))
+            self._whole_keys[label] = loaded_as(self.catalog.sources[label])
         return self._whole_keys[label]
 
     def source_key(self, label: str) -> MapKey:
@@ -117,43 +117,38 @@ class Storage:
         return self._source_keys[label]
 
     def _source_key(self, label: str) -> MapKey:
-        source = self.catalog.source(label)
+        source = self.catalog.sources[label]
         sides = tuple(sorted((side.partition, self.positions(label, side.key), side.heavy) for side in source.part))
         return (*self.whole_key(label), sides) if sides else self.whole_key(label)
 
     def positions(self, label: str, variables: Iterable[str]) -> tuple[int, ...]:
         """Where variables of an atom are among its own."""
-        schema = self.catalog.source(label).schema
-        return tuple(schema.index(variable) for variable in variables)
+        schema = self.catalog.sources[label].schema
+        return tuple(map(schema.index, variables))
 
     def key(self, node: Node) -> MapKey:
         """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
         node = referred(node)
-        if isinstance(node, StoredView):
-            return self._view(node)[0]
-        if node not in self._leaf_keys:
-            self._leaf_keys[node] = self._leaf_key(node)
-        return self._leaf_keys[node]
+        return self._view(node)[0] if isinstance(node, StoredView) else self._leaf(node)[0]
 
-    def _leaf_key(self, node: Leaf | IndicatorLeaf) -> MapKey:
-        columns = self._columns(node)
-        whole = len(columns) == len(self.catalog.source(node.label).schema)
-        kind = "leaf" if isinstance(node, Leaf) or whole else "support"
-        return (kind, self.source_key(node.label), columns)
-
-    def _columns(self, node: Leaf | IndicatorLeaf) -> tuple[int, ...]:
-        schema = self.catalog.source(node.label).schema
-        return tuple(sorted(schema.index(variable) for variable in node.schema))
+    def _leaf(self, node: Leaf | IndicatorLeaf) -> tuple[MapKey, tuple[str, ...]]:
+        """The key of a leaf and its variables in the order of its map's columns."""
+        found = self._leaves.get(node)
+        if found is None:
+            schema = self.catalog.sources[node.label].schema
+            columns = tuple(sorted(map(schema.index, node.schema)))
+            whole = len(columns) == len(schema)
+            kind = "leaf" if isinstance(node, Leaf) or whole else "support"
+            key = (kind, self.source_key(node.label), columns)
+            found = self._leaves[node] = key, tuple(map(schema.__getitem__, columns))
+        return found
 
     def variables(self, node: Node) -> tuple[str, ...]:
         """The node's variables in the order of its map's columns."""
         if isinstance(node, Reference):
             names = dict(zip(node.node.schema, node.schema, strict=True))
             return tuple(names[variable] for variable in self.variables(node.node))
-        if isinstance(node, StoredView):
-            return self._view(node)[1]
-        schema = self.catalog.source(node.label).schema
-        return tuple(schema[column] for column in self._columns(node))
+        return self._view(node)[1] if isinstance(node, StoredView) else self._leaf(node)[1]
 
     def is_private(self, view: StoredView) -> bool:
         """Whether the view's map belongs to one query only."""
@@ -161,9 +156,10 @@ class Storage:
 
     def _view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
         """The key of a view and the order of its columns."""
-        if view not in self._canonical:
-            self._canonical[view] = self._canonical_view(view)
-        return self._canonical[view]
+        found = self._canonical.get(view)
+        if found is None:
+            found = self._canonical[view] = self._canonical_view(view)
+        return found
 
     def _canonical_view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
         """Numbers the variables as the children, in the order of their keys, bring them in."""
@@ -194,12 +190,12 @@ class Storage:
         else:
             assert isinstance(node, Leaf | IndicatorLeaf)
             kind = str(key[0])
-            relation = self.catalog.source(node.label).atom.relation
-            part = self.catalog.source(node.label).part
+            relation = self.catalog.sources[node.label].atom.relation
+            part = self.catalog.sources[node.label].part
             name = self._prefix + ("∃" if kind == "support" else "") + relation
             name += f"[{', '.join(map(str, part))}]" if part else ""
             role, atoms, indicators = kind, (node.label,), ()
-        sums = role != "support" and any(self.catalog.source(label).lifts for label in atoms)
+        sums = role != "support" and any(self.catalog.sources[label].lifts for label in atoms)
         exponent = self.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
         counted = node.counted if isinstance(node, StoredView) else None
@@ -222,9 +218,10 @@ class Storage:
 
     def edges(self, node: Node) -> frozenset[Edge]:
         """What bounds the node's size: its atoms, and its indicators as edges of their own."""
-        if node not in self._edges:
-            self._edges[node] = self._edges_of(node)
-        return self._edges[node]
+        found = self._edges.get(node)
+        if found is None:
+            found = self._edges[node] = self._edges_of(node)
+        return found
 
     def _edges_of(self, node: Node) -> frozenset[Edge]:
         if isinstance(node, Reference):
@@ -255,12 +252,29 @@ class Storage:
             return Fraction(0)
         known = frozenset(fixed)
         open_variables = frozenset(variables) - known
-        if (edges, open_variables) not in self._sizes:
-            self._sizes[edges, open_variables] = self._cover(edges, open_variables), self._limits(edges)
-        cover, limits = self._sizes[edges, open_variables]
+        cover, limits = self._size(edges, open_variables)
         if not limits:
             return cover
         return min(cover, degree_bound(limits, known, open_variables, self._epsilons if epsilons is None else epsilons))
+
+    def exponents(
+        self, edges: frozenset[Edge], variables: frozenset[str], fixed: frozenset[str], parts: int
+    ) -> list[int | Fraction]:
+        """`exponent` for one ε = 0, 1/parts, ..., 1 of all partitions, in units of 1/parts."""
+        open_variables = variables - fixed
+        cover, limits = self._size(edges, open_variables)
+        most = cover * parts
+        found: list[int | Fraction] = [most.numerator if most.denominator == 1 else most] * (parts + 1)
+        if not limits:
+            return found
+        return list(map(min, found, degree_curve(limits, fixed, open_variables, parts)))
+
+    def _size(self, edges: frozenset[Edge], variables: frozenset[str]) -> tuple[Fraction, frozenset[Limit]]:
+        """What bounds the join of the edges on some variables: its edge cover, and the limits of parts."""
+        found = self._sizes.get((edges, variables))
+        if found is None:
+            found = self._sizes[edges, variables] = self._cover(edges, variables), self._limits(edges)
+        return found
 
     def _limits(self, edges: frozenset[Edge]) -> frozenset[Limit]:
         """The limits of the edges, if one of them is a part; under other names for its variables an edge keeps only the

@@ -112,6 +112,8 @@ def through(points: Iterable[tuple[Fraction, Fraction]]) -> Exponent:
         begin = pieces.pop()[1] if pieces and pieces[-1][0] == part else x
         pieces.append((part, begin, right))
         x, y = right, value
+    if len(pieces) == 1:
+        return pieces[0][0]
     lines = tuple(dict.fromkeys(part for part, _, _ in pieces))
     above = [
         frozenset(line for line in lines if line.at(begin) >= part.at(begin) and line.at(end) >= part.at(end))

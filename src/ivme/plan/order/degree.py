@@ -71,6 +71,13 @@ def degree_bound(
     return Fraction(min(_chains(frozenset(limits), known, wanted, frozenset(epsilons.items())))[0])
 
 
+def degree_curve(limits: Iterable[Limit], known: frozenset[str], wanted: frozenset[str], parts: int) -> list[int]:
+    """`degree_bound` for ε = 0, 1/parts, ..., 1, in units of 1/parts."""
+    spend(2 * (parts + 1))
+    chains = _chains(frozenset(limits), known, wanted)
+    return [int(min([low * (parts - at) + high * at for low, high in chains])) for at in range(parts + 1)]
+
+
 @lru_cache(maxsize=100_000)
 def _chains(
     limits: frozenset[Limit],

@@ -6,49 +6,64 @@ chain of limits (plan.degree) for any ε, so that evaluating it at some ε betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ivme.plan.assemble.assemble import Assembly
 from ivme.plan.ir.exponent import Bound, bound, through
-from ivme.plan.order.degree import Epsilons, degree_bound
+from ivme.plan.order.degree import degree_bound, degree_curve
 from ivme.plan.strategy.skew.trees import SkewPlan, limits
+from ivme.structure.hypergraph import Edge
 
-GRID = tuple(Fraction(i, 12) for i in range(13))
+PARTS = 12
+GRID = tuple(Fraction(i, PARTS) for i in range(PARTS + 1))
 """Where exponents are evaluated; between these they are linear, or no greater than the line."""
 
-
-def as_bound(cost: Callable[[Epsilons], Fraction], own: Mapping[str, Fraction]) -> Bound:
-    """A cost as a function of one ε for all partitions; as a number, if each has its own."""
-    if own:
-        return bound(cost(own))
-    return bound(through([(epsilon, cost(epsilon)) for epsilon in GRID]))
+_Curve = Sequence[int | Fraction]
+"""An exponent at each point of the grid, in twelfths."""
 
 
 class Measure:
-    """The exponents of a plan for given ε, read off the joins of its program and the visits of its readers."""
+    """The exponents of a plan as functions of one ε, or as numbers if each partition has its `own`.
 
-    def __init__(self, made: SkewPlan, assembly: Assembly) -> None:
-        """`assembly` is that of the plan's blueprint, from which its program has been made."""
+    They are read off the joins of its program and the visits of its readers. `assembly` is that of the plan's
+    blueprint, from which its program has been made.
+    """
+
+    def __init__(self, made: SkewPlan, assembly: Assembly, own: Mapping[str, Fraction]) -> None:
+        self._own = own
         self._storage = assembly.storage
         self._joins = {section: {*joins} for section, joins in assembly.joins.items()}
-        self._maps = {(assembly.storage.edges(node), frozenset(node.schema)) for node in assembly.stored}
+        self._maps = {(self._storage.edges(node), frozenset(node.schema), _NOTHING) for node in assembly.stored}
         self._visits = {(limits(made.blueprint.leaves, labels), visit) for visit, labels in {*made.visits}}
 
-    def update(self, epsilons: Epsilons) -> Fraction:
-        return self._dearest("update", epsilons)
+    def update(self) -> Bound:
+        return self._largest(self._joins.get("update", ()), 0)
 
-    def preprocessing(self, epsilons: Epsilons) -> Fraction:
-        return max(Fraction(1), self._dearest("build", epsilons))
+    def preprocessing(self) -> Bound:
+        return self._largest(self._joins.get("build", ()), 1)
 
-    def space(self, epsilons: Epsilons) -> Fraction:
-        sizes = (self._storage.exponent(edges, schema, (), epsilons) for edges, schema in self._maps)
-        return max(Fraction(1), *sizes)
+    def space(self) -> Bound:
+        return self._largest(self._maps, 1)
 
-    def delay(self, epsilons: Epsilons) -> Fraction:
-        steps = (degree_bound(mine, visit.given, visit.found, epsilons) for mine, visit in self._visits)
-        return max(steps, default=Fraction(0))
+    def delay(self) -> Bound:
+        if self._own:
+            steps = (degree_bound(mine, visit.given, visit.found, self._own) for mine, visit in self._visits)
+            return bound(max(steps, default=Fraction(0)))
+        return _curved([degree_curve(mine, visit.given, visit.found, PARTS) for mine, visit in self._visits], 0)
 
-    def _dearest(self, section: str, epsilons: Epsilons) -> Fraction:
-        joins = self._joins.get(section, ())
-        return max((self._storage.exponent(*join, epsilons) for join in joins), default=Fraction(0))
+    def _largest(self, sizes: Iterable[_Size], least: int) -> Bound:
+        """The largest of some joins or maps, and at least this."""
+        if self._own:
+            return bound(max([Fraction(least), *(self._storage.exponent(*size, self._own) for size in sizes)]))
+        return _curved([self._storage.exponents(*size, PARTS) for size in sizes], least)
+
+
+_NOTHING: frozenset[str] = frozenset()
+_Size = tuple[frozenset[Edge], frozenset[str], frozenset[str]]
+
+
+def _curved(curves: Sequence[_Curve], least: int) -> Bound:
+    """The maximum of some curves as a function of ε."""
+    highest = [max(values) for values in zip([least * PARTS] * (PARTS + 1), *curves, strict=True)]
+    return bound(through([(epsilon, Fraction(value) / PARTS) for epsilon, value in zip(GRID, highest, strict=True)]))

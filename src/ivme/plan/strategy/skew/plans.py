@@ -16,7 +16,7 @@ from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.skew.bounds import Measure, as_bound
+from ivme.plan.strategy.skew.bounds import Measure
 from ivme.plan.strategy.skew.count import count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
@@ -107,9 +107,8 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
     assembly = Assembly(catalog_of({"": made.blueprint}))
     program = program_of(assembly, "")
-    measure = Measure(made, assembly)
-    costs = [measure.preprocessing, measure.update, measure.delay, measure.space]
-    preprocessing, update, delay, space = (as_bound(cost, epsilons) for cost in costs)
+    measure = Measure(made, assembly, epsilons)
+    preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
     notes: tuple[str, ...] = ()
     if tuning is not None:
