@@ -59,7 +59,8 @@ def variance(count: int, total: Any, squares: Any, scale: int) -> float | None:
     if count <= 1:
         return None
     if not isinstance(squares, ExactSum):
-        return (count * squares - total * total) / (count * (count - 1) * 10 ** (2 * scale))
+        found: float = (count * squares - total * total) / (count * (count - 1) * 10 ** (2 * scale))
+        return found
     assert isinstance(total, ExactSum)
     if not total.is_finite or squares.undefined:
         return math.nan

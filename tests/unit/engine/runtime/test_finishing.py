@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def test_variances_of_whole_numbers(function: str, summed: str, groups: list[lis
         largest = max((abs(value) for group in groups for value in group), default=0)
         assert (type_.scale or 0) > 9 or max(largest, 10 ** (type_.scale or 0)) * int(counts.max()) > 2**60
         return
-    by_value = variance if function == "var_samp" else standard_deviation
+    by_value: Callable[..., float | None] = variance if function == "var_samp" else standard_deviation
     domain = Domains().domain(shown)
     wanted = [by_value(n, *sums, type_.scale or 0) for n, *sums in zip(counts.tolist(), totals, squares, strict=True)]
     assert codes.tolist() == [domain.code_computed(value) for value in wanted]

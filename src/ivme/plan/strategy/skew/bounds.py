@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ivme.plan.assemble.assemble import Assembly
-from ivme.plan.ir.exponent import Bound, bound, through
+from ivme.plan.ir.exponent import Bound, Linear, bound, through
 from ivme.plan.order.degree import degree_bound, degree_curve
 from ivme.plan.strategy.skew.trees import SkewPlan, limits
 from ivme.structure.hypergraph import Edge
@@ -66,4 +66,7 @@ _Size = tuple[frozenset[Edge], frozenset[str], frozenset[str]]
 def _curved(curves: Sequence[_Curve], least: int) -> Bound:
     """The maximum of some curves as a function of ε."""
     highest = [max(values) for values in zip([least * PARTS] * (PARTS + 1), *curves, strict=True)]
+    slope = highest[-1] - highest[0]
+    if all(PARTS * (value - highest[0]) == at * slope for at, value in enumerate(highest)):
+        return bound(Linear(Fraction(highest[0]) / PARTS, Fraction(slope) / PARTS))
     return bound(through([(epsilon, Fraction(value) / PARTS) for epsilon, value in zip(GRID, highest, strict=True)]))
