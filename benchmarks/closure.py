@@ -142,7 +142,7 @@ def window(size: int, batch: int, runs: int) -> None:
                 database.apply("edge", rows, weights)
 
         took = seconds(work)
-        check_connected(view._state.group.engine, edges[len(edges) - size :])  # type: ignore[attr-defined]
+        check_connected(view.state.group.engine, edges[len(edges) - size :])  # type: ignore[attr-defined]
         return took
 
     name = f"window of {size:,} ({origin}), batches of {2 * batch:,}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
@@ -16,12 +17,14 @@ BACKENDS = ("native", "pure")
 
 def make_database(backend: str) -> Database:
     """An empty database on the compiled kernel, or on the one in plain Python."""
-    made = Database()
+    with patch("ivme.definitions.new_runtime", lambda: make_runtime(backend)):
+        return Database()
+
+
+def make_runtime(backend: str) -> Runtime:
     if backend == "native":
-        made._runtime = Runtime(NativeBackend(), native_domains())
-    else:
-        made._runtime = Runtime(PureBackend(), Domains())
-    return made
+        return Runtime(NativeBackend(), native_domains())
+    return Runtime(PureBackend(), Domains())
 
 
 def rows_of(view: Any, **parameters: Any) -> list[Any]:

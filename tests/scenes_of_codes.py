@@ -73,7 +73,7 @@ def a_block_that_is_being_decoded(db: Database, _: Path) -> None:
     people(db)
     view = db.create_view("v", "SELECT name FROM people")
     db.insert("people", [(name, 1) for name in names("old")])
-    state = view._state
+    state = view.state
     read = OpenRead(db._runtime, state, ())
     block = next(read)
     replace_all(db, names("old"), names("new"))
@@ -154,7 +154,7 @@ def rows_that_are_kept(db: Database, _: Path) -> None:
 
 def rows_on_their_way_to_a_snapshot(db: Database, path: Path) -> None:
     """What a durable database does; the one that is given stays as it is."""
-    if db._store is None:
+    if db.definitions.store is None:
         return
     write = Store._write_tables
 

@@ -265,7 +265,7 @@ def test_explain_and_stats_say_what_keeps_a_closure(db: Database) -> None:
 def test_verify_finds_a_wrong_pair(db: Database) -> None:
     view = db.create_view("reach", "Q(X, Y) = closure(edge)")
     db.insert("edge", edges("ab"))
-    engine = view._state.group.engine  # type: ignore[attr-defined]
+    engine = view.state.group.engine  # type: ignore[attr-defined]
     engine.change(np.array([FIRST_CODE + 5]), np.array([FIRST_CODE + 6]), np.array([1]))
     engine.commit()
     db.insert("edge", [("c", "d"), ("e", "f"), ("g", "h")])

@@ -25,7 +25,7 @@ SCHEMA = {
 
 def crash(db: Database) -> None:
     """Leaves the files as they are and lets go of the lock, as the end of a process does."""
-    store = db._store
+    store = db.definitions.store
     assert store is not None
     if store._snapshot is not None:
         store._snapshot.join()

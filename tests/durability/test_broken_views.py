@@ -140,9 +140,9 @@ def test_a_view_that_another_version_wrote_and_this_one_refuses_is_broken(
 ) -> None:
     made(tmp_path)
     with Database(tmp_path) as db:
-        assert db._store is not None
+        assert db.definitions.store is not None
         record = {"name": "newer", "query": query, "options": options}
-        db._store.log.append({"create_view": record})
+        db.definitions.store.log.append({"create_view": record})
     with Database(tmp_path) as db:
         assert reason in db.broken_views["newer"]
         assert 5 == len(db.views)

@@ -51,7 +51,7 @@ def test_checks_go_on_after_opening(tmp_path: Path, checkpoint: bool) -> None:
 def test_the_check_is_stored_with_the_plan(tmp_path: Path) -> None:
     made(tmp_path, checkpoint=True)
     with Database(tmp_path) as db:
-        parsed = parse_view("w", QUOTIENTS, db._relations(), {})
+        parsed = parse_view("w", QUOTIENTS, db.definitions.relations(), {})
         planned = plan_view(parsed, {})
         again = plan_view(parsed, {}, planned.text())
         assert not again.is_new

@@ -330,7 +330,7 @@ def test_a_bar_shows_the_stages_of_opening_on_a_terminal(tmp_path: Path, monkeyp
 def test_a_segment_that_was_made_and_never_used_is_taken_away(tmp_path: Path) -> None:
     db = Database(tmp_path)
     db.create_table("R", {"a": "int"})
-    store = db._store
+    store = db.definitions.store
     assert store is not None
     stale = make_segment(tmp_path, store._manifest.identity, store.log.last + 1).path
     db.insert("R", [(1,)])

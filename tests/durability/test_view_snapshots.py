@@ -114,7 +114,7 @@ def balances(db: Database) -> dict[str, Any]:
 
 def rows_of(db: Database) -> dict[str, Any]:
     """The rows of all views without parameters, and of all tables."""
-    plain = [name for name in db.views if not db.view(name)._state.typed.query.input]
+    plain = [name for name in db.views if not db.view(name).state.typed.query.input]
     return {name: Counter(dict(db.view(name).items())) for name in plain} | {t: bag(db, t) for t in db.tables}
 
 
@@ -375,7 +375,7 @@ def test_without_the_compiled_kernel_views_are_built(
     from ivme.engine.runtime.runtime import Runtime
 
     with_snapshot(tmp_path)
-    monkeypatch.setattr("ivme.database.new_runtime", lambda: Runtime(PureBackend(), Domains()))
+    monkeypatch.setattr("ivme.definitions.new_runtime", lambda: Runtime(PureBackend(), Domains()))
     with caplog.at_level(logging.WARNING, "ivme.store"), Database(tmp_path) as db:
         assert "is for the compiled kernel" in caplog.text
         db.view("tree").verify()

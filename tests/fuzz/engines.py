@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ivme import database
+from ivme import definitions
 from ivme.database import Database
 from ivme.engine.backend import NativeBackend
 from ivme.engine.codes import domains
@@ -47,7 +47,7 @@ class Engine:
         return self._path is not None
 
     def _opened(self) -> Database:
-        with patch.object(database, "new_runtime", self._make):
+        with patch.object(definitions, "new_runtime", self._make):
             return Database() if self._path is None else Database(self._path, durability="async")
 
     def reopen(self, *, checkpoint: bool) -> None:

@@ -277,7 +277,7 @@ FAULTS = (
     Fault("a lenient delete skips a row", _wrapped(runtime.Runtime, "clipped", _clipped_short), _NATIVE),
     Fault("a log record of several tables is skipped", _wrapped(Contents, "_add_batch", _record_skipped), _ON_DISK),
     Fault("a snapshot loses multiplicities", _wrapped(StoredTable, "take_snapshot", _multiplicity_lost), _ON_DISK),
-    Fault("Arrow readers see each row once", _wrapped(View, "_weighted", _rows_once), _NATIVE),
+    Fault("Arrow readers see each row once", _wrapped(View, "group_batches", _rows_once), _NATIVE),
     Fault("count() counts distinct rows", _wrapped(View, "count", _count_distinct_rows), _NATIVE),
     Fault("an absent row has a multiplicity", _wrapped(View, "multiplicity", _never_absent), _NATIVE),
     Fault("the second block of rows is lost", _wrapped(runtime.Runtime, "blocks", _second_block_lost), _NATIVE),

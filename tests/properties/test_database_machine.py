@@ -70,7 +70,7 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.made += 1
         name = f"V{self.made}"
         semantics = data.draw(st.sampled_from(["bag", "set"]))
-        query = as_asked(parse(text, self.databases[0]._relations()), semantics)
+        query = as_asked(parse(text, self.databases[0].definitions.relations()), semantics)
         allowed = (
             (SchemaError, PlanError) if self.kind == "string" or strategy in ("recursive", "marks", "skew") else ()
         )

@@ -103,7 +103,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
 def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        runtime, changed = database._runtime, activity.changed
+        runtime, changed = database.definitions.runtime, activity.changed
         runtime.observers += (changed,)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
         app.state.explaining = ThreadPoolExecutor(_EXPLAINERS, "ivme-explain")

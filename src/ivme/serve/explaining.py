@@ -71,9 +71,9 @@ def explain_request(database: Database, body: bytes) -> dict[str, Any]:
 
 def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> Explanation:
     """The explanation that a view of this database would have; the same errors as if it were made."""
-    with database._runtime.lock:
-        relations = tuple(table for table in database._relations() if table.name != REQUESTS)
+    with database.definitions.runtime.lock:
+        relations = tuple(table for table in database.definitions.relations() if table.name != REQUESTS)
     parsed = as_asked(parse(query, relations), options.get("semantics"))
-    database._check_sources(parsed.tables)
+    database.definitions.check_sources(parsed.tables)
     graph = read_options(options).graph
     return compile_plan(typed(closures_as_relations(parsed, graph)).query, **options)[0]

@@ -116,7 +116,7 @@ class Engine:
         """The partial rows of an access request; those of a view without aggregates have multiplicities."""
         assert self.sharding is not None
         assert self._view is not None
-        found = self._view._weighted(parameters)
+        found = self._view.group_batches(parameters)
         schema = self.partial_schema(self.sharding)
         if self.sharding.has_partial_rows:
             return pa.Table.from_batches([batch for batch, _ in found], schema=schema)

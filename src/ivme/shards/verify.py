@@ -28,7 +28,7 @@ _REQUESTS = 64
 
 def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
     """Compares all rows, or those of some access requests; VerificationError names a difference."""
-    made, entry = view._sharding, database._catalog.view(view.name)
+    made, entry = view.sharding, database._catalog.view(view.name)
     with Database() as fresh:
         for relation in made.relations:
             declared = database._catalog.table(relation)

@@ -121,7 +121,7 @@ def test_rows_of_a_view_with_parameters_have_their_values_in_front(backend: str)
     feed = view.changes()
     db.insert("R", [(1, "x"), (1, "x"), (2, None)])
     db.delete("R", [(1, "x")])
-    order = [{"p": "x", "q": 1}[name] for name in view._state.typed.query.parameters]
+    order = [{"p": "x", "q": 1}[name] for name in view.state.typed.query.parameters]
     assert list(feed) == [{(*order, 1, "x"): 2}, {(*order, 1, "x"): -1}]
 
 
