@@ -15,13 +15,14 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from ivme.base_view import Changes
 from ivme.compile import parse
 from ivme.database import Database
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from ivme.plan.assemble.assemble import Assembly
 from ivme.query.model import Query
-from ivme.view import Changes, View
+from ivme.view import View
 from tests import oracle
 from tests.databases import BACKENDS, make_database
 from tests.invariants import expected_counts, leaf

@@ -17,7 +17,7 @@ from ivme.engine.runtime.reclaim import reclaim
 def sweep(db: Database) -> None:
     """Takes back all codes that nothing holds, now."""
     with db._runtime.lock:
-        reclaim(db._runtime, now=True)
+        reclaim(db._runtime.catalog, now=True)
 
 
 def values(db: Database) -> int:

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ivme.algebra.ring import Ring
-    from ivme.engine.runtime.ring_view import RingView
+    from ivme.base_view import BaseView
     from ivme.ies_view import IesView
     from ivme.query.types import Type
+    from ivme.ring_view import RingView
     from ivme.view import View
 
 
@@ -52,7 +53,7 @@ class Database:
             from ivme.store.opening import open_store
 
             store = open_store(Path(path), durability, self.definitions, accept_loss=accept_loss)
-            self.definitions.store = self._runtime.journal = store
+            self.definitions.store = self._runtime.catalog.journal = store
             self.definitions.is_opening = False
 
     # Catalog
@@ -101,10 +102,9 @@ class Database:
         """
         return self.definitions.create_ies(name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
-    def view(self, name: str) -> View:
-        """The view of that name; `BrokenViewError` if it is broken."""
-        found, broken = self.definitions.views, self.definitions.broken
-        return found[whole(known(name, (*found, *broken), "view"), broken)]
+    def view(self, name: str) -> BaseView:
+        """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
+        return self.definitions.view(name)
 
     def rebuild_view(self, name: str) -> View:
         """Builds a broken view again; `BrokenViewError` or another error says why that fails."""
@@ -126,15 +126,15 @@ class Database:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of all tables, in the order in which they were made."""
-        return tuple(self._runtime.tables)
+        return tuple(self._runtime.catalog.tables)
 
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
         self.definitions.check_open()
         with self._runtime.lock:
             broken = self.definitions.broken
-            found = known(name, (*self._runtime.tables, *self.definitions.views, *broken), "table or view")
-            return self._runtime.contents(whole(found, broken))
+            found = known(name, (*self._runtime.catalog.tables, *self.definitions.views, *broken), "table or view")
+            return self._runtime.reader.contents(whole(found, broken))
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""
@@ -158,16 +158,16 @@ class Database:
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows: tuples or dicts, pandas, polars, pyarrow or numpy."""
-        if type(rows) is list and len(rows) == 1 and self._runtime.put(table, rows[0], 1):
-            self._runtime.settle()
+        if type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], 1):
+            self._runtime.wait_durable()
             return
         with self.batch() as batch:
             batch.insert(table, rows)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
-        if strict and type(rows) is list and len(rows) == 1 and self._runtime.put(table, rows[0], -1):
-            self._runtime.settle()
+        if strict and type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], -1):
+            self._runtime.wait_durable()
             return
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
@@ -187,13 +187,13 @@ class Database:
         self.definitions.check_open()
         progress = read_progress(source, position)
         with self._runtime.lock:
-            self._runtime.positions.check(progress)
+            self._runtime.catalog.positions.check(progress)
         return Batch(self._runtime, progress)
 
     def position(self, source: str) -> int | None:
         """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
         with self._runtime.lock:
-            return self._runtime.positions.of(source)
+            return self._runtime.catalog.positions.of(source)
 
     def checkpoint(self) -> None:
         """Writes the tables' rows anew, so that opening the directory has no log to go through.

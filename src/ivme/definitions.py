@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ivme.base_view import BaseView
 from ivme.budget import claim
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
@@ -19,7 +20,6 @@ from ivme.compile import parse
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
-from ivme.engine.runtime.ring_view import RingView, lifting
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
@@ -28,7 +28,8 @@ from ivme.planning import parse_view, plan_ring_view, plan_view
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
-from ivme.store.broken_views import broken_source
+from ivme.ring_view import RingView, lifting
+from ivme.store.broken_views import broken_source, whole
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Definitions:
 
     def __init__(self, *, is_opening: bool) -> None:
         self.runtime = new_runtime()
-        self.views: dict[str, View] = {}
+        self.catalog = self.runtime.catalog
+        self.views: dict[str, BaseView] = {}
         self.broken: dict[str, str] = {}
         self.store: Store | None = None
         self.is_opening = is_opening
@@ -56,10 +58,10 @@ class Definitions:
         self.check_new(made.name)
         check_table(made)
         with self.runtime.lock, self._change():
-            self.runtime.add_table(made)
+            self.runtime.installation.add_table(made)
             if self.store is not None:
                 self.store.create_table(made)
-        self.runtime.settle()
+        self.runtime.wait_durable()
 
     def create_view(
         self,
@@ -94,7 +96,7 @@ class Definitions:
                         self.views[name] = made
         if planned.is_new and replanned is not None:
             replanned(planned.text())
-        self.runtime.settle()
+        self.runtime.wait_durable()
         return made
 
     def create_ring_view(self, name: str, query: str, ring: Ring, options: Mapping[str, object]) -> RingView:
@@ -113,8 +115,8 @@ class Definitions:
             with self.runtime.lock:
                 if self._are_current(parsed.tables, relations):
                     self.check_new(name)
-                    view = RingView(parsed, plan, explanation, ring)
-                    self.runtime.add_ring_view(view)
+                    view = RingView(parsed, plan, explanation, ring, self.runtime.reader)
+                    self._add_participant(view)
                     return view
 
     def create_ies(
@@ -131,43 +133,56 @@ class Definitions:
         self.check_new(name)
         with self.runtime.lock:
             named = [inputs] if isinstance(inputs, str) else list(inputs)
-            tables = [self.runtime.tables[known(table, self.runtime.tables, "table")].table for table in named]
+            tables = [self.catalog.tables[known(table, self.catalog.tables, "table")].table for table in named]
             schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
             ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete, on_start=on_start)
-            view = IesView(ies, {table.name: table.name for table in tables}, DuckDbExecutor(ies))
-            self.runtime.add_ring_view(view)
+            view = IesView(ies, DuckDbExecutor, self.runtime.reader)
+            self._add_participant(view)
         return view
+
+    def view(self, name: str) -> BaseView:
+        """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
+        return self.views[whole(known(name, (*self.views, *self.broken), "view"), self.broken)]
+
+    def map_view(self, name: str) -> View:
+        """The same for whoever can do with a query's rows only, not with those of a ring or of a user's SQL."""
+        view = self.view(name)
+        if not isinstance(view, View):
+            raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")
+        return view
+
+    @property
+    def map_views(self) -> list[str]:
+        """The names of these views, in the order in which they were made."""
+        return [name for name, view in self.views.items() if isinstance(view, View)]
 
     def drop_view(self, name: str) -> None:
         """Forgets a view of any kind; one that others are built on is refused."""
         with self.runtime.lock:
-            name = known(name, (*self.views, *self.runtime.ring_views, *self.broken), "view")
-            if name in self.runtime.ring_views:
-                self.runtime.drop_ring_view(name)
-                return
+            name = known(name, (*self.views, *self.broken), "view")
             self._refuse_while_needed("view", name)
             view = self.views.get(name)
-            finish: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
-            with self._change(*finish):
-                if self.store is not None:
+            then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
+            with self._change(*then):
+                if self.store is not None and (view is None or view.is_stored):
                     self.store.drop("view", name)
                 if view is not None:
                     self._forget_view(name)
                     del self.views[name]
-            reclaim(self.runtime)
-        self.runtime.settle()
+            reclaim(self.catalog)
+        self.runtime.wait_durable()
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
         with self.runtime.lock:
-            name = known(name, self.runtime.tables, "table")
+            name = known(name, self.catalog.tables, "table")
             self._refuse_while_needed("table", name)
             with self._change():
                 if self.store is not None:
                     self.store.drop("table", name)
-                self.runtime.drop_table(name)
-            reclaim(self.runtime)
-        self.runtime.settle()
+                self.runtime.installation.drop_table(name)
+            reclaim(self.catalog)
+        self.runtime.wait_durable()
 
     def close(self) -> None:
         """Ends everything: views answer no more."""
@@ -180,16 +195,22 @@ class Definitions:
                 self.store.close()
         finally:
             with self.runtime.lock:
-                self.runtime.close()
+                self.runtime.installation.close()
 
-    def _change(self, *finish: Act) -> AbstractContextManager[object]:
+    def _add_participant(self, view: RingView | IesView) -> None:
+        with self._change():
+            self.runtime.installation.add_participant(view)
+            self.views[view.name] = view
+
+    def _change(self, *then: Act) -> AbstractContextManager[object]:
         """What is done to tables and views in this block takes effect as a whole, or not at all."""
-        return self.runtime.catalog_change([saved(self, ["views"])], finish)
+        return self.runtime.installation.catalog_change([saved(self, ["views"])], then)
 
     def _forget_view(self, name: str) -> None:
         """Drops a view, and the closures that only it reads."""
-        relations = self.runtime.views[name].relations
-        self.runtime.drop_view(name)
+        state = self.catalog.views.get(name)
+        relations = () if state is None else state.relations
+        self.runtime.installation.drop_view(name)
         drop_closures(self.runtime, [relation for relation in relations if relation not in self.views])
 
     def _forget_definition(self, name: str) -> None:
@@ -207,8 +228,8 @@ class Definitions:
 
     def relations(self) -> tuple[Table, ...]:
         """Everything that a view may read: tables, and views as if they were tables."""
-        views = (state.table for state in self.runtime.views.values())
-        return (*(state.table for state in self.runtime.tables.values()), *views)
+        views = (state.table for state in self.catalog.views.values())
+        return (*(state.table for state in self.catalog.tables.values()), *views)
 
     def check_open(self) -> None:
         """Raises PlanError if the database is closed."""
@@ -220,16 +241,15 @@ class Definitions:
         self.check_open()
         if not self.is_opening:
             check_name(name, "a table or view")
-        runtime = self.runtime
-        names = (("table", runtime.tables), ("view", runtime.views), ("view", runtime.ring_views))
-        for kind, others in (*names, ("broken view", self.broken)):
+        kinds = {"table": self.catalog.tables, "view": (*self.catalog.views, *self.views), "broken view": self.broken}
+        for kind, others in kinds.items():
             if name.lower() in {other.lower() for other in others}:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 
     def check_sources(self, tables: Iterable[Table]) -> None:
         """Raises PlanError for a view that other views cannot be built on."""
         for table in tables:
-            state = self.runtime.views.get(table.name)
+            state = self.catalog.views.get(table.name)
             if state is not None and state.typed.query.input:
                 raise PlanError(f"view {table.name} has parameters, so that other views cannot be built on it")
             if state is not None and not state.table.columns:
@@ -249,16 +269,11 @@ class Definitions:
         except UnknownNameError as error:
             raise broken_source(error, self.broken) or error from None
 
-    def _readers(self, name: str) -> list[str]:
-        """The views that are built on a table or view."""
-        found = [view for view, state in self.runtime.views.items() if name in state.relations]
-        return found + [view for view, each in self.runtime.ring_views.items() if name in each.relations]
-
     def _refuse_while_needed(self, kind: str, name: str) -> None:
         needed: list[str] = []
-        for found in self._readers(name):
-            hidden = found in self.runtime.views and found not in self.views
-            needed += self._readers(found) if hidden else [found]
+        for found in self.catalog.readers(name):
+            hidden = found not in self.views
+            needed += self.catalog.readers(found) if hidden else [found]
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

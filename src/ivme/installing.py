@@ -19,7 +19,7 @@ def prepare_view(runtime: Runtime, planned: PlannedView) -> Assembled | None:
     if planned.plan is None:
         return None
     with limited(float("inf")):
-        return runtime.prepared(planned.name, planned.typed, planned.plan)
+        return runtime.installation.prepared(planned.name, planned.typed, planned.plan)
 
 
 def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | None = None) -> View:
@@ -28,7 +28,9 @@ def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | N
     if planned.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, planned.table, planned.graph))
     add_closures(runtime, planned.typed.query)
-    state = runtime.add_view(planned.name, *made, planned.plan, planned.table, ring=planned.ring, prepared=prepared)
+    state = runtime.installation.add_view(
+        planned.name, *made, planned.plan, planned.table, ring=planned.ring, prepared=prepared
+    )
     return View(runtime, state)
 
 

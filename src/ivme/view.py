@@ -6,38 +6,32 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ivme.base_view import BaseView, Changes, Row
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.reasons import Reasons, shown
 from ivme.engine.runtime.decoding import is_global
-from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.distinct import added_up, one_each
 from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.transaction import StateLock, taken
+from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
 if TYPE_CHECKING:
-    import pandas
-
     from ivme.plan.explain.explanation import Explanation
 
-Row = tuple[Any, ...]
 
-
-class View:
-    """The rows of a query, kept fresh."""
+class View(BaseView):
+    """The rows of a query, maintained in the kernel's maps."""
 
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         self._runtime = runtime
         self.state = state
-        self._gone = ""
         query, domain = state.typed.query, state.finisher.domain
         self._parameters = set(query.parameters)
         self._hides_keys = state.hides_keys
@@ -60,6 +54,11 @@ class View:
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters, none if the view has rows without any."""
         return self.state.typed.query.parameters
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The tables and views that it reads."""
+        return self.state.relations
 
     @property
     def schema(self) -> pa.Schema:
@@ -112,7 +111,7 @@ class View:
         state = self.state
         with self._runtime.lock:  # codes of parameters stay what they are until they are read by
             codes, inputs = self._request(parameters)
-            read = OpenRead(self._runtime, state, codes)
+            read = OpenRead(self._runtime.reader, state, codes)
             if parameters:
                 read.read_all()
 
@@ -132,7 +131,7 @@ class View:
         state = self.state
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            block = None if codes is None else self._runtime.small_answer(state, codes)
+            block = None if codes is None else self._runtime.reader.small_answer(state, codes)
             if block is None:
                 return None
             if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
@@ -149,7 +148,7 @@ class View:
         self.check_alive()
         self._check_parameters(columns)
         with self._runtime.lock:
-            return request_many(self._runtime, self.state, columns)
+            return request_many(self._runtime.reader, self.state, columns)
 
     def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
         query = self.state.typed.query
@@ -188,14 +187,10 @@ class View:
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
         rows = self.few_rows(parameters)
-        if rows is None:
-            with self._runtime.lock:
-                rows = list(islice(self(**parameters), 2))
-        if len(rows) != 1 or len(rows[0]) != 1:
-            number = "2 or more" if len(rows) > 1 else len(rows)
-            shape = f"{number} rows of {len(self.columns)} columns"
-            raise DataError(f"view {self.name} is not a single value: it has {shape}")
-        return rows[0][0]
+        if rows is not None and len(rows) == 1 and len(rows[0]) == 1:
+            return rows[0][0]
+        with self.lock:
+            return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
         """How many rows there are, multiplicities included."""
@@ -233,7 +228,7 @@ class View:
         rows = 0
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            blocks = () if codes is None else self._runtime.blocks(state, codes, whole=most is None)
+            blocks = () if codes is None else self._runtime.reader.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
                 rows += int(np.maximum(batches[-1][1], 0).sum())
@@ -243,17 +238,6 @@ class View:
             row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
             return [(pa.RecordBatch.from_pylist([row], schema=state.finisher.schema), np.ones(1, np.int64))]
         return batches
-
-    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
-        return self.to_arrow(**parameters).to_pandas()
-
-    def snapshot(self, **parameters: Any) -> pa.Table:
-        """The rows as they are now; the result stays as it is while the database moves on."""
-        return self.to_arrow(**parameters)
-
-    def __contains__(self, row: object) -> bool:
-        return isinstance(row, tuple) and self.multiplicity(row) != 0
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
         """How often the row is in the view (0 if not); constant time if the row names all its groups."""
@@ -271,7 +255,7 @@ class View:
             codes = [self.state.finisher.domain(v).find_value(values[v]) for v in query.free]
             if requested is None or None in codes:
                 return 0
-            found = self._runtime.row_at(self.state, [code for code in codes if code is not None], inputs)
+            found = self._runtime.reader.row_at(self.state, [code for code in codes if code is not None], inputs)
         return found[1] if found is not None and found[0] == row else 0
 
     # Reasons
@@ -308,7 +292,7 @@ class View:
             originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
             codes = {v: self._code(originals.get(v, v), values) for v in free}
-            return Partners(self._runtime, self.state, plan, values).reasons(row, codes, present=present)
+            return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
 
     def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
         return self.state.finisher.domain(variable).find_value(values[variable])
@@ -358,7 +342,7 @@ class View:
         from ivme.engine.read.verify import verify
 
         self.check_alive()
-        verify(self._runtime, self.state, lambda state: View(self._runtime, state))
+        verify(self._runtime.reader, self.state, lambda state: View(self._runtime, state))
 
     # For the packages around the database
 
@@ -366,11 +350,6 @@ class View:
     def lock(self) -> StateLock:
         """The database's lock."""
         return self._runtime.lock
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it was dropped, or its database closed."""
-        return bool(self._gone)
 
     def subscribe(self, queue: deque[Any]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
@@ -381,35 +360,4 @@ class View:
 
     def engine_stats(self) -> dict[str, int]:
         """The kernel's operations, and the memory of all maps and dictionaries; under the lock."""
-        return {"operations": self._runtime.backend.operations, **self._runtime.memory()}
-
-    def check_alive(self) -> None:
-        """Raises PlanError if it was dropped, or its database closed."""
-        if self._gone:
-            raise PlanError(f"view {self.name} {self._gone}")
-
-    def end(self, reason: str = "was dropped") -> None:
-        """It answers no more; whoever reads it hears the reason."""
-        self._gone = reason
-
-
-class Changes:
-    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._queue: deque[Delta] = deque()
-        view.subscribe(self._queue)
-
-    def __iter__(self) -> Iterator[Delta]:
-        return taken(self._queue)
-
-    def close(self) -> None:
-        """Stops following the view."""
-        self._view.unsubscribe(self._queue)
-
-    def __enter__(self) -> Changes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return {"operations": self._runtime.backend.operations, **self._runtime.catalog.memory()}

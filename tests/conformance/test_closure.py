@@ -217,7 +217,7 @@ def test_a_closure_that_views_join_comes_once_and_goes_with_the_last(db: Databas
     one = db.create_view("one", "Q(X) = closure(edge)(X, X)")
     db.create_view("two", "Q(Y) = closure(edge)('a', Y)")
     assert ("one", "two") == db.views
-    assert ["closure(edge)", "one", "two"] == list(db._runtime.views)
+    assert ["closure(edge)", "one", "two"] == list(db._runtime.catalog.views)
     with pytest.raises(PlanError, match="cannot drop table edge: one, two needs it"):
         db.drop_table("edge")
     with pytest.raises(SchemaError, match="already a view named"):
@@ -226,7 +226,7 @@ def test_a_closure_that_views_join_comes_once_and_goes_with_the_last(db: Databas
     db.insert("edge", edges("aa"))
     assert [("a",)] == rows_of(one)
     db.drop_view("one")
-    assert [] == list(db._runtime.views)
+    assert [] == list(db._runtime.catalog.views)
     db.drop_table("edge")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.database import Database
-from ivme.engine.runtime.relations import weighted
+from tests.databases import weighted
 
 SCHEMA = {
     "i": "int",
@@ -35,7 +35,7 @@ def crash(db: Database) -> None:
 
 def bag(db: Database, table: str) -> Counter[Any]:
     """The rows of a table with their multiplicities."""
-    return Counter(weighted(*db._runtime.contents(table)))
+    return Counter(weighted(*db._runtime.reader.contents(table)))
 
 
 def log_of(path: Path) -> Path:

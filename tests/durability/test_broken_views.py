@@ -167,7 +167,7 @@ def test_views_that_cannot_take_the_log_at_once_are_built_one_by_one(
     transact = Runtime.transact
 
     def refused(self: Runtime, batch: Any, *arguments: Any) -> Any:
-        if self.views and batch:
+        if self.catalog.views and batch:
             raise DataError("a sum does not fit")
         return transact(self, batch, *arguments)
 

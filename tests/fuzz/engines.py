@@ -16,7 +16,7 @@ from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression import by_code
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime
+from ivme.engine.runtime import batch, open_read, reader, rebalance, runtime
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from tests.fuzz.oracle import arrow_rows
@@ -89,7 +89,7 @@ _SMALL: tuple[tuple[Any, str, int], ...] = (
     (rebalance, "SMALLEST_PIECE", 3),
     (open_read, "FIRST_ROWS", 2),
     (open_read, "BLOCK", 5),
-    (relations, "MANY", 7),
+    (reader, "MANY", 7),
     (by_code, "_MANY", 2),
 )
 

@@ -29,7 +29,7 @@ def triangles(r: Counter[Any], s: Counter[Any], t: Counter[Any]) -> int:
 
 
 def rebalancer_of(db: Any) -> GradualRebalancer:
-    found = db._runtime.views["q"].group.rebalancer
+    found = db._runtime.catalog.views["q"].group.rebalancer
     assert isinstance(found, GradualRebalancer)
     return found
 

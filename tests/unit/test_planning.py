@@ -150,14 +150,14 @@ def test_a_view_that_is_cancelled_leaves_nothing_behind(
         db.insert("R", [(1, 2)])
         before = db.entries(), (tmp_path / "database.json").read_bytes(), db.definitions.store.log.size  # type: ignore[union-attr]
         if late:
-            real = db._runtime.add_view
+            real = db._runtime.installation.add_view
 
             def filled(*given: Any, **options: Any) -> Any:
                 made = real(*given, **options)
                 cancellation.cancel()
                 return made
 
-            monkeypatch.setattr(db._runtime, "add_view", filled)
+            monkeypatch.setattr(db._runtime.installation, "add_view", filled)
         else:
             while_planning(monkeypatch, cancellation.cancel)
         with cancellable(cancellation), pytest.raises(CancelledError):

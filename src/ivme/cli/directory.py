@@ -45,7 +45,7 @@ def show_directory(path: Path) -> Iterator[Table]:
 
     with _opened(path) as db:
         tables = Table("table", "columns", "distinct rows", title=f"{path}", title_justify="left")
-        for name, state in db.definitions.runtime.tables.items():
+        for name, state in db.definitions.runtime.catalog.tables.items():
             columns = ", ".join(f"{column.name} {column.type}" for column in state.table.columns)
             tables.add_row(name, columns, f"{db.definitions.runtime.backend.size(state.rows):,}")
         yield tables
@@ -58,7 +58,7 @@ def show_directory(path: Path) -> Iterator[Table]:
         for name, reason in db.broken_views.items():
             broken.add_row(name, reason)
         sources = Table("source", "position")
-        for source, position in db.definitions.runtime.positions.all().items():
+        for source, position in db.definitions.runtime.catalog.positions.all().items():
             sources.add_row(source, str(position))
         yield from (each for each in (broken, sources) if each.row_count)
 

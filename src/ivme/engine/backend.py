@@ -176,7 +176,7 @@ class Backend(Protocol):
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
-    def rollback(self) -> None: ...
+    def roll_back(self) -> None: ...
     def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         """Begins to read a request; with `whole` all of it will be read, and may come at once if that is quicker."""
 
@@ -228,7 +228,7 @@ class NativeBackend:
         self.run_one = self.kernel.run_one
         self.begin = self.kernel.begin
         self.commit = self.kernel.commit
-        self.rollback = self.kernel.roll_back
+        self.roll_back = self.kernel.roll_back
         self._maps: dict[str, int] = {}
         self._heaps: dict[str, int] = {}
         self._indexes: dict[str, set[tuple[str, ir.Index]]] = {}

@@ -154,7 +154,7 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
-        working = [describe_view(database.view(name)) for name in database.views]
+        working = [describe_view(database.definitions.map_view(name)) for name in database.definitions.map_views]
         return json_answer(working + describe_broken(database))
 
 

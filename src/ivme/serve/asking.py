@@ -38,7 +38,7 @@ def parameters_of(view: View) -> dict[str, Type]:
 
 def find_view(database: Database, name: str) -> View:
     try:
-        return database.view(name)
+        return database.definitions.map_view(name)
     except IvmeError as error:
         raise problem_of(error) from None
 

@@ -33,7 +33,7 @@ def describe_broken(database: Database) -> list[dict[str, Any]]:
 
 
 def describe_table(database: Database, name: str) -> dict[str, Any]:
-    state = database.definitions.runtime.tables[name]
+    state = database.definitions.runtime.catalog.tables[name]
     return {
         "name": name,
         "columns": {column.name: str(declared_type(state.table, column)) for column in state.table.columns},
@@ -50,12 +50,13 @@ def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[st
         return {
             "tables": [describe_table(database, name) for name in database.tables if name != REQUESTS],
             "views": [
-                _with_maps(database.view(n)) if maps else describe_view(database.view(n)) for n in database.views
+                _with_maps(view) if maps else describe_view(view)
+                for view in map(database.definitions.map_view, database.definitions.map_views)
             ],
             "broken_views": describe_broken(database),
-            "sources": database.definitions.runtime.positions.all(),
+            "sources": database.definitions.runtime.catalog.positions.all(),
             "operations": database.definitions.runtime.backend.operations,
-            **database.definitions.runtime.memory(),
+            **database.definitions.runtime.catalog.memory(),
             "subscribers": subscribers,
             "log_bytes": database.definitions.log_bytes,
         }
@@ -88,8 +89,8 @@ def refusals() -> dict[str, Any]:
 def view_paths(database: Database) -> dict[str, Any]:
     """The endpoints of all views: their parameters with types, and their rows."""
     paths: dict[str, Any] = {}
-    for name in database.views:
-        view, path = database.view(name), quote(name, safe="", errors="backslashreplace")
+    for name in database.definitions.map_views:
+        view, path = database.definitions.map_view(name), quote(name, safe="", errors="backslashreplace")
         paths[f"/views/{path}"] = {"get": _rows_operation(view)}
         query = view.state.typed.query
         if not (query.input and query.aggregates):

@@ -75,8 +75,8 @@ def _of_hub(hub: Hub) -> Iterator[str]:
 def _of_database(database: Database) -> Iterator[str]:
     runtime = database.definitions.runtime
     with runtime.lock:
-        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.tables.items()}
-        memory, operations = runtime.memory(), runtime.backend.operations
+        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.catalog.tables.items()}
+        memory, operations = runtime.catalog.memory(), runtime.backend.operations
     yield from _head("ivme_table_rows", "gauge", "Distinct rows of tables.")
     for name, size in sizes.items():
         yield f"ivme_table_rows{_labels(table=name)} {size}"

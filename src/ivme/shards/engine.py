@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.base_view import Changes
 from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_type
@@ -21,7 +22,7 @@ from ivme.query.model import Table
 from ivme.shards.distribute import with_weights
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
-from ivme.view import Changes, View
+from ivme.view import View
 
 
 class Engine:

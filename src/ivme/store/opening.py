@@ -140,16 +140,16 @@ def fill(definitions: Definitions, contents: Contents, image: Image | None, adva
     runtime = definitions.runtime
     advance("filling tables", len(contents.tables), 0)
     advance("building views", len(contents.views), 0)
-    runtime.image = image
+    runtime.catalog.image = image
     if image is not None:
         image.load_values(runtime.domains)
     for stored in contents.tables.values():
         with runtime.lock:
-            runtime.add_table(stored.table)
+            runtime.installation.add_table(stored.table)
             runtime.load({stored.table.name: stored.take_rows() if image is None else stored.take_snapshot()})
         advance("filling tables", 0, 1)
     for source, position in contents.positions.items():
-        runtime.positions.advance(Progress(source, position))
+        runtime.catalog.positions.advance(Progress(source, position))
     if image is not None:
         _load_views(definitions, contents, advance)
     views = [view for view in contents.views.values() if view.name not in definitions.views]
@@ -164,7 +164,7 @@ def _load_views(definitions: Definitions, contents: Contents, advance: Advance) 
     runtime = definitions.runtime
     old = [view for view in contents.views.values() if view.name not in contents.new_views]
     make_views(definitions, old, contents.views, lambda: advance("building views", 0, 1))
-    runtime.image = None
+    runtime.catalog.image = None
     changed = [stored for name, stored in contents.tables.items() if name in contents.changed]
     changes = {stored.table.name: stored.take_changes() for stored in changed}
     try:

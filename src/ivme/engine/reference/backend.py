@@ -168,7 +168,7 @@ class PureBackend:
             try:
                 emitted = self._execute(steps, loaded)
             except BaseException:
-                self.rollback()
+                self.roll_back()
                 raise
             self.commit()
         if name in self._tables:
@@ -198,9 +198,9 @@ class PureBackend:
         self._outdate()
         self.kernel.commit()
 
-    def rollback(self) -> None:
+    def roll_back(self) -> None:
         self._outdate()
-        self.kernel.rollback()
+        self.kernel.roll_back()
 
     def _outdate(self) -> None:
         """Cursors on maps that the transaction changed are stale from here on."""

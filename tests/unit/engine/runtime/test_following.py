@@ -90,7 +90,7 @@ def test_only_views_with_aggregates_keep_their_rows(backend: str) -> None:
     }
     views = [db.create_view(name, text) for name, text in texts.items()]
     feeds = [view.changes() for view in views]
-    states = [db._runtime.views[name] for name in texts]
+    states = [db._runtime.catalog.views[name] for name in texts]
     assert [keeps_rows(state) for state in states] == [False, False, True]
     assert [isinstance(state.followed, FollowedGroups) for state in states] == [False, False, True]
     assert isinstance(states[2].followed, FollowedGroups)
@@ -169,7 +169,7 @@ def test_a_change_stays_what_it_was(backend: str) -> None:
     assert second == {("old", "old", 1): -1}
     assert len(third) == 100
     assert isinstance(first._changed, RowBatch)
-    assert {first._changed, db._runtime.views["v"].followed} <= set(db._runtime.holders)
+    assert {first._changed, db._runtime.catalog.views["v"].followed} <= set(db._runtime.catalog.holders)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
