@@ -327,7 +327,7 @@ class NativeBackend:
         from ivme.engine.lower import LoweredSteps
 
         self.drop_trigger(name)
-        lowered = LoweredSteps(self._maps, slots, partitions=self._partitions)
+        lowered = LoweredSteps(self._maps, slots, self._partitions)
         number = lowered.compile(self.kernel, steps)
         self._triggers[name] = (number, list(lowered.feeds), lowered.emits)
         return lowered.feeds

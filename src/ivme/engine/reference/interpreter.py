@@ -14,8 +14,7 @@ from ivme.algebra.ring import Payload, Ring, add, count, is_nothing, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.enumerate import enumerate_items
 from ivme.engine.reference.indexed_map import IndexedMap, Journal, Tally
-from ivme.engine.reference.kernel import Changes
-from ivme.engine.reference.load import load
+from ivme.engine.reference.load import Changes, load
 from ivme.engine.reference.partition import Noted, PurePartition
 from ivme.plan.ir import program as ir
 

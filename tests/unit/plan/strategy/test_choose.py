@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.errors import PlanError
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy import choose as chooser
@@ -25,6 +24,7 @@ from ivme.structure.classify import classify
 from ivme.structure.hypergraph import cqap_of
 from tests import oracle
 from tests.counting import COUNTING
+from tests.programs import rows
 from tests.random_queries import queries
 
 TRIANGLES = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
