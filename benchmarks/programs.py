@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ivme.engine.backend import Codes, EmittedDelta, NativeBackend
+from ivme.engine.backend import Codes, EmittedDelta
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.native_backend import NativeBackend
 from ivme.plan.ir.program import Program
 
 Input = tuple[Sequence[Codes], Codes]

@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime.delta import ArrowRows
 from ivme.engine.runtime.distinct import added_up

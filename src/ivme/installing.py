@@ -37,8 +37,8 @@ def install_view(runtime: Runtime, planned: PlannedView, prepared: Assembled | N
 def new_runtime() -> Runtime:
     """A runtime on the compiled kernel; without that in plain Python, with a warning."""
     try:
-        from ivme.engine.backend import NativeBackend
         from ivme.engine.codes.native_dictionary import native_domains
+        from ivme.engine.native_backend import NativeBackend
     except ImportError as error:
         warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
         from ivme.engine.reference.backend import PureBackend

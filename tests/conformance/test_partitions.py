@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ivme.cli.directory import verify_directory
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.image import image_of
 from ivme.errors import DamagedError
 from tests.durability.directories import bag, crash, flip

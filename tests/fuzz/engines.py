@@ -10,11 +10,11 @@ from unittest.mock import patch
 
 from ivme import definitions
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
 from ivme.engine.codes import domains
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression import by_code
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import batch, open_read, reader, rebalance, runtime
 from ivme.engine.runtime.runtime import Runtime

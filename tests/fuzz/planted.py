@@ -20,6 +20,7 @@ from ivme.engine.expression.by_code import CodeMemo
 from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.comparisons import Comparisons
 from ivme.engine.reference import backend as pure_backend
+from ivme.engine.reference import columns
 from ivme.engine.reference.indexed_map import IndexedMap, _Extremes
 from ivme.engine.reference.interpreter import PureKernel
 from ivme.engine.runtime import batch, runtime
@@ -252,12 +253,12 @@ def _unguarded(_: Any, query: Any) -> Any:
 
 
 FAULTS = (
-    Fault("a row of a larger batch is dropped", _wrapped(pure_backend, "_load", _row_dropped)),
-    Fault("a batch of several rows loses its signs", _wrapped(pure_backend, "_load", _sign_lost)),
-    Fault("a filter by a constant is not applied", _wrapped(pure_backend, "_load", _without_part(4))),
-    Fault("two equal columns of one table are not compared", _wrapped(pure_backend, "_load", _without_part(5))),
-    Fault("NULL joins NULL", _wrapped(pure_backend, "_load", _without_part(6))),
-    Fault("COUNT of a column counts NULL", _wrapped(pure_backend, "_lifted", _null_counted)),
+    Fault("a row of a larger batch is dropped", _wrapped(pure_backend, "load_columns", _row_dropped)),
+    Fault("a batch of several rows loses its signs", _wrapped(pure_backend, "load_columns", _sign_lost)),
+    Fault("a filter by a constant is not applied", _wrapped(pure_backend, "load_columns", _without_part(4))),
+    Fault("two equal columns of one table are not compared", _wrapped(pure_backend, "load_columns", _without_part(5))),
+    Fault("NULL joins NULL", _wrapped(pure_backend, "load_columns", _without_part(6))),
+    Fault("COUNT of a column counts NULL", _wrapped(columns, "_lifted", _null_counted)),
     Fault("COUNT DISTINCT counts NULL", _wrapped(IndexedMap, "extreme", _null_distinct)),
     Fault("a refused batch is not rolled back", _wrapped(PureKernel, "roll_back", _not_rolled_back)),
     Fault("a group stays when its count is zero", _wrapped(IndexedMap, "add_all", _zero_stays)),

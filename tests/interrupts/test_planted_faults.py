@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ivme.closure.group import ClosureGroup
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime import catalog, catalog_change, following, runtime
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.runtime import Runtime

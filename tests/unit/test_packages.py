@@ -84,6 +84,11 @@ def test_imports_point_down(module: str, path: Path) -> None:
     assert [] == up
 
 
+def test_no_module_is_longer_than_400_lines() -> None:
+    lengths = {module: len(path.read_text().splitlines()) for module, path in _modules()}
+    assert {} == {module: length for module, length in lengths.items() if length > 400}
+
+
 @pytest.mark.slow
 def test_only_the_spark_package_imports_pyspark() -> None:
     found = {module for module, path in _modules() if any(n.split(".")[0] == "pyspark" for n in _imports(path))}

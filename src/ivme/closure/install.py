@@ -7,7 +7,7 @@ from dataclasses import replace
 from ivme.closure.engine import native_engine, pure_engine
 from ivme.closure.group import ClosureGroup
 from ivme.compile import compile_plan
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
 from ivme.plan.explain.explanation import Explanation

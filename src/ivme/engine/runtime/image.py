@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.engine.backend import Backend, Codes, NativeBackend
+from ivme.engine.backend import Backend, Codes
 from ivme.engine.codes.domains import Domains
+from ivme.engine.native_backend import NativeBackend
 from ivme.errors import DamagedError
 from ivme.query.types import Type
 

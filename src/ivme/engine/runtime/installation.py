@@ -99,7 +99,7 @@ class Installation:
                 checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
                 mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
-                self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
+                self._reinstall(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
                 finisher = RowDecoder(typed, group.enumerations[name], self.catalog.domains)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
                 for stored, codes in self.catalog.misfits:
@@ -108,7 +108,7 @@ class Installation:
                 for check in checks:
                     if check.group is not group:
                         blueprints = {**check.group.blueprints, check.name: check.plan.blueprint}
-                        self._install(check.group, blueprints, {name: typed})
+                        self._reinstall(check.group, blueprints, {name: typed})
                 self.catalog.views[name] = state
                 self._refuse_failures(state)
                 self.switch_rings(relations)
@@ -203,7 +203,7 @@ class Installation:
         """Takes a view and its checks out of their groups, and a group away if nothing is left in it."""
         gone = {state.name, *(check.name for check in state.checks)}
         for group in dict.fromkeys((state.group, *(check.group for check in state.checks))):
-            self._install(group, {view: b for view, b in group.blueprints.items() if view not in gone}, {})
+            self._reinstall(group, {view: b for view, b in group.blueprints.items() if view not in gone}, {})
             if not group.blueprints:
                 del self.catalog.shared[group.key]
 
@@ -244,7 +244,7 @@ class Installation:
             self.reader.refresh(state)
             followed = {name: state.plan.followed, **self._checks_beside(state)}
             maintained = {each: replace(blueprint, lazy=False) for each, blueprint in followed.items()}
-            self._install(state.group, {**state.group.blueprints, **maintained}, {})
+            self._reinstall(state.group, {**state.group.blueprints, **maintained}, {})
             if keeps_rows(state):
                 self._keep_rows(state)
         state.followers += 1
@@ -269,13 +269,13 @@ class Installation:
         elif state.followers == 0 and state.plan is not None:
             state.stale = True
             alone = {name: state.plan.blueprint, **self._checks_beside(state)}
-            self._install(state.group, {**state.group.blueprints, **alone}, {})
+            self._reinstall(state.group, {**state.group.blueprints, **alone}, {})
 
     def _checks_beside(self, state: ViewState) -> dict[str, Blueprint]:
         """The checks in the view's own group."""
         return {check.name: check.plan.blueprint for check in state.checks if check.group is state.group}
 
-    def _install(
+    def _reinstall(
         self,
         group: SharedViews,
         blueprints: Mapping[str, Blueprint],

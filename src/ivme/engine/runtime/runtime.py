@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Backend, Codes, NativeBackend
+from ivme.engine.backend import Backend, Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView

@@ -12,7 +12,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.backend import EmittedDelta
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.computed import computed_columns
@@ -20,6 +20,7 @@ from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, RowBatch, plain_position
 from ivme.engine.ingest.row_check import row_check
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
