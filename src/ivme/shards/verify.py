@@ -34,7 +34,9 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
             for answer in database._ask_all({"op": "table", "table": relation}):
                 rows = answer.tables[0]
                 fresh.apply(relation, rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy())
-        expected = [_made(fresh, each) for each in (*entry.beneath, entry)][-1]
+        for beneath in entry.beneath:
+            _made(fresh, beneath)
+        expected = _made(fresh, entry)
         expected.verify()
         for request in _some_requests(fresh, made) if made.query.input else [{}]:
             given = f" for {request!r}" if request else ""
