@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ClosureView(View):
-    """The pairs of nodes with a path between them, kept fresh."""
+    """The pairs of nodes with a path between them, maintained."""
 
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         super().__init__(runtime, state)

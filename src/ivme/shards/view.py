@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 
 class ShardedView:
-    """The rows of a query, kept fresh in shards."""
+    """The rows of a query, maintained in shards."""
 
     def __init__(self, database: ShardedDatabase, name: str) -> None:
         self._database = database
