@@ -95,7 +95,7 @@ def table_of(rows: list[Any]) -> pa.Table:
 
 def recomputed(database: Database, view: Any) -> float:
     """Seconds of DuckDB's recursive CTE over the same edges, once its answer was found to be ours."""
-    edges = database._runtime.contents("edge")[0]
+    edges = database._runtime.reader.contents("edge")[0]
     connection = duckdb.connect()
     connection.execute("CREATE TABLE edge AS SELECT src, dst FROM edges")
     start = now()
@@ -142,7 +142,7 @@ def window(size: int, batch: int, runs: int) -> None:
                 database.apply("edge", rows, weights)
 
         took = seconds(work)
-        check_connected(view._state.group.engine, edges[len(edges) - size :])  # type: ignore[attr-defined]
+        check_connected(view.state.group.engine, edges[len(edges) - size :])  # type: ignore[attr-defined]
         return took
 
     name = f"window of {size:,} ({origin}), batches of {2 * batch:,}"

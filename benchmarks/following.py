@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measure import median, parse, seconds, show
+from ivme.base_view import Changes
 from ivme.database import Database
-from ivme.view import Changes
 
 KEYS = 1000
 Views = dict[str, str]

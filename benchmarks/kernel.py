@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.programs import ProgramOnBackend
 from ivme import _kernel
+from ivme.algebra.ring import count
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.native import NativeKernel
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 
@@ -34,8 +35,8 @@ class Workload:
     strategy: str
     domains: dict[str, tuple[float, ...]]
 
-    def native(self) -> NativeKernel:
-        return NativeKernel(plan_with(self.strategy, parse_rule(self.query)).program)
+    def native(self) -> ProgramOnBackend:
+        return ProgramOnBackend(plan_with(self.strategy, parse_rule(self.query)).program)
 
     def columns(self, relation: str, n: int, scale: int, rng: np.random.Generator) -> Columns:
         return [rng.integers(0, max(1, int(scale * share)), n) for share in self.domains[relation]]
@@ -54,7 +55,7 @@ TRIANGLE_DELTA = Workload(TRIANGLE, "classical", TRIANGLE_DOMAINS)
 def check(workload: Workload, scale: int = 300) -> None:
     """Both kernels hold the same maps after the same batches of inserts and deletes."""
     program = plan_with(workload.strategy, parse_rule(workload.query)).program
-    native, pure = NativeKernel(program), Interpreter(program)
+    native, pure = ProgramOnBackend(program), Interpreter(program)
     rng = np.random.default_rng(7)
     for relation in workload.domains:
         for _ in range(4):
@@ -66,11 +67,14 @@ def check(workload: Workload, scale: int = 300) -> None:
             native.apply_columns(relation, feed(native, relation, columns), weights)
             pure.apply(relation, {row: weight for row, weight in changes.items() if weight})
     for declared in program.maps:
-        assert dict(native.map(declared.name).items()) == dict(pure.map(declared.name).items()), declared.name
-    native.kernel.verify()
+        columns, counts = native.backend.scan(declared.name)
+        keys = zip(*(column.tolist() for column in columns), strict=True) if columns else [()] * len(counts)
+        found = {key: count(payload) for key, payload in pure.map(declared.name).items()}
+        assert found == dict(zip(keys, counts.tolist(), strict=True)), declared.name
+    native.backend.kernel.verify()
 
 
-def feed(kernel: NativeKernel, relation: str, columns: Columns) -> Columns:
+def feed(kernel: ProgramOnBackend, relation: str, columns: Columns) -> Columns:
     """The relation's columns as its trigger wants them; integers are their own codes in every form."""
     names = [column.name for column in kernel.program.trigger(relation).steps[0].source.atom.columns]  # type: ignore
     return [columns[names.index(column.expression.name)] for column in kernel.feed(relation)]  # type: ignore
@@ -87,7 +91,7 @@ def timed(work: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def load(workload: Workload, rows: int, rng: np.random.Generator, batch: int = 10_000) -> NativeKernel:
+def load(workload: Workload, rows: int, rng: np.random.Generator, batch: int = 10_000) -> ProgramOnBackend:
     kernel = workload.native()
     for relation in workload.domains:
         for part in batches(feed(kernel, relation, workload.columns(relation, rows, rows, rng)), batch):
@@ -122,7 +126,7 @@ def single_updates(workload: Workload, rows: int) -> float:
     relation = next(iter(workload.domains))
     fresh = feed(kernel, relation, workload.columns(relation, n, rows, rng))
     tuples = list(zip(*(column.tolist() for column in fresh), strict=True))
-    run_one, trigger = kernel.kernel.run_one, kernel._lowered.triggers[relation]
+    run_one, trigger = kernel.backend.run_one, kernel.backend.number(relation)
 
     def run() -> None:
         for row in tuples:

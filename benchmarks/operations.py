@@ -74,9 +74,9 @@ def five_tables() -> Counts:
     database = filled(workload)
     changes = workload.changes(200)
     return counted(
-        database.view("v"),
+        database.definitions.map_view("v"),
         ("change", lambda: database.apply(workload.changing, *changes)),
-        ("read", database.view("v").to_arrow),
+        ("read", database.definitions.map_view("v").to_arrow),
     )
 
 

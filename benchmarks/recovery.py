@@ -138,7 +138,7 @@ def commits(path: Path, count: int, threads: int) -> tuple[float, int]:
     """The time of this many commits of one row by each thread, and the syncs that they took."""
     with Database(path) as db:
         db.create_table("R", {"a": "int"})
-        store = db._store
+        store = db.definitions.store
         assert store is not None
         before = store.log.commits.syncs
 

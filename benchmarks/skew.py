@@ -306,8 +306,8 @@ def worst_delay(database: Database, view: View) -> tuple[float, int]:
     """
     runtime, read, worst = database._runtime, 0, 0.0
     before = runtime.backend.operations
-    cursor = runtime.open_cursor(view._state, ())
-    while rows := len(runtime.next_block(view._state, cursor, BLOCK)[1]):
+    cursor = runtime.reader.open_cursor(view.state, ())
+    while rows := len(runtime.reader.next_block(view.state, cursor, BLOCK)[1]):
         read += rows
         worst = max(worst, (runtime.backend.operations - before) / read)
         if read > MOST_READ:

@@ -8,17 +8,16 @@ from typing import Any
 
 from ivme.algebra.ring import count
 from ivme.engine.reference.indexed_map import IndexedMap
-from ivme.engine.reference.kernel import Kernel, StoredMap
-from ivme.engine.reference.native import NativeKernel
 from ivme.plan.ir.program import Map, Source
 from ivme.query.model import Query
 from tests import oracle
+from tests.programs import NativeProgram, Running, StoredMap
 
 
-def check_maps(query: Query, kernel: Kernel, database: Mapping[str, Counter[Any]]) -> None:
+def check_maps(query: Query, kernel: Running, database: Mapping[str, Counter[Any]]) -> None:
     """Every map but those of a lazy program that nobody has read yet."""
     sources = _sources(kernel)
-    if isinstance(kernel, NativeKernel):
+    if isinstance(kernel, NativeProgram):
         kernel.kernel.verify()
     for declared in kernel.program.maps:
         stored = kernel.map(declared.name)
@@ -110,7 +109,7 @@ def _is_in_part(source: Source, values: tuple[Any, ...], heavy: Mapping[str, set
     )
 
 
-def _sources(kernel: Kernel) -> dict[str, Source]:
+def _sources(kernel: Running) -> dict[str, Source]:
     """The sources of all atoms by label, as the program's own map labels name them."""
     labels = {label for declared in kernel.program.maps for label in declared.atoms}
     labels |= {label for declared in kernel.program.maps for label, _ in declared.indicators}

@@ -73,8 +73,8 @@ def a_block_that_is_being_decoded(db: Database, _: Path) -> None:
     people(db)
     view = db.create_view("v", "SELECT name FROM people")
     db.insert("people", [(name, 1) for name in names("old")])
-    state = view._state
-    read = OpenRead(db._runtime, state, ())
+    state = view.state
+    read = OpenRead(db._runtime.reader, state, ())
     block = next(read)
     replace_all(db, names("old"), names("new"))
     assert sorted(state.finisher.rows(block, {})) == sorted(((name,), 1) for name in names("old"))
@@ -102,9 +102,9 @@ def keys_on_their_way_to_the_other_side(db: Database, _: Path) -> None:
     view = db.create_view(
         "q", "Q(. | .) = E(A, B), E(B, C), E(C, A)", strategy="skew", rebalance="deamortised", epsilon=0.5
     )
-    group = db._runtime.views["q"].group
+    group = db._runtime.catalog.views["q"].group
     assert isinstance(group.rebalancer, GradualRebalancer)
-    domain = db._runtime.tables["E"].domains[0]
+    domain = db._runtime.catalog.tables["E"].domains[0]
     code = domain.encode_value("moving")
     group.rebalancer._waiting = {(0, (code,)): True}
     sweep(db)
@@ -154,7 +154,7 @@ def rows_that_are_kept(db: Database, _: Path) -> None:
 
 def rows_on_their_way_to_a_snapshot(db: Database, path: Path) -> None:
     """What a durable database does; the one that is given stays as it is."""
-    if db._store is None:
+    if db.definitions.store is None:
         return
     write = Store._write_tables
 

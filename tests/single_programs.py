@@ -1,4 +1,4 @@
-"""The strategies whose programs run on their own, one map after the other, as `Interpreter` and `NativeKernel` do.
+"""The strategies whose programs run on their own, one map after the other, as `Interpreter` and `NativeProgram` do.
 
 Programs with partitions need rebalancing between changes, and read unions of branches: these are run through a
 `Database` on both backends (tests/skew_checks.py).

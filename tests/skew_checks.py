@@ -15,13 +15,14 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from ivme.base_view import Changes
 from ivme.database import Database
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from ivme.plan.assemble.assemble import Assembly
 from ivme.query.model import Query
 from ivme.query.parse import parse
-from ivme.view import Changes, View
+from ivme.view import View
 from tests import oracle
 from tests.databases import BACKENDS, make_database
 from tests.invariants import expected_counts, leaf
@@ -43,7 +44,7 @@ class Twins:
                 database.create_table(table.name, dict.fromkeys(table.column_names, "int"))
         self.views: list[View] = []
         self.feeds: list[tuple[Changes, Counter[Any]]] = []
-        self.query = parse(text, self.databases[0]._relations())
+        self.query = parse(text, self.databases[0].definitions.relations())
         self.apply(filled or [])
         self.views = [db.create_view("the view", text, **{"strategy": "skew", **options}) for db in self.databases]
 
@@ -143,13 +144,13 @@ def apply_rows(database: Database, steps: list[Update], *, together: bool) -> No
 
 
 def balance_of(view: View) -> Any:
-    rebalancer = view._state.group.rebalancer
+    rebalancer = view.state.group.rebalancer
     assert rebalancer is not None
     return rebalancer.balance
 
 
 def counted_scans(database: Database, view: View | None) -> tuple[int, int]:
-    rebalancer = None if view is None else view._state.group.rebalancer
+    rebalancer = None if view is None else view.state.group.rebalancer
     return database._runtime.backend.scans, 0 if rebalancer is None else rebalancer.balance.major
 
 
@@ -192,7 +193,7 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
 
 def check_parts(view: View, database: oracle.Database) -> None:
     """The size invariant, the heavy and the light condition, and every map against its definition."""
-    group, query = view._state.group, view._state.typed.query
+    group, query = view.state.group, view.state.typed.query
     rebalancer, catalog = group.rebalancer, group.assembly.catalog
     assert rebalancer is not None
     base = rebalancer.balance.base

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime import runtime
 from ivme.engine.runtime.reclaim import reclaim
@@ -17,7 +17,7 @@ from ivme.engine.runtime.reclaim import reclaim
 def sweep(db: Database) -> None:
     """Takes back all codes that nothing holds, now."""
     with db._runtime.lock:
-        reclaim(db._runtime, now=True)
+        reclaim(db._runtime.catalog, now=True)
 
 
 def values(db: Database) -> int:

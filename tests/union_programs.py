@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from ivme.engine.backend import NativeBackend, exact_sums, listed
+from ivme.engine.backend import exact_sums, listed
 from ivme.engine.ingest.feed import Feed, float_code
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime.shared_views import point
 from ivme.plan.ir import program as ir

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ClosureView(View):
-    """The pairs of nodes with a path between them, kept fresh."""
+    """The pairs of nodes with a path between them, maintained."""
 
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         super().__init__(runtime, state)
@@ -25,7 +25,7 @@ class ClosureView(View):
 
         From a node to itself it is a shortest cycle. Breadth-first search among the nodes that lead to `dst`.
         """
-        self._check_alive()
+        self.check_alive()
         with self._runtime.lock:
             return self._group.path(src, dst)
 
@@ -38,12 +38,12 @@ class ClosureView(View):
         """How many pairs there are; all of them are counted without listing them."""
         if parameters or self._parameters:
             return super().count(**parameters)
-        self._check_alive()
+        self.check_alive()
         with self._runtime.lock:
             return self._group.engine.pairs
 
     def stats(self) -> dict[str, Any]:
         """The strategy, and the sizes of the graph and of its closure."""
-        self._check_alive()
+        self.check_alive()
         with self._runtime.lock:
             return {"strategy": "closure", "graph": self._group.graph, **self._group.stats()}

@@ -2,110 +2,141 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import pyarrow as pa
+
+from ivme.base_view import Row
 from ivme.closure.executor import Executor
-from ivme.closure.ies import IES, Row
-from ivme.engine.runtime.transaction import Act, delivery, taken
+from ivme.closure.ies import IES
+from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.read.verify import compare_rows
+from ivme.engine.runtime.reader import Reader
+from ivme.participating_view import ParticipatingView, weighted
 
 
-class IesView:
-    """The rows of an IES's answer, kept fresh by its programs in the same batches as all other views.
+@dataclass(frozen=True, slots=True)
+class IesExplanation:
+    """How an IES is maintained: by a user's SQL, of whose cost nothing is known."""
 
-    It takes part in batches as ring views do: changes are staged, and kept or undone with the batch. Other views cannot
-    be built on it, and it cannot be verified: nobody but its programs says what it should be.
-    """
+    name: str
+    inputs: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+    query_class: str = "incremental evaluation system"
+    strategy: str = "ies"
+    update: None = None
+    delay: None = None
 
-    def __init__(self, ies: IES, tables: Mapping[str, str], executor: Executor) -> None:
-        self.name = ies.name
-        self.relations = tuple(tables)
-        self._tables = dict(tables)
-        self._executor = executor
+    def __str__(self) -> str:
+        beside = f", with the auxiliary tables {', '.join(self.auxiliary)}" if self.auxiliary else ""
+        return f"{self.name} is maintained by SQL programs over {', '.join(self.inputs)}{beside}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain values that `json.dumps` takes."""
+        return asdict(self)
+
+
+class IesView(ParticipatingView):
+    """The rows of an IES's answer, maintained by its programs in the same batches as all other views."""
+
+    def __init__(self, ies: IES, make: Callable[[IES], Executor], reader: Reader) -> None:
+        super().__init__(reader)
+        self._ies = ies
+        self._make = make
+        self._executor = make(ies)
         self._open = False
-        self._queues: list[deque[dict[Row, int]]] = []
-        self._rows: Counter[Row] = Counter()
-        self._prepared: tuple[Counter[Row], list[Act]] | None = None
+        self._before: Counter[Row] = Counter()
+        self._after: Counter[Row] = Counter()
+
+    @property
+    def name(self) -> str:
+        return self._ies.name
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return self._executor.ies.answer.column_names
+        return self._ies.answer.column_names
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._executor.answer())
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """An IES has none."""
+        return ()
 
-    def items(self) -> Iterator[tuple[Row, int]]:
-        """The distinct rows with their multiplicities."""
-        return iter(Counter(self._executor.answer()).items())
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The tables that it reads."""
+        return tuple(relation.name for relation in self._ies.inputs)
 
-    def __contains__(self, row: object) -> bool:
-        return row in self._executor.answer()
+    def _items(self, parameters: Mapping[str, Any]) -> list[tuple[Row, Any]]:  # noqa: ARG002  there are none
+        return list(Counter(self._executor.answer()).items())
 
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self._executor.answer())
+    def to_arrow(self, **parameters: Any) -> pa.Table:
+        """The rows as an Arrow table, in the types of the answer's columns."""
+        fields = [pa.field(name, arrow_type(type_)) for name, type_ in self._ies.answer.columns]
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self(**parameters)]
+        return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
     def table(self, name: str) -> list[Row]:
         """The rows of an auxiliary table, sorted."""
-        return self._executor.rows(name.lower())
+        with self.lock:
+            return self._executor.rows(name.lower())
 
-    def changes(self) -> IesChanges:
-        """A feed of the answer's own changes: one for each batch from now on that changes it."""
-        if not self._queues:
-            self._rows = Counter(self._executor.answer())
-        queue: deque[dict[Row, int]] = deque()
-        self._queues.append(queue)
-        return IesChanges(queue, lambda: self._queues.remove(queue))
+    # About the view
+
+    def explain(self) -> IesExplanation:
+        """Which programs maintain it."""
+        return IesExplanation(self.name, self.relations, tuple(table.name for table in self._ies.auxiliary))
+
+    def stats(self) -> dict[str, Any]:
+        """The numbers of rows of the answer and of the auxiliary tables."""
+        self.check_alive()
+        sizes = {table.name: len(self.table(table.name)) for table in self._ies.auxiliary}
+        return {"strategy": "ies", "tables": {self.name: self.count(), **sizes}}
+
+    def verify(self) -> None:
+        """Runs the programs over the tables' rows from the start, which must give the same answer."""
+        self.check_alive()
+        with self.lock:
+            fresh = IesView(self._ies, self._make, self._reader)
+            fresh.build({relation: self._reader.all_rows(relation) for relation in self.relations})
+            compare_rows(f"view {self.name}", dict(fresh.items()), dict(self.items()))
 
     # Batches
 
-    def build(self, database: Mapping[str, Mapping[Row, int]]) -> None:
+    def build(self, rows: Mapping[str, RowBatch]) -> None:
         self._executor.start()
-        for relation, rows in database.items():
-            self.stage(relation, rows)
-        self.keep()
+        for relation, each in rows.items():
+            self.apply(relation, each)
+        self.commit()
 
-    def stage(self, relation: str, changes: Mapping[Row, int]) -> None:
+    def apply(self, relation: str, rows: RowBatch) -> None:
         if not self._open:
             self._open = True
             self._executor.begin()
-        self._executor.change(self._tables[relation], changes)
+        self._executor.change(relation, weighted(rows))
 
-    def prepare(self) -> None:
-        if not self._open or not self._queues:
-            return
-        before, after = self._rows, Counter(self._executor.answer())
-        change = {row: after[row] - before[row] for row in {**before, **after} if after[row] != before[row]}
-        self._prepared = after, [delivery(queue, dict(change)) for queue in self._queues if change]
+    def _follow(self) -> None:
+        self._before = self._after = Counter(self._executor.answer())
 
-    def keep(self) -> None:
+    def _change(self) -> dict[Row, Any]:
+        if not self._open:
+            return {}
+        before, self._after = self._before, Counter(self._executor.answer())
+        after = self._after
+        return {row: after[row] - before[row] for row in {**before, **after} if after[row] != before[row]}
+
+    def _commit(self) -> None:
         if self._open:
             self._executor.commit()
-            if self._prepared is not None:
-                rows, deliveries = self._prepared
-                for deliver in deliveries:
-                    deliver()
-                self._rows, self._prepared = rows, None
+            self._before = self._after
             self._open = False
 
-    def undo(self) -> None:
+    def _roll_back(self) -> None:
         if self._open:
             self._executor.roll_back()
-            self._prepared = None
+            self._after = self._before
             self._open = False
-
-
-class IesChanges:
-    """The changes of an IES's answer, batch by batch. Iterating yields what has come since the last time."""
-
-    def __init__(self, queue: deque[dict[Row, int]], close: Callable[[], Any]) -> None:
-        self._queue, self._close = queue, close
-
-    def __iter__(self) -> Iterator[dict[Row, int]]:
-        return taken(self._queue)
-
-    def close(self) -> None:
-        """Stops following the answer."""
-        self._close()

@@ -18,15 +18,17 @@ def install_view(runtime: Runtime, view: CompiledView) -> View:
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
     add_closures(runtime, view.typed.query)
-    state = runtime.add_view(view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled)
+    state = runtime.installation.add_view(
+        view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled
+    )
     return View(runtime, state)
 
 
 def new_runtime() -> Runtime:
     """A runtime on the compiled kernel; without that in plain Python, with a warning."""
     try:
-        from ivme.engine.backend import NativeBackend
         from ivme.engine.codes.native_dictionary import native_domains
+        from ivme.engine.native_backend import NativeBackend
     except ImportError as error:
         warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
         from ivme.engine.reference.backend import PureBackend

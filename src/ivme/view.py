@@ -6,38 +6,32 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ivme.base_view import BaseView, Changes, Row
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.reasons import Reasons, shown
 from ivme.engine.runtime.decoding import is_global
-from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.distinct import added_up, one_each
 from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.transaction import taken
+from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, UnknownNameError
 
 if TYPE_CHECKING:
-    import pandas
-
     from ivme.plan.explain.explanation import Explanation
 
-Row = tuple[Any, ...]
 
-
-class View:
-    """The rows of a query, kept fresh."""
+class View(BaseView):
+    """The rows of a query, maintained in the kernel's maps."""
 
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         self._runtime = runtime
-        self._state = state
-        self._gone = ""
+        self.state = state
         query, domain = state.typed.query, state.finisher.domain
         self._parameters = set(query.parameters)
         self._hides_keys = state.hides_keys
@@ -49,33 +43,38 @@ class View:
 
     @property
     def name(self) -> str:
-        return self._state.name
+        return self.state.name
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return self._state.table.column_names
+        return self.state.table.column_names
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters, none if the view has rows without any."""
-        return self._state.typed.query.parameters
+        return self.state.typed.query.parameters
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The tables and views that it reads."""
+        return self.state.relations
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow types of the columns of a row."""
-        return self._state.finisher.schema
+        return self.state.finisher.schema
 
     @property
     def change_schema(self) -> pa.Schema:
         """The Arrow types of the columns of a change's row: the parameters in front, then those of a row."""
-        typed = self._state.typed
+        typed = self.state.typed
         inputs = zip(typed.query.parameters, typed.query.input, strict=True)
         fields = [pa.field(name, arrow_type(typed.types[variable])) for name, variable in inputs]
         return pa.schema([*fields, *self.schema])
 
     def __repr__(self) -> str:
-        return f"<View {self.name}: {self._state.typed.query}>"
+        return f"<View {self.name}: {self.state.typed.query}>"
 
     # Reading
 
@@ -96,7 +95,7 @@ class View:
 
         All are of one state of the database. Those of a view without parameters are read while they are taken.
         """
-        few = self._few(parameters) if parameters else None
+        few = self.few_rows(parameters) if parameters else None
         return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
@@ -108,11 +107,11 @@ class View:
         return iter(added_up(rows).items())
 
     def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
-        self._check_alive()
-        state = self._state
+        self.check_alive()
+        state = self.state
         with self._runtime.lock:  # codes of parameters stay what they are until they are read by
             codes, inputs = self._request(parameters)
-            read = OpenRead(self._runtime, state, codes)
+            read = OpenRead(self._runtime.reader, state, codes)
             if parameters:
                 read.read_all()
 
@@ -126,13 +125,13 @@ class View:
 
         return rows_of(read, parts())
 
-    def _few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
+    def few_rows(self, parameters: Mapping[str, Any]) -> list[Row] | None:
         """The rows of an access request that has few of them, all at once; None if it may have many."""
-        self._check_alive()
-        state = self._state
+        self.check_alive()
+        state = self.state
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            block = None if codes is None else self._runtime.small_answer(state, codes)
+            block = None if codes is None else self._runtime.reader.small_answer(state, codes)
             if block is None:
                 return None
             if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
@@ -146,19 +145,19 @@ class View:
         """
         from ivme.engine.read.requests import request_many
 
-        self._check_alive()
+        self.check_alive()
         self._check_parameters(columns)
         with self._runtime.lock:
-            return request_many(self._runtime, self._state, columns)
+            return request_many(self._runtime.reader, self.state, columns)
 
     def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        query = self._state.typed.query
+        query = self.state.typed.query
         for name in parameters:
             if name not in query.parameters:
-                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self._signature()}")
+                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self.signature()}")
         missing = [name for name in query.parameters if name not in parameters]
         if missing:
-            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self._signature()}")
+            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self.signature()}")
 
     def _request(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
         """The codes of the inputs, or None if a value occurs nowhere; and the values by variable."""
@@ -176,26 +175,22 @@ class View:
                 codes[variable] = code
         if len(codes) < len(values):
             return None, values
-        return tuple([codes[original] for _, original in self._state.group.enumerations[self.name].inputs]), values
+        return tuple([codes[original] for _, original in self.state.group.enumerations[self.name].inputs]), values
 
-    def _signature(self) -> str:
-        query = self._state.typed.query
+    def signature(self) -> str:
+        query = self.state.typed.query
         if not query.parameters:
             return "it takes none"
-        types = (f"{name}: {self._state.typed.types[v]}" for name, v in zip(query.parameters, query.input, strict=True))
+        types = (f"{name}: {self.state.typed.types[v]}" for name, v in zip(query.parameters, query.input, strict=True))
         return f"it takes {', '.join(types)}"
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
-        rows = self._few(parameters)
-        if rows is None:
-            with self._runtime.lock:
-                rows = list(islice(self(**parameters), 2))
-        if len(rows) != 1 or len(rows[0]) != 1:
-            number = "2 or more" if len(rows) > 1 else len(rows)
-            shape = f"{number} rows of {len(self.columns)} columns"
-            raise DataError(f"view {self.name} is not a single value: it has {shape}")
-        return rows[0][0]
+        rows = self.few_rows(parameters)
+        if rows is not None and len(rows) == 1 and len(rows[0]) == 1:
+            return rows[0][0]
+        with self.lock:
+            return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
         """How many rows there are, multiplicities included."""
@@ -204,31 +199,36 @@ class View:
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
-        return self._table(parameters)
+        return self.limited_table(parameters)
 
-    def _table(self, parameters: Mapping[str, Any], most: int | None = None) -> pa.Table:
+    def limited_table(self, parameters: Mapping[str, Any], most: int | None = None) -> pa.Table:
         """The rows in Arrow; a DataError if there are more than `most`."""
         batches = []
-        for batch, counts in self._weighted(parameters, most):
+        for batch, counts in self.group_batches(parameters, most):
             plain = batch.num_columns > 0 and bool((counts == 1).all())
             whole = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
             batches.append(batch if plain else batch.take(pa.array(whole)))
-        return pa.Table.from_batches(batches, schema=self._state.finisher.schema)
+        return pa.Table.from_batches(batches, schema=self.state.finisher.schema)
 
     def weighted(self, **parameters: Any) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
         """The distinct rows of an access request as Arrow batches, each with its rows' multiplicities."""
-        return [one_each(self._weighted(parameters), self.schema)] if self._hides_keys else self._weighted(parameters)
+        return (
+            [one_each(self.group_batches(parameters), self.schema)]
+            if self._hides_keys
+            else self.group_batches(parameters)
+        )
 
-    def _weighted(
+    def group_batches(
         self, parameters: Mapping[str, Any], most: int | None = None
     ) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
-        self._check_alive()
-        state = self._state
+        """The same for each group, also those that look the same; a DataError if there are more than `most` rows."""
+        self.check_alive()
+        state = self.state
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
         with self._runtime.lock:
             codes, inputs = self._request(parameters)
-            blocks = () if codes is None else self._runtime.blocks(state, codes, whole=most is None)
+            blocks = () if codes is None else self._runtime.reader.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
                 rows += int(np.maximum(batches[-1][1], 0).sum())
@@ -239,21 +239,10 @@ class View:
             return [(pa.RecordBatch.from_pylist([row], schema=state.finisher.schema), np.ones(1, np.int64))]
         return batches
 
-    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
-        return self.to_arrow(**parameters).to_pandas()
-
-    def snapshot(self, **parameters: Any) -> pa.Table:
-        """The rows as they are now; the result stays as it is while the database moves on."""
-        return self.to_arrow(**parameters)
-
-    def __contains__(self, row: object) -> bool:
-        return isinstance(row, tuple) and self.multiplicity(row) != 0
-
     def multiplicity(self, row: Row, **parameters: Any) -> int:
         """How often the row is in the view (0 if not); constant time if the row names all its groups."""
-        self._check_alive()
-        query = self._state.typed.query
+        self.check_alive()
+        query = self.state.typed.query
         if len(row) != len(query.head):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
         shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
@@ -263,10 +252,10 @@ class View:
         with self._runtime.lock:
             requested, inputs = self._request(parameters)
             values: dict[Any, Any] = {**shown, **inputs}
-            codes = [self._state.finisher.domain(v).find_value(values[v]) for v in query.free]
+            codes = [self.state.finisher.domain(v).find_value(values[v]) for v in query.free]
             if requested is None or None in codes:
                 return 0
-            found = self._runtime.row_at(self._state, [code for code in codes if code is not None], inputs)
+            found = self._runtime.reader.row_at(self.state, [code for code in codes if code is not None], inputs)
         return found[1] if found is not None and found[0] == row else 0
 
     # Reasons
@@ -282,11 +271,11 @@ class View:
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         from ivme.engine.read.why import Partners
 
-        self._check_alive()
-        plan, query = self._state.plan, self._state.typed.query
+        self.check_alive()
+        plan, query = self.state.plan, self.state.typed.query
         if plan is None or plan.marks is None:
             raise PlanError(
-                f"view {self.name} is maintained by {self._state.explanation.strategy}, which keeps no marks to tell "
+                f"view {self.name} is maintained by {self.state.explanation.strategy}, which keeps no marks to tell "
                 "why; create it with strategy='marks' to ask"
             )
         with self._runtime.lock:
@@ -303,10 +292,10 @@ class View:
             originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
             codes = {v: self._code(originals.get(v, v), values) for v in free}
-            return Partners(self._runtime, self._state, plan, values).reasons(row, codes, present=present)
+            return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
 
     def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
-        return self._state.finisher.domain(variable).find_value(values[variable])
+        return self.state.finisher.domain(variable).find_value(values[variable])
 
     # Changes
 
@@ -317,20 +306,20 @@ class View:
         which spares Python objects. Rows of a view with parameters have the values of the parameters in front. Only a
         view with aggregates keeps a copy of its rows for this, as codes.
         """
-        self._check_alive()
-        query = self._state.typed.query
+        self.check_alive()
+        query = self.state.typed.query
         if query.input and query.aggregates:
             raise PlanError(
                 f"view {self.name} has parameters and aggregates, so that its changes cannot be followed; "
                 f"follow a view that groups by {', '.join(query.parameters)} instead"
             )
-        return Changes(self._runtime, self.name)
+        return Changes(self)
 
     # About the view
 
     def explain(self) -> Explanation:
         """How the view is maintained, what that costs, and the lower bound of any algorithm."""
-        return self._state.explanation
+        return self.state.explanation
 
     def stats(self) -> dict[str, Any]:
         """The view's strategy, the sizes of its maps (shared ones included), the kernel's operations, and the memory of
@@ -338,14 +327,13 @@ class View:
 
         With heavy and light parts also N, the thresholds, how many keys are heavy, and what rebalancing took so far.
         """
-        self._check_alive()
-        backend, group = self._runtime.backend, self._state.group
+        self.check_alive()
+        group, size = self.state.group, self._runtime.backend.size
         with self._runtime.lock:
             found = {
-                "strategy": self._state.explanation.strategy,
-                "maps": {n.replace("\0", "."): backend.size(n) for n in group.maps_of(self.name)},
-                "operations": backend.operations,
-                **self._runtime.memory(),
+                "strategy": self.state.explanation.strategy,
+                "maps": {n.replace("\0", "."): size(n) for n in group.maps_of(self.name)},
+                **self.engine_stats(),
             }
             return found if group.rebalancer is None else {**found, **group.rebalancer.stats()}
 
@@ -353,35 +341,23 @@ class View:
         """Recomputes the view from its tables by another engine; VerificationError names the first difference."""
         from ivme.engine.read.verify import verify
 
-        self._check_alive()
-        verify(self._runtime, self._state, lambda state: View(self._runtime, state))
+        self.check_alive()
+        verify(self._runtime.reader, self.state, lambda state: View(self._runtime, state))
 
-    def _check_alive(self) -> None:
-        if self._gone:
-            raise PlanError(f"view {self.name} {self._gone}")
+    # For the packages around the database
 
-    def _drop(self, reason: str = "was dropped") -> None:
-        self._gone = reason
+    @property
+    def lock(self) -> StateLock:
+        """The database's lock."""
+        return self._runtime.lock
 
+    def subscribe(self, queue: deque[Any]) -> None:
+        """From now on the queue gets the change of the view's rows for each batch that has one."""
+        self._runtime.subscribe(self.name, queue)
 
-class Changes:
-    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
+    def unsubscribe(self, queue: deque[Any]) -> None:
+        self._runtime.unsubscribe(self.name, queue)
 
-    def __init__(self, runtime: Runtime, view: str) -> None:
-        self._runtime = runtime
-        self._view = view
-        self._queue: deque[Delta] = deque()
-        runtime.subscribe(view, self._queue)
-
-    def __iter__(self) -> Iterator[Delta]:
-        return taken(self._queue)
-
-    def close(self) -> None:
-        """Stops following the view."""
-        self._runtime.unsubscribe(self._view, self._queue)
-
-    def __enter__(self) -> Changes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def engine_stats(self) -> dict[str, int]:
+        """The kernel's operations, and the memory of all maps and dictionaries; under the lock."""
+        return {"operations": self._runtime.backend.operations, **self._runtime.catalog.memory()}

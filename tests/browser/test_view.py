@@ -26,7 +26,7 @@ def test_the_views_are_listed_with_class_and_guarantee(open_page: Open, address:
 
 def test_each_node_of_a_tree_has_the_size_of_its_map(open_page: Open, address: str, shop: Database) -> None:
     page = open_page(address, "#/view/search")
-    sizes = view_stats(shop.view("search"))["maps"]
+    sizes = view_stats(shop.definitions.map_view("search"))["maps"]
     expect(page.locator("svg .node")).to_have_count(9)
     stored = page.locator("svg .node:not(.passed)")
     expect(stored).to_have_count(5)

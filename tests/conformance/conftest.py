@@ -21,7 +21,7 @@ def db(request: Any, tmp_path: Path) -> Iterator[Database]:
         return
     database = Database(tmp_path / "db", durability="async")
     yield database
-    if database._closed:
+    if database.definitions.is_closed:
         return
     expected = {table: bag(database, table) for table in database.tables}, database.views
     database.close()

@@ -217,7 +217,7 @@ def test_a_closure_that_views_join_comes_once_and_goes_with_the_last(db: Databas
     one = db.create_view("one", "Q(X) = closure(edge)(X, X)")
     db.create_view("two", "Q(Y) = closure(edge)('a', Y)")
     assert ("one", "two") == db.views
-    assert ["closure(edge)", "one", "two"] == list(db._runtime.views)
+    assert ["closure(edge)", "one", "two"] == list(db._runtime.catalog.views)
     with pytest.raises(PlanError, match="cannot drop table edge: one, two needs it"):
         db.drop_table("edge")
     with pytest.raises(SchemaError, match="already a view named"):
@@ -226,7 +226,7 @@ def test_a_closure_that_views_join_comes_once_and_goes_with_the_last(db: Databas
     db.insert("edge", edges("aa"))
     assert [("a",)] == rows_of(one)
     db.drop_view("one")
-    assert [] == list(db._runtime.views)
+    assert [] == list(db._runtime.catalog.views)
     db.drop_table("edge")
 
 
@@ -265,7 +265,7 @@ def test_explain_and_stats_say_what_keeps_a_closure(db: Database) -> None:
 def test_verify_finds_a_wrong_pair(db: Database) -> None:
     view = db.create_view("reach", "Q(X, Y) = closure(edge)")
     db.insert("edge", edges("ab"))
-    engine = view._state.group.engine  # type: ignore[attr-defined]
+    engine = view.state.group.engine  # type: ignore[attr-defined]
     engine.change(np.array([FIRST_CODE + 5]), np.array([FIRST_CODE + 6]), np.array([1]))
     engine.commit()
     db.insert("edge", [("c", "d"), ("e", "f"), ("g", "h")])

@@ -149,7 +149,7 @@ def test_dropping_what_others_need_is_refused_by_name(db: Database) -> None:
     db.drop_view("outer_view")
     db.drop_view("inner_view")
     db.drop_table("R")
-    assert db._runtime._groups == {}
+    assert db._runtime.catalog.shared == {}
 
 
 def test_a_dropped_view_answers_no_more_and_its_name_is_free(db: Database) -> None:

@@ -142,7 +142,7 @@ def test_an_iterator_that_would_take_too_much_says_that_it_is_stale(
 
 def test_an_iterator_that_is_over_or_forgotten_is_not_kept(db: Database) -> None:
     view = db.create_view("v", JOIN)
-    reads = db._runtime.open_reads
+    reads = db._runtime.catalog.open_reads
     rows = iter(view)
     assert 0 == len(reads)
     next(rows)

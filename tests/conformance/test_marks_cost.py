@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ivme.engine.reference.native import NativeKernel
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
+from tests.programs import NativeProgram
 
 Change = tuple[str, tuple[Any, ...], int]
 PATH = parse_rule("Q(A, B, C, D) = R(A, B), S(B, C), T(C, D)")
@@ -21,7 +21,7 @@ PATH = parse_rule("Q(A, B, C, D) = R(A, B), S(B, C), T(C, D)")
 
 def operations(query: Query, strategy: str, before: Iterable[Change], counted: Iterable[Change]) -> int:
     """What the counted changes cost, one by one, after those before."""
-    kernel = NativeKernel(plan_with(strategy, query).program)
+    kernel = NativeProgram(plan_with(strategy, query).program)
     for relation, row, weight in before:
         kernel.apply(relation, {row: weight})
     start = kernel.operations

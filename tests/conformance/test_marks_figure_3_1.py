@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.kernel import Kernel
-from ivme.engine.reference.native import NativeKernel
 from ivme.plan.assemble.blueprint import Node, StoredView
 from ivme.plan.assemble.mark_blueprint import Marks, shared
 from ivme.plan.order.mark_tree import MarkNode
@@ -21,6 +19,7 @@ from ivme.plan.strategy.marks import plan_marks
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from ivme.structure.analysis import analyse
+from tests.programs import NativeProgram, Running
 
 SUPPLIED = replace(
     parse_rule("V(S, P) = R1(S, P), R2(S, LEVEL), R3(PROJ, P, LOC), R4(PROJ, BUDGET), R5(PROJ, MGR, LOC)"),
@@ -45,15 +44,15 @@ BAD_AT_FIRST = {
 Marked = dict[str, dict[tuple[Any, ...], set[str]]]
 
 
-@pytest.fixture(params=[Interpreter, NativeKernel])
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    running: Kernel = request.param(plan_with("marks", SUPPLIED).program)
+@pytest.fixture(params=[Interpreter, NativeProgram])
+def kernel(request: pytest.FixtureRequest) -> Running:
+    running: Running = request.param(plan_with("marks", SUPPLIED).program)
     for relation, rows in TABLES.items():
         running.apply(relation, dict.fromkeys(rows, 1))
     return running
 
 
-def marked(kernel: Kernel) -> Marked:
+def marked(kernel: Running) -> Marked:
     """For each relation the marks of its tuples: the children whose good-counter is zero for it."""
     drawn = plan_marks(analyse(SUPPLIED))
     marks = Marks(drawn.forest, drawn.leaves)
@@ -70,14 +69,14 @@ def every_node(node: MarkNode) -> Iterator[MarkNode]:
         yield from every_node(child)
 
 
-def lacking(kernel: Kernel, marks: Marks, node: MarkNode, row: tuple[Any, ...]) -> Iterator[str]:
+def lacking(kernel: Running, marks: Marks, node: MarkNode, row: tuple[Any, ...]) -> Iterator[str]:
     for child in node.supports:
         key = tuple(row[node.schema.index(variable)] for variable in shared(node, child))
         if kernel.map(stored(kernel, marks.support(child, shared(node, child)))).get(key) is None:
             yield child.name
 
 
-def stored(kernel: Kernel, node: Node) -> str:
+def stored(kernel: Running, node: Node) -> str:
     """The map that holds a node."""
     if isinstance(node, StoredView):
         return node.name
@@ -85,11 +84,11 @@ def stored(kernel: Kernel, node: Node) -> str:
     return next(m.name for m in kernel.program.maps if (m.atoms, set(m.schema)) == ((label,), set(node.schema)))
 
 
-def bad(kernel: Kernel) -> dict[tuple[Any, ...], set[str]]:
+def bad(kernel: Running) -> dict[tuple[Any, ...], set[str]]:
     return {row: marks for rows in marked(kernel).values() for row, marks in rows.items() if marks}
 
 
-def answer(kernel: Kernel) -> set[tuple[Any, ...]]:
+def answer(kernel: Running) -> set[tuple[Any, ...]]:
     return {row for row, _, _ in kernel.items({})}
 
 
@@ -97,23 +96,23 @@ def test_the_join_tree_is_the_one_of_the_figure() -> None:
     assert str(plan_marks(analyse(SUPPLIED)).forest) == "R1(R2, R3(R4, R5))"
 
 
-def test_at_first_two_tuples_of_r3_and_one_of_r1_are_good(kernel: Kernel) -> None:
+def test_at_first_two_tuples_of_r3_and_one_of_r1_are_good(kernel: Running) -> None:
     assert BAD_AT_FIRST == bad(kernel)
     assert [(47, 8, "SF"), (55, 8, "LA")] == [row for row, marks in marked(kernel)["R3"].items() if not marks]
     assert {(3, 8)} == answer(kernel)
 
 
-def test_leaves_have_only_good_tuples(kernel: Kernel) -> None:
+def test_leaves_have_only_good_tuples(kernel: Running) -> None:
     for relation in ("R2", "R4", "R5"):
         assert dict.fromkeys(TABLES[relation], GOOD) == marked(kernel)[relation]
 
 
-def test_the_good_counters_are_the_numbers_of_good_tuples(kernel: Kernel) -> None:
+def test_the_good_counters_are_the_numbers_of_good_tuples(kernel: Running) -> None:
     """Part 8 is needed by two good tuples of R3, part 17 by a bad one only."""
     assert {(8,): 2} == dict(kernel.map("support R3").items())
 
 
-def test_a_tuple_added_to_the_root_is_good_if_all_children_support_it(kernel: Kernel) -> None:
+def test_a_tuple_added_to_the_root_is_good_if_all_children_support_it(kernel: Running) -> None:
     kernel.apply("R1", {(9, 8): 1})
     assert marked(kernel)["R1"][9, 8] == GOOD
     assert {(3, 8), (9, 8)} == answer(kernel)
@@ -122,7 +121,7 @@ def test_a_tuple_added_to_the_root_is_good_if_all_children_support_it(kernel: Ke
     assert {(3, 8), (9, 8)} == answer(kernel)
 
 
-def test_a_tuple_added_to_a_leaf_takes_marks_off_its_parents(kernel: Kernel) -> None:
+def test_a_tuple_added_to_a_leaf_takes_marks_off_its_parents(kernel: Running) -> None:
     kernel.apply("R4", {(99, 30): 1})
     expected = {row: marks - {"R4"} if row[0] == 99 else marks for row, marks in BAD_AT_FIRST.items()}
     del expected[99, 15, "LA"]
@@ -131,7 +130,7 @@ def test_a_tuple_added_to_a_leaf_takes_marks_off_its_parents(kernel: Kernel) -> 
     assert {(3, 8)} == answer(kernel)
 
 
-def test_a_tuple_added_to_an_inner_node_makes_its_parents_good_that_lack_nothing_else(kernel: Kernel) -> None:
+def test_a_tuple_added_to_an_inner_node_makes_its_parents_good_that_lack_nothing_else(kernel: Running) -> None:
     kernel.apply("R3", {(70, 18, "DC"): 1})
     expected = {row: marks for row, marks in BAD_AT_FIRST.items() if row != (19, 18)}
     expected[20, 18] = {"R2"}
@@ -139,7 +138,7 @@ def test_a_tuple_added_to_an_inner_node_makes_its_parents_good_that_lack_nothing
     assert {(3, 8), (19, 18)} == answer(kernel)
 
 
-def test_a_support_that_does_not_reach_zero_stops_a_delete(kernel: Kernel) -> None:
+def test_a_support_that_does_not_reach_zero_stops_a_delete(kernel: Running) -> None:
     """Erratum 7: the list is scanned only if the good-counter became zero."""
     kernel.apply("R5", {(47, "White", "SF"): -1})
     assert {(8,): 1} == dict(kernel.map("support R3").items())
@@ -155,7 +154,7 @@ def test_a_support_that_does_not_reach_zero_stops_a_delete(kernel: Kernel) -> No
     assert set() == answer(kernel)
 
 
-def test_insert_then_delete_leaves_what_was_there(kernel: Kernel) -> None:
+def test_insert_then_delete_leaves_what_was_there(kernel: Running) -> None:
     before = {declared.name: dict(kernel.map(declared.name).items()) for declared in kernel.program.maps}
     added = [("R1", (9, 8)), ("R4", (99, 30)), ("R3", (70, 18, "DC")), ("R1", (7, 99))]
     for relation, row in added:
@@ -165,7 +164,7 @@ def test_insert_then_delete_leaves_what_was_there(kernel: Kernel) -> None:
     assert before == {declared.name: dict(kernel.map(declared.name).items()) for declared in kernel.program.maps}
 
 
-def test_a_new_tuple_is_marked_where_the_good_counter_is_zero(kernel: Kernel) -> None:
+def test_a_new_tuple_is_marked_where_the_good_counter_is_zero(kernel: Running) -> None:
     """Erratum 6: as printed, Insert would mark a tuple where it has support."""
     kernel.apply("R3", {(70, 8, "DC"): 1, (70, 8, "NY"): 1})
     assert marked(kernel)["R3"][70, 8, "DC"] == GOOD

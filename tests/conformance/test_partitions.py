@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule
@@ -204,7 +204,7 @@ def test_a_rollback_brings_back_the_notes_as_they_were(first: list[Update], then
             apply(backend, *update)
         if takes:
             backend.noted("P")
-        backend.rollback()
+        backend.roll_back()
         assert model.take() == keys(backend.noted("P"))
 
 
@@ -290,7 +290,7 @@ def test_a_partition_is_dropped_after_its_triggers_and_before_its_maps() -> None
     backend.begin()
     with pytest.raises(ValueError, match="within a transaction"):
         backend.drop_partition("P")
-    backend.rollback()
+    backend.roll_back()
     backend.drop_partition("P")
     backend.drop_partition("P")
     backend.kernel.drop_map(backend._maps["H"])

@@ -14,10 +14,10 @@ from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.reference.backend import PureBackend
 from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.following import FollowedGroups
 from ivme.engine.runtime.gradual import GradualRebalancer
 from ivme.engine.runtime.open_read import OpenRead
-from ivme.engine.runtime.relations import Relations
 from ivme.errors import StorageError
 from tests import scenes_of_codes as scenes
 from tests.databases import BACKENDS, make_database
@@ -28,7 +28,7 @@ def nothing(*_: Any) -> list[Any]:
 
 
 FAULTS: list[tuple[Any, type, str]] = [
-    (scenes.results_by_code, Relations, "forget_constants"),
+    (scenes.results_by_code, Catalog, "forget_constants"),
     (scenes.a_batch_that_is_not_committed, Batch, "_encode_anew"),
     (scenes.an_iterator, OpenRead, "held_codes"),
     (scenes.a_block_that_is_being_decoded, OpenRead, "held_codes"),

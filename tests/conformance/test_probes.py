@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivme.engine.backend import NativeBackend
 from ivme.engine.ingest.feed import Feed, float_code
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
 from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule

@@ -89,7 +89,7 @@ def ways(view: View, inputs: dict[str, Any]) -> dict[str, Counter[Any]]:
 def test_all_ways_of_reading_agree_with_the_oracle(backend: str, text: str, options: dict[str, Any]) -> None:
     database = filled(backend)
     view = database.create_view("v", text, **options)
-    query: Query = view._state.typed.query
+    query: Query = view.state.typed.query
     contents: Any = {name: Counter(rows) for name, rows in tables().items()}
     requests = [dict(zip(query.parameters, each, strict=True)) for each in product([0, 3, 77], repeat=len(query.input))]
     everything: Counter[Any] = Counter()

@@ -107,7 +107,7 @@ def empty_triangles() -> View:
 def test_pieces_cover_a_batch_and_change_no_degree_by_more_than_the_threshold(
     hubs: list[int], base: int, epsilon: Fraction
 ) -> None:
-    rebalancer = empty_triangles()._state.group.rebalancer
+    rebalancer = empty_triangles().state.group.rebalancer
     assert rebalancer is not None
     rebalancer.balance = replace(rebalancer.balance, base=base, epsilons=(epsilon,))
     rebalancer._set_bounds()
@@ -157,7 +157,7 @@ def test_negative_multiplicities_are_counted_in_ring_mode(tables: Database) -> N
 def test_a_batch_that_fails_restores_the_base_and_the_heavy_keys(tables: Database, text: str) -> None:
     view = tables.create_view("q", text, strategy="skew", epsilon=Fraction(1, 4))
     fill(tables, 5, rows=12)
-    rebalancer = view._state.group.rebalancer
+    rebalancer = view.state.group.rebalancer
     assert rebalancer is not None
 
     def state() -> Any:
@@ -214,7 +214,7 @@ def test_a_key_rises_at_three_halves_of_the_threshold_and_falls_below_one_half(t
     """With N = 50 loaded at once M = 101 and ε = 1/2: light below 3/2·√101 = 15.07, heavy from 5.02 on."""
     tables.insert("S", [(i, i) for i in range(50)])
     view = tables.create_view("q", COUNT, strategy="skew", epsilon=Fraction(1, 2))
-    heavy = {p.key: p.heavy for p in view._state.group.rebalancer.partitions}[("A",)]  # type: ignore[union-attr]
+    heavy = {p.key: p.heavy for p in view.state.group.rebalancer.partitions}[("A",)]  # type: ignore[union-attr]
     for i in range(15):
         tables.insert("R", [(7, i)])
     assert (balance_of(view).base, stored(view, heavy)) == (101, {})

@@ -194,7 +194,7 @@ class Campaign:
         return act
 
     def interrupt(self, after: Model) -> Callable[[], None]:
-        act, store = self.batch(after), self.opened._store
+        act, store = self.batch(after), self.opened.definitions.store
 
         def interrupted() -> None:
             raise Interrupted
@@ -257,7 +257,7 @@ class Campaign:
     def failed(self, after: Model, *, closed: bool) -> None:
         """A step that raised changed nothing, unless a sync failed: then nobody knows, and nothing more is written."""
         assert self.db is not None
-        store = self.db._store
+        store = self.db.definitions.store
         assert store is not None
         with suppress(StorageError):
             if not closed:
@@ -289,7 +289,7 @@ class Campaign:
         return self.disk.without_power(self._new_folder(), self.choose)
 
     def let_go(self) -> None:
-        if self.db is not None and self.db._store is not None:
+        if self.db is not None and self.db.definitions.store is not None:
             crash(self.db)
         self.db = None
 
@@ -331,7 +331,7 @@ class Campaign:
 
     def end(self) -> None:
         """Closes the directory, or kills the process, unless the file of the end could not be written just now."""
-        store = self.opened._store
+        store = self.opened.definitions.store
         assert store is not None
         with self.disk.mounted():
             if self.durability == "async" or store.log._end._failed or self.choose.random() < 0.5:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.database import Database
-from ivme.engine.runtime.relations import weighted
+from tests.databases import weighted
 
 SCHEMA = {
     "i": "int",
@@ -25,7 +25,7 @@ SCHEMA = {
 
 def crash(db: Database) -> None:
     """Leaves the files as they are and lets go of the lock, as the end of a process does."""
-    store = db._store
+    store = db.definitions.store
     assert store is not None
     if store._snapshot is not None:
         store._snapshot.join()
@@ -35,7 +35,7 @@ def crash(db: Database) -> None:
 
 def bag(db: Database, table: str) -> Counter[Any]:
     """The rows of a table with their multiplicities."""
-    return Counter(weighted(*db._runtime.contents(table)))
+    return Counter(weighted(*db._runtime.reader.contents(table)))
 
 
 def log_of(path: Path) -> Path:

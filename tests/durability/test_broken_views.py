@@ -140,9 +140,9 @@ def test_a_view_that_another_version_wrote_and_this_one_refuses_is_broken(
 ) -> None:
     made(tmp_path)
     with Database(tmp_path) as db:
-        assert db._store is not None
+        assert db.definitions.store is not None
         record = {"name": "newer", "query": query, "options": options}
-        db._store.log.append({"create_view": record})
+        db.definitions.store.log.append({"create_view": record})
     with Database(tmp_path) as db:
         assert reason in db.broken_views["newer"]
         assert 5 == len(db.views)
@@ -167,7 +167,7 @@ def test_views_that_cannot_take_the_log_at_once_are_built_one_by_one(
     transact = Runtime.transact
 
     def refused(self: Runtime, batch: Any, *arguments: Any) -> Any:
-        if self.views and batch:
+        if self.catalog.views and batch:
             raise DataError("a sum does not fit")
         return transact(self, batch, *arguments)
 

@@ -124,7 +124,7 @@ def test_without_power_everything_that_was_synced_is_there(tmp_path: Path, monke
         with db.batch(source="s", position=number) as batch:
             batch.insert("R", rows)
         expected.update(rows)
-        durable_before = db._store.log.commits.durable if db._store else 0
+        durable_before = db.definitions.store.log.commits.durable if db.definitions.store else 0
         image = tmp_path / f"image{number}"
         shutil.copytree(path, image)
         log = log_of(image)
@@ -136,8 +136,8 @@ def test_without_power_everything_that_was_synced_is_there(tmp_path: Path, monke
             assert Counter(kept) == bag(after, "R")
         shutil.rmtree(image)
         if choose.random() < 0.2:
-            assert db._store is not None
-            db._store.log.commits.wait(db._store.log.last)
+            assert db.definitions.store is not None
+            db.definitions.store.log.commits.wait(db.definitions.store.log.last)
     db.close()
 
 

@@ -144,7 +144,7 @@ def test_an_interrupted_commit_is_undone_in_memory_and_in_the_log(
     with Database(tmp_path) as db:
         db.create_table("R", {"a": "int"})
         size = log_of(tmp_path).stat().st_size
-        store = db._store
+        store = db.definitions.store
         assert store is not None
         for table_rows in ([(1,)], [(1,), (2,)]):
             with monkeypatch.context() as patch:

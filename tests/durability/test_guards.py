@@ -52,7 +52,9 @@ def test_checks_go_on_after_opening(tmp_path: Path, checkpoint: bool) -> None:
 def test_the_check_is_stored_with_the_plan(tmp_path: Path) -> None:
     made(tmp_path, checkpoint=True)
     with Database(tmp_path) as db:
-        request = Request(QUOTIENTS, db._relations(), {}, "w", db._runtime.installed())
+        request = Request(
+            QUOTIENTS, db.definitions.relations(), {}, "w", db.definitions.runtime.installation.installed()
+        )
         planned = compile_view(request)
         again = compile_view(replace(request, plan=planned.text()))
         assert not again.is_new

@@ -32,8 +32,8 @@ def made(path: Path, *, closed: bool = True, durability: str = "sync") -> list[i
         db.insert("R", [(number, "x")])
         ends.append(log_of(path).stat().st_size)
     if durability == "async":
-        assert db._store is not None
-        db._store.log.sync()
+        assert db.definitions.store is not None
+        db.definitions.store.log.sync()
     db.close() if closed else crash(db)
     return ends
 
@@ -126,7 +126,7 @@ def test_the_end_never_states_more_than_what_is_durable(tmp_path: Path, monkeypa
     """A record that another thread synced and that is taken back is not part of the log."""
     db = Database(tmp_path)
     db.create_table("R", {"a": "int"})
-    store = db._store
+    store = db.definitions.store
     assert store is not None
 
     def synced_and_interrupted() -> None:

@@ -219,7 +219,7 @@ def a_snapshot_begins_before_the_log_is_durable(patch: pytest.MonkeyPatch) -> No
 
 
 def a_record_that_was_taken_back_stays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Log, "take_back", lambda *_: None)
+    patch.setattr(Log, "roll_back", lambda *_: None)
 
 
 def taking_a_record_back_is_not_synced(patch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def taking_a_record_back_is_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 def a_write_that_failed_stays_in_the_log(patch: pytest.MonkeyPatch) -> None:
     def uncut(self: Log, mark: Any) -> None:
-        self.commits.take_back(mark[0], lambda: None)
+        self.commits.roll_back(mark[0], lambda: None)
         self._place += 7
 
     patch.setattr(Log, "_cut", uncut)

@@ -130,11 +130,11 @@ def test_the_catalog_survives_with_its_options(tmp_path: Path) -> None:
         db.drop_view("gone_view")
         db.drop_table("gone")
         db.insert("fixed", [(7,)])
-        declared = [state.table for state in db._runtime.tables.values()]
+        declared = [state.table for state in db._runtime.catalog.tables.values()]
         explained = {name: db.view(name).explain().to_dict() for name in db.views}
     for _ in range(2):
         with Database(tmp_path / "new" / "directory") as db:
-            assert declared == [state.table for state in db._runtime.tables.values()]
+            assert declared == [state.table for state in db._runtime.catalog.tables.values()]
             assert explained == {name: db.view(name).explain().to_dict() for name in db.views}
             with pytest.raises(DataError, match="append-only"):
                 db.delete("log", [(1,)])
@@ -227,7 +227,7 @@ def test_a_view_of_a_durable_database_needs_a_text_and_plain_options(tmp_path: P
 
     with Database(tmp_path) as db:
         db.create_table("R", {"a": "int"})
-        query = parse("Q(A) = R(A)", tuple(state.table for state in db._runtime.tables.values()))
+        query = parse("Q(A) = R(A)", tuple(state.table for state in db._runtime.catalog.tables.values()))
         with pytest.raises(PlanError, match="as a text"):
             db.create_view("v", query)  # type: ignore[arg-type]
         assert () == db.views
@@ -330,7 +330,7 @@ def test_a_bar_shows_the_stages_of_opening_on_a_terminal(tmp_path: Path, monkeyp
 def test_a_segment_that_was_made_and_never_used_is_taken_away(tmp_path: Path) -> None:
     db = Database(tmp_path)
     db.create_table("R", {"a": "int"})
-    store = db._store
+    store = db.definitions.store
     assert store is not None
     stale = make_segment(tmp_path, store._manifest.identity, store.log.last + 1).path
     db.insert("R", [(1,)])

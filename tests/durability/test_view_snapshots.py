@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ivme.cli.directory import verify_directory
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.image import image_of
 from ivme.errors import DamagedError
 from tests.durability.directories import bag, crash, flip
@@ -97,7 +97,7 @@ def entries(db: Database) -> dict[str, set[tuple[int, ...]]]:
     with db._runtime.lock:
         backend, found = db._runtime.backend, {}
         assert isinstance(backend, NativeBackend)
-        for group in db._runtime.groups:
+        for group in db._runtime.catalog.groups:
             for name, key in group.identities().items():
                 records = (
                     backend.dump(name).reshape(backend.size(name), -1)
@@ -109,12 +109,12 @@ def entries(db: Database) -> dict[str, set[tuple[int, ...]]]:
 
 
 def balances(db: Database) -> dict[str, Any]:
-    return {group.name: group.rebalancer.kept() for group in db._runtime.rebalanced() if group.rebalancer}
+    return {group.name: group.rebalancer.kept() for group in db._runtime.catalog.rebalanced() if group.rebalancer}
 
 
 def rows_of(db: Database) -> dict[str, Any]:
     """The rows of all views without parameters, and of all tables."""
-    plain = [name for name in db.views if not db.view(name)._state.typed.query.input]
+    plain = [name for name in db.views if not db.view(name).parameters]
     return {name: Counter(dict(db.view(name).items())) for name in plain} | {t: bag(db, t) for t in db.tables}
 
 
@@ -205,11 +205,11 @@ def test_heavy_keys_and_thresholds_are_loaded(tmp_path: Path, caplog: pytest.Log
     db = made(tmp_path, ["skew_count"], random.Random(1))
     for seed in range(4):
         change(db, random.Random(seed), 40)
-    (before,) = (group.rebalancer.stats() for group in db._runtime.rebalanced() if group.rebalancer)
+    (before,) = (group.rebalancer.stats() for group in db._runtime.catalog.rebalanced() if group.rebalancer)
     db.checkpoint()
     db.close()
     with loaded(tmp_path, caplog) as db:
-        (after,) = (group.rebalancer.stats() for group in db._runtime.rebalanced() if group.rebalancer)
+        (after,) = (group.rebalancer.stats() for group in db._runtime.catalog.rebalanced() if group.rebalancer)
         assert sum(each["heavy"] for each in after["partitions"].values()) > 0
         assert {**before, "updates": 0} == after
 
@@ -351,7 +351,7 @@ def test_a_file_that_is_whole_and_holds_nonsense_is_refused_by_name(tmp_path: Pa
 
     with_snapshot(tmp_path)
     with Database(tmp_path) as db, db._runtime.lock:
-        image = image_of(db._runtime)
+        image = image_of(db._runtime.catalog)
     assert image is not None
     if what == "map":
         image.maps = {key: np.concatenate([records, records]) for key, records in image.maps.items()}
@@ -375,7 +375,7 @@ def test_without_the_compiled_kernel_views_are_built(
     from ivme.engine.runtime.runtime import Runtime
 
     with_snapshot(tmp_path)
-    monkeypatch.setattr("ivme.database.new_runtime", lambda: Runtime(PureBackend(), Domains()))
+    monkeypatch.setattr("ivme.definitions.new_runtime", lambda: Runtime(PureBackend(), Domains()))
     with caplog.at_level(logging.WARNING, "ivme.store"), Database(tmp_path) as db:
         assert "is for the compiled kernel" in caplog.text
         db.view("tree").verify()
@@ -448,8 +448,8 @@ def test_a_snapshot_that_nobody_asked_for_leaves_out_maps_that_are_much_larger_t
             db.insert(table, [(n,) for n in range(100)])
         db.create_view("v", "SELECT R.a, S.a AS b FROM R, S", strategy="classical")
         with db._runtime.lock:
-            assert image_of(db._runtime, 64) is None
-            assert image_of(db._runtime, 300) is not None
+            assert image_of(db._runtime.catalog, 64) is None
+            assert image_of(db._runtime.catalog, 300) is not None
         db.checkpoint()
     assert list(tmp_path.glob("views-*"))
 

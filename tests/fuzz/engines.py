@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ivme import database
+from ivme import definitions
 from ivme.database import Database
-from ivme.engine.backend import NativeBackend
 from ivme.engine.codes import domains
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains
 from ivme.engine.expression import by_code
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime
+from ivme.engine.runtime import batch, open_read, reader, rebalance, runtime
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS
 from tests.fuzz.oracle import arrow_rows
@@ -47,7 +47,7 @@ class Engine:
         return self._path is not None
 
     def _opened(self) -> Database:
-        with patch.object(database, "new_runtime", self._make):
+        with patch.object(definitions, "new_runtime", self._make):
             return Database() if self._path is None else Database(self._path, durability="async")
 
     def reopen(self, *, checkpoint: bool) -> None:
@@ -89,7 +89,7 @@ _SMALL: tuple[tuple[Any, str, int], ...] = (
     (rebalance, "SMALLEST_PIECE", 3),
     (open_read, "FIRST_ROWS", 2),
     (open_read, "BLOCK", 5),
-    (relations, "MANY", 7),
+    (reader, "MANY", 7),
     (by_code, "_MANY", 2),
 )
 

@@ -20,6 +20,7 @@ from ivme.engine.expression.by_code import CodeMemo
 from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.comparisons import Comparisons
 from ivme.engine.reference import backend as pure_backend
+from ivme.engine.reference import columns
 from ivme.engine.reference.indexed_map import IndexedMap, _Extremes
 from ivme.engine.reference.interpreter import PureKernel
 from ivme.engine.runtime import batch, runtime
@@ -27,6 +28,7 @@ from ivme.engine.runtime import decoding as reading
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.following import Followed, FollowedGroups
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.query import functions
 from ivme.store.contents import Contents, StoredTable
@@ -157,8 +159,8 @@ def _zero_of_nothing(right: Any, self: Any) -> Any:
     return tuple(0 for _ in right(self))
 
 
-def _stale_view(right: Any, self: Any, view: str, changed: Any, emitted: Any, few: int) -> None:
-    right(self, view, changed.kept(range(min(3, len(changed.weights))), changed.weights[:3]), emitted, few)
+def _stale_view(right: Any, self: Any, view: str, changed: Any, *rest: Any) -> None:
+    right(self, view, changed.kept(range(min(3, len(changed.weights))), changed.weights[:3]), *rest)
 
 
 def _old_row_stays(right: Any, self: Any, columns: Any, weights: Any) -> Any:
@@ -251,14 +253,14 @@ def _unguarded(_: Any, query: Any) -> Any:
 
 
 FAULTS = (
-    Fault("a row of a larger batch is dropped", _wrapped(pure_backend, "_load", _row_dropped)),
-    Fault("a batch of several rows loses its signs", _wrapped(pure_backend, "_load", _sign_lost)),
-    Fault("a filter by a constant is not applied", _wrapped(pure_backend, "_load", _without_part(4))),
-    Fault("two equal columns of one table are not compared", _wrapped(pure_backend, "_load", _without_part(5))),
-    Fault("NULL joins NULL", _wrapped(pure_backend, "_load", _without_part(6))),
-    Fault("COUNT of a column counts NULL", _wrapped(pure_backend, "_lifted", _null_counted)),
+    Fault("a row of a larger batch is dropped", _wrapped(pure_backend, "load_columns", _row_dropped)),
+    Fault("a batch of several rows loses its signs", _wrapped(pure_backend, "load_columns", _sign_lost)),
+    Fault("a filter by a constant is not applied", _wrapped(pure_backend, "load_columns", _without_part(4))),
+    Fault("two equal columns of one table are not compared", _wrapped(pure_backend, "load_columns", _without_part(5))),
+    Fault("NULL joins NULL", _wrapped(pure_backend, "load_columns", _without_part(6))),
+    Fault("COUNT of a column counts NULL", _wrapped(columns, "_lifted", _null_counted)),
     Fault("COUNT DISTINCT counts NULL", _wrapped(IndexedMap, "extreme", _null_distinct)),
-    Fault("a refused batch is not rolled back", _wrapped(PureKernel, "rollback", _not_rolled_back)),
+    Fault("a refused batch is not rolled back", _wrapped(PureKernel, "roll_back", _not_rolled_back)),
     Fault("a group stays when its count is zero", _wrapped(IndexedMap, "add_all", _zero_stays)),
     Fault("MIN and MAX are not restored after a delete", _wrapped(_Extremes, "drop", _extreme_stays)),
     Fault("a second index is not told of inserts", _wrapped(IndexedMap, "_reindex", _index_not_kept)),
@@ -274,13 +276,13 @@ FAULTS = (
     Fault("the old row of a group stays in a view on it", _wrapped(FollowedGroups, "_shown", _old_row_stays), _NATIVE),
     Fault("followers do not see all deletes", _wrapped(Followed, "change", _deletes_unseen), _NATIVE),
     Fault("the third change of a table in a batch is lost", _wrapped(batch, "joined", _first_part_only), _NATIVE),
-    Fault("a lenient delete skips a row", _wrapped(runtime.Runtime, "clipped", _clipped_short), _NATIVE),
+    Fault("a lenient delete skips a row", _wrapped(batch, "clipped", _clipped_short), _NATIVE),
     Fault("a log record of several tables is skipped", _wrapped(Contents, "_add_batch", _record_skipped), _ON_DISK),
     Fault("a snapshot loses multiplicities", _wrapped(StoredTable, "take_snapshot", _multiplicity_lost), _ON_DISK),
-    Fault("Arrow readers see each row once", _wrapped(View, "_weighted", _rows_once), _NATIVE),
+    Fault("Arrow readers see each row once", _wrapped(View, "group_batches", _rows_once), _NATIVE),
     Fault("count() counts distinct rows", _wrapped(View, "count", _count_distinct_rows), _NATIVE),
     Fault("an absent row has a multiplicity", _wrapped(View, "multiplicity", _never_absent), _NATIVE),
-    Fault("the second block of rows is lost", _wrapped(runtime.Runtime, "blocks", _second_block_lost), _NATIVE),
+    Fault("the second block of rows is lost", _wrapped(Reader, "blocks", _second_block_lost), _NATIVE),
     Fault("<= excludes equality", _function("le", _excluding)),
     Fault("<= excludes equality in the kernel", _wrapped(Comparisons, "compared", _compared_wrongly), _NATIVE),
     Fault("a function of text is remembered for one value only", _wrapped(CodeMemo, "fill", _first_for_all), _NATIVE),

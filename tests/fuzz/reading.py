@@ -49,7 +49,7 @@ class Readings:
         self._compare(f"table {table.name}", wanted, found)
 
     def check_view(self, view: ViewSpec, joined: Sequence[Row]) -> None:
-        made = self.engine.database.view(view.name)
+        made = self.engine.database.definitions.map_view(view.name)
         chosen = {"items", PATHS[self.number % len(PATHS)], PATHS[(self.number * 3 + 1) % len(PATHS)]}
         for inputs in requests(view, joined, self.number):
             expected = oracle.answer(view, joined, inputs)

@@ -47,16 +47,16 @@ def _opening(case: Case) -> Iterator[str]:
     engine = case.engines[0]
     if case.few != 16:
         yield "from ivme.engine.expression import by_code"
-        yield "from ivme.engine.runtime import batch, open_read, rebalance, relations, runtime"
+        yield "from ivme.engine.runtime import batch, open_read, reader, rebalance, runtime"
         yield f"batch.MOST_SINGLE_ROWS = runtime.MOST_SINGLE_ROWS = {case.few}"
         yield "rebalance.SMALLEST_PIECE, open_read.FIRST_ROWS, open_read.BLOCK = 3, 2, 5"
-        yield "relations.MANY, by_code._MANY = 7, 2"
+        yield "reader.MANY, by_code._MANY = 7, 2"
     if engine.startswith("pure"):
-        yield "from ivme import database"
+        yield "from ivme import definitions"
         yield "from ivme.engine.codes.domains import Domains"
         yield "from ivme.engine.reference.backend import PureBackend"
         yield "from ivme.engine.runtime.runtime import Runtime"
-        yield "database.new_runtime = lambda: Runtime(PureBackend(), Domains())"
+        yield "definitions.new_runtime = lambda: Runtime(PureBackend(), Domains())"
     if engine.endswith("on disk"):
         yield "path = tempfile.mkdtemp()"
     yield f"db = ivme.Database({'path' if engine.endswith('on disk') else ''})"

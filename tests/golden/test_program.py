@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.plan.ir.program import Program
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from tests import oracle
+from tests.programs import rows
 
 FOLDER = Path(__file__).parent / "program"
 FILES = sorted(FOLDER.glob("*.txt"))

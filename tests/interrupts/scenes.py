@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ivme
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.rings import Covariance
 from tests.databases import make_database
 

@@ -131,13 +131,13 @@ def _alive(scene: Scene) -> object:
 
 def test_whoever_follows_a_view_hears_all_of_a_change_or_nothing(scene: Scene) -> None:
     for line in range(1, 600, 13):
-        before = len(scene.db._runtime._queues.get("counts", ()))
+        before = len(scene.db._runtime.catalog.queues.get("counts", ()))
         Lines(line).run(scene.db.view("counts").changes)
-        feeds = scene.db._runtime._queues.get("counts", ())
+        feeds = scene.db._runtime.catalog.queues.get("counts", ())
         assert len(feeds) - before in (0, 1)
         for queue in feeds:
             scene.db._runtime.unsubscribe("counts", queue)
-        assert 1 == scene.db._runtime.views["counts"].followers, "sizes follows it, and nobody else does"
+        assert 1 == scene.db._runtime.catalog.views["counts"].followers, "sizes follows it, and nobody else does"
         scene.check(scene.tables, scene.tables)
 
 
@@ -148,7 +148,7 @@ def _read(scene: Scene, name: str) -> object:
 def test_a_read_that_is_interrupted_changes_nothing(scene: Scene) -> None:
     for name in ("grouped", "skewed", "reach", "counts"):
         for line in range(1, 200, 13):
-            scene.db._runtime.views[name].stale = True
+            scene.db._runtime.catalog.views[name].stale = True
             Lines(line).run(partial(_read, scene, name))
             scene.check(scene.tables, scene.tables)
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from ivme.closure.group import ClosureGroup
-from ivme.engine.backend import NativeBackend
-from ivme.engine.runtime import catalog_change, following, relations, runtime
+from ivme.engine.native_backend import NativeBackend
+from ivme.engine.runtime import catalog, catalog_change, following, runtime
 from ivme.engine.runtime.positions import Positions
-from ivme.engine.runtime.ring_view import RingView
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import PlainLock, Transaction
 from ivme.engine.runtime.view_state import ViewState
+from ivme.ring_view import RingView
 from ivme.store.group_commit import GroupCommit
 from ivme.store.log import Log
 from tests.interrupts.means import Lines
@@ -43,8 +43,15 @@ def _settle_only(committed: bool) -> Callable[[Transaction], None]:
     return settle
 
 
+def _acts(transaction: Transaction) -> list[Callable[[], object]]:
+    """What settles it."""
+    if transaction.committed:
+        return [*(part.commit for part in transaction._parts), *transaction.then]
+    return [part.roll_back for part in transaction._parts]
+
+
 def _settle_half(self: Transaction) -> None:
-    acts = list(self.finish if self.committed else self._undo)
+    acts = _acts(self)
     for act in acts[: len(acts) // 2]:
         act()
     self._lock.pending = None
@@ -57,7 +64,7 @@ def _enter_too_late(self: Transaction) -> Transaction:
 
 def _exit_without_settling(self: Transaction, kind: Any, *_: object) -> None:
     self.committed = kind is None
-    for act in self.finish if self.committed else self._undo:
+    for act in _acts(self):
         act()
 
 
@@ -110,7 +117,7 @@ def _told_twice(queue: Any, item: object) -> Callable[[], object]:
 def _late(self: Transaction) -> None:
     """Forgets what is under way before it is settled."""
     self._lock.pending = None
-    for act in self.finish if self.committed else self._undo:
+    for act in _acts(self):
         act()
 
 
@@ -125,16 +132,16 @@ FAULTS: dict[str, tuple[str, Plant]] = {
         "memory",
         lambda p: p.setattr(Runtime, "transact", _without_with(Runtime.transact)),
     ),
-    "a lock in Python": ("memory", lambda p: p.setattr(relations, "StateLock", PlainLock)),
+    "a lock in Python": ("memory", lambda p: p.setattr(catalog, "StateLock", PlainLock)),
     "followers are not told": ("memory", lambda p: p.setattr(runtime, "delivery", lambda *_: nothing)),
     "followers are told twice": ("memory", lambda p: p.setattr(runtime, "delivery", _told_twice)),
     "kept rows are not updated": ("memory", lambda p: p.setattr(following, "partial", lambda *_: nothing)),
     "a view is not outdated": ("memory", lambda p: p.setattr(ViewState, "outdate", nothing)),
     "positions do not advance": ("memory", lambda p: p.setattr(Positions, "advance", nothing)),
-    "a ring view is not undone": ("memory", lambda p: p.setattr(RingView, "undo", nothing)),
+    "a ring view is not undone": ("memory", lambda p: p.setattr(RingView, "_roll_back", nothing)),
     "a closure is not undone": ("memory", lambda p: p.setattr(ClosureGroup, "roll_back", nothing)),
     "a closure is not committed": ("memory", lambda p: p.setattr(ClosureGroup, "commit", nothing)),
-    "the log is not cut": ("durable", lambda p: p.setattr(Log, "take_back", nothing)),
+    "the log is not cut": ("durable", lambda p: p.setattr(Log, "roll_back", nothing)),
     "the lock of a sync leaks": ("durable", _leaky_commits),
 }
 

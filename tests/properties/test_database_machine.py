@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from ivme.base_view import Changes
 from ivme.database import Database
 from ivme.engine.runtime import batch, following, runtime, single_row
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.model import Query
 from ivme.query.parse import as_asked, parse
-from ivme.view import Changes
 from tests import oracle
 from tests.databases import BACKENDS, make_database
 from tests.random_queries import rule_texts
@@ -70,7 +70,7 @@ class DatabaseMachine(RuleBasedStateMachine):
         self.made += 1
         name = f"V{self.made}"
         semantics = data.draw(st.sampled_from(["bag", "set"]))
-        query = as_asked(parse(text, self.databases[0]._relations()), semantics)
+        query = as_asked(parse(text, self.databases[0].definitions.relations()), semantics)
         allowed = (
             (SchemaError, PlanError) if self.kind == "string" or strategy in ("recursive", "marks", "skew") else ()
         )

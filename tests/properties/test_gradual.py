@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivme.engine.backend import NativeBackend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.gradual import ROWS_AN_UPDATE, SWEPT_AN_UPDATE, GradualRebalancer
 from ivme.errors import DataError, PlanError
 from tests.databases import BACKENDS, in_one_batch, make_database
@@ -29,7 +29,7 @@ def triangles(r: Counter[Any], s: Counter[Any], t: Counter[Any]) -> int:
 
 
 def rebalancer_of(db: Any) -> GradualRebalancer:
-    found = db._runtime.views["q"].group.rebalancer
+    found = db._runtime.catalog.views["q"].group.rebalancer
     assert isinstance(found, GradualRebalancer)
     return found
 

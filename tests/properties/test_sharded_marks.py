@@ -169,7 +169,7 @@ def test_shards_run_marks_and_a_row_of_several_shards_is_there_once(tmp_path: Pa
     assert "marks" == views[0].explain().strategy
     if options.get("semantics") == "set" and "B" not in query.free:
         assert isinstance(views[0], ShardedView)
-        made = views[0]._sharding
+        made = views[0].sharding
         parts = database._ask(questions_for(made, read_requests(made, {name: [1] for name in query.parameters})))
         found = Counter(row for part in parts for row in zip(*part.tables[0].to_pydict().values(), strict=True))
         assert max(found.values()) > 1, "a row is in several shards"

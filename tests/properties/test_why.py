@@ -53,7 +53,7 @@ def test_reasons_are_true(backend: str, data: Any) -> None:
     db = make_database(backend)
     for table in inferred.tables:
         db.create_table(table.name, dict.fromkeys(table.column_names, "int"))
-    query = as_asked(parse(text, db._relations()), "set")
+    query = as_asked(parse(text, db.definitions.relations()), "set")
     view = db.create_view("v", text, strategy="marks", semantics="set")
     steps = data.draw(updates(query, domain=3, max_size=20))
     for relation, row, weight in steps:

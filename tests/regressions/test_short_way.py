@@ -57,7 +57,7 @@ def test_a_row_is_what_it_was_when_it_was_given(later: list[Any]) -> None:
 
 def held(db: Any) -> tuple[int, int]:
     """The kernel's bytes, and how many strings there are."""
-    return db._runtime.backend.memory_bytes(), len(db._runtime.layout("R").domains[0].dictionary)
+    return db._runtime.backend.memory_bytes(), len(db._runtime.catalog.layout("R").domains[0].dictionary)
 
 
 def test_strings_of_a_batch_that_is_given_up_are_not_kept() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.errors import DataError
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.programs import rows
 
 
 def test_a_value_that_one_ordered_index_refuses_is_in_no_other() -> None:

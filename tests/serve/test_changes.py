@@ -173,8 +173,8 @@ def test_a_feed_that_nobody_follows_is_given_up(db: Database) -> None:
     ):
         with following(client, "per_city") as events:
             next(events)
-            assert 1 == db._runtime.views["per_city"].followers
-        while db._runtime.views["per_city"].followers:
+            assert 1 == db._runtime.catalog.views["per_city"].followers
+        while db._runtime.catalog.views["per_city"].followers:
             assert 200 == client.get("/healthz").status_code
         with following(client, "per_city") as events:
             assert "snapshot" == next(events)[0]

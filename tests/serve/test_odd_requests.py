@@ -104,7 +104,7 @@ def odd_lines(chance: random.Random, count: int) -> Iterator[tuple[str, bytes]]:
 
 def state(db: Database) -> Any:
     rows = {name: sorted(map(repr, db.contents(name)[0].to_pylist())) for name in db.tables}
-    return db.tables, db.views, rows, db._runtime.positions.all()
+    return db.tables, db.views, rows, db._runtime.catalog.positions.all()
 
 
 def answered(address: str, line: str, sent: bytes) -> Answer:

@@ -76,7 +76,7 @@ def tree_sizes(view: View, rows: Rows) -> list[tuple[str, int, int | None]]:
 @pytest.mark.parametrize("name", TREES)
 def test_a_stored_node_has_as_many_entries_as_its_join_has_tuples(filled: tuple[Database, Rows], name: str) -> None:
     db, rows = filled
-    sizes = tree_sizes(db.view(name), rows)
+    sizes = tree_sizes(db.definitions.map_view(name), rows)
     assert sizes
     assert [(text, wanted, wanted) for text, wanted, _ in sizes] == sizes
 
@@ -84,8 +84,8 @@ def test_a_stored_node_has_as_many_entries_as_its_join_has_tuples(filled: tuple[
 def test_a_view_that_is_followed_says_the_same_or_that_it_keeps_something_else(filled: tuple[Database, Rows]) -> None:
     db, rows = filled
     for name in TREES:
-        with db.view(name).changes():
-            assert all(said in (wanted, None) for _, wanted, said in tree_sizes(db.view(name), rows))
+        with db.definitions.map_view(name).changes():
+            assert all(said in (wanted, None) for _, wanted, said in tree_sizes(db.definitions.map_view(name), rows))
 
 
 def test_sizes_stay_right_while_views_come_and_go_that_share_maps() -> None:
@@ -97,10 +97,10 @@ def test_sizes_stay_right_while_views_come_and_go_that_share_maps() -> None:
         for name in ("one", "two", "three"):
             db.create_view(name, TREES["star"], strategy="view-tree")
             for known in db.views:
-                assert all(wanted == said for _, wanted, said in tree_sizes(db.view(known), rows))
+                assert all(wanted == said for _, wanted, said in tree_sizes(db.definitions.map_view(known), rows))
         for gone in ("one", "three"):
             db.drop_view(gone)
-            assert all(wanted == said for _, wanted, said in tree_sizes(db.view("two"), rows))
+            assert all(wanted == said for _, wanted, said in tree_sizes(db.definitions.map_view("two"), rows))
             db.create_view(gone, "Q(A, B) = R(A, B)")
 
 

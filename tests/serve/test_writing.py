@@ -76,7 +76,7 @@ def test_keys_survive_a_restart_and_the_oldest_are_forgotten(tmp_path: Path, mon
                         timeout=30,
                     )
                     assert not made.json()["repeated"]
-            assert 5 == db._runtime.backend.size(db._runtime.tables[writing.REQUESTS].rows)
+            assert 5 == db._runtime.backend.size(db._runtime.catalog.tables[writing.REQUESTS].rows)
     with Database(tmp_path) as db, serving(db) as address:
         for number, repeated in ((15, True), (11, True), (10, False)):
             made = httpx.post(

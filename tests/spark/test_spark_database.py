@@ -123,7 +123,7 @@ def test_the_state_store_holds_each_shards_version(two: ivme.SparkDatabase, spar
     query._query.processAllAvailable()
     state = spark.read.format("statestore").option("stateVarName", "place").load(f"{two._journal.root}/stream")
     versions = [row.value.version for row in state.collect()]
-    assert [two._step] * 2 == versions
+    assert [two.step] * 2 == versions
 
 
 def test_a_dataframe_is_placed_by_sparks_tasks(two: ivme.SparkDatabase, spark: SparkSession) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,10 @@ _LAYERS = (
     ("engine.reference",),
     ("engine.runtime",),
     ("engine.read",),
-    ("closure", "view", "closure_view", "ies_view", "installing"),
-    ("database", "store"),
+    ("base_view", "closure"),
+    ("view", "participating_view"),
+    ("closure_view", "ies_view", "ring_view", "installing"),
+    ("database", "definitions", "store"),
     ("pipeline", "serve", "shards"),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),
@@ -99,7 +101,49 @@ def test_the_engine_never_plans() -> None:
     assert _DATA_OF_PLANS == {module: names for module, names in found.items() if names}
 
 
+def test_no_module_is_longer_than_400_lines() -> None:
+    lengths = {module: len(path.read_text().splitlines()) for module, path in _modules()}
+    assert {} == {module: length for module, length in lengths.items() if length > 400}
+
+
 @pytest.mark.slow
 def test_only_the_spark_package_imports_pyspark() -> None:
     found = {module for module, path in _modules() if any(n.split(".")[0] == "pyspark" for n in _imports(path))}
     assert [] == sorted(module for module in found if not module.startswith("ivme.spark."))
+
+
+_FOREIGN = {"_gateway", "_jsc"}
+"""Private names of pyspark: there is no other way to its virtual machine."""
+
+
+def _private(tree: ast.AST) -> Iterator[str]:
+    """The private attributes that a module takes of something other than itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            yield from () if of_itself else (node.attr,)
+
+
+def _own(trees: Iterable[ast.AST]) -> set[str]:
+    """The private names that modules define: functions and methods, variables, and attributes of `self`."""
+    found: set[str] = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+    return found
+
+
+def test_no_package_reaches_into_private_names_of_another() -> None:
+    packages: dict[str, dict[str, ast.AST]] = {}
+    for module, path in _modules():
+        package = "" if module in _LATER else _package(module)
+        packages.setdefault(package, {})[module] = ast.parse(path.read_text())
+    for trees in packages.values():
+        allowed = _own(trees.values()) | _FOREIGN
+        for module, tree in trees.items():
+            taken = [name for name in _private(tree) if name not in allowed]
+            assert not taken, f"{module} uses {', '.join(taken)}, which its package does not define"

@@ -148,23 +148,23 @@ def test_a_view_that_is_cancelled_leaves_nothing_behind(
         db.create_table("R", {"a": "int", "b": "int"})
         db.create_table("S", {"b": "int", "c": "int"})
         db.insert("R", [(1, 2)])
-        before = db.entries(), (tmp_path / "database.json").read_bytes(), db._store.log.size  # type: ignore[union-attr]
+        before = db.entries(), (tmp_path / "database.json").read_bytes(), db.definitions.store.log.size  # type: ignore[union-attr]
         if late:
-            real = db._runtime.add_view
+            real = db._runtime.installation.add_view
 
             def filled(*given: Any, **options: Any) -> Any:
                 made = real(*given, **options)
                 cancellation.cancel()
                 return made
 
-            monkeypatch.setattr(db._runtime, "add_view", filled)
+            monkeypatch.setattr(db._runtime.installation, "add_view", filled)
         else:
             while_planning(monkeypatch, cancellation.cancel)
         with cancellable(cancellation), pytest.raises(CancelledError):
             db.create_view("made", PAIRS)
         monkeypatch.undo()
         assert () == db.views
-        assert before == (db.entries(), (tmp_path / "database.json").read_bytes(), db._store.log.size)  # type: ignore[union-attr]
+        assert before == (db.entries(), (tmp_path / "database.json").read_bytes(), db.definitions.store.log.size)  # type: ignore[union-attr]
         db.insert("S", [(2, 3)])
         assert [(1, 3)] == list(db.create_view("made", PAIRS))
     with ivme.Database(tmp_path) as db:

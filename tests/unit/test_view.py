@@ -75,14 +75,14 @@ def test_a_feed_holds_what_came_since_it_was_last_read(db: Database) -> None:
     assert list(other) == [{(5,): 1}]
     other.close()
     other.close()
-    assert db._runtime.views["v"].followers == 0
+    assert db._runtime.catalog.views["v"].followers == 0
 
 
 def test_aggregates_with_parameters_cannot_be_followed(db: Database) -> None:
     view = db.create_view("v", "SELECT COUNT(*) AS n FROM R WHERE b = :b")
     with pytest.raises(PlanError, match="groups by b instead"):
         view.changes()
-    assert db._runtime.views["v"].followers == 0
+    assert db._runtime.catalog.views["v"].followers == 0
 
 
 def test_a_batch_that_does_not_change_the_rows_is_no_change(db: Database) -> None:

@@ -56,6 +56,12 @@ class CovarianceElement(Element):
             and np.array_equal(self.products, other.products)
         )
 
+    def is_close(self, other: CovarianceElement) -> bool:
+        """Rounding is judged by the size of what was added up, as sums of both signs may cancel."""
+        mine, others = (np.concatenate([each.sums, each.products.ravel()]) for each in (self, other))
+        scale = 1e-9 * max(1.0, float(np.abs(np.concatenate([mine, others])).max(initial=0.0)))
+        return self.rows == other.rows and bool(np.allclose(mine, others, rtol=1e-9, atol=scale, equal_nan=True))
+
     def __hash__(self) -> int:
         return hash((self.rows, self.sums.tobytes(), self.products.tobytes()))
 

@@ -45,6 +45,10 @@ class Element(ABC):
     def scaled(self, factor: int) -> Self:
         """The sum of `factor` copies; -1 gives the additive inverse."""
 
+    def is_close(self, other: Self) -> bool:
+        """Whether it is what another order of additions may give: for floats, equal but for rounding."""
+        return self == other
+
 
 class Ring(ABC):
     """A ring of payloads: which variables it lifts, and to what.

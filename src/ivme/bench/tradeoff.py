@@ -68,7 +68,7 @@ def _point(query: str, tables: Mapping[str, pa.Table], epsilon: Fraction, update
 
 
 def _read(view: View) -> set[str]:
-    return {atom.relation for atom in view._state.typed.query.atoms}
+    return {atom.relation for atom in view.state.typed.query.atoms}
 
 
 def _updated(
@@ -83,7 +83,7 @@ def _updated(
     for i in drawn.tolist():
         row = tables[names[i]].slice(int(rng.integers(sizes[i])), 1).to_pylist()[0]
         changes.append((names[i], tuple(row.values())))
-    before, began = database._runtime.backend.operations, process_time()
+    before, began = database.definitions.runtime.backend.operations, process_time()
     for name, row in changes:
         database.delete(name, [row])
         database.insert(name, [row])
@@ -115,11 +115,11 @@ def _declared(tables: Mapping[str, pa.Table]) -> tuple[Any, ...]:
 
 def _requested(database: Database, view: View, requests: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Operations and seconds for each row; the end of an answer counts as a row."""
-    before, began, read = database._runtime.backend.operations, process_time(), 0
+    before, began, read = database.definitions.runtime.backend.operations, process_time(), 0
     for request in requests:
         read += 1 + sum(1 for _ in islice(view.items(**request), MOST_ROWS))
     return _each(database, before, began, read)
 
 
 def _each(database: Database, before: int, began: float, count: int) -> tuple[float, float]:
-    return (database._runtime.backend.operations - before) / count, (process_time() - began) / count
+    return (database.definitions.runtime.backend.operations - before) / count, (process_time() - began) / count

@@ -45,9 +45,9 @@ def show_directory(path: Path) -> Iterator[Table]:
 
     with _opened(path) as db:
         tables = Table("table", "columns", "distinct rows", title=f"{path}", title_justify="left")
-        for name, state in db._runtime.tables.items():
+        for name, state in db.definitions.runtime.catalog.tables.items():
             columns = ", ".join(f"{column.name} {column.type}" for column in state.table.columns)
-            tables.add_row(name, columns, f"{db._runtime.backend.size(state.rows):,}")
+            tables.add_row(name, columns, f"{db.definitions.runtime.backend.size(state.rows):,}")
         yield tables
         views = Table("view", "class", "strategy", "update", "delay")
         for name in db.views:
@@ -58,7 +58,7 @@ def show_directory(path: Path) -> Iterator[Table]:
         for name, reason in db.broken_views.items():
             broken.add_row(name, reason)
         sources = Table("source", "position")
-        for source, position in db._runtime.positions.all().items():
+        for source, position in db.definitions.runtime.catalog.positions.all().items():
             sources.add_row(source, str(position))
         yield from (each for each in (broken, sources) if each.row_count)
 
@@ -73,13 +73,14 @@ def verify_directory(path: Path) -> Iterator[str]:
 
     with _opened(path) as db:
         try:
-            read_image(path, read_manifest(path), db._runtime.backend)
+            read_image(path, read_manifest(path), db.definitions.runtime.backend)
         except DamagedError:
             raise
         except StorageError as error:
             yield f"{path}: views were built, not loaded: {error}"
-        assert db._store is not None
-        yield f"{path}: every file is as it was written; {db._store.found}"
+        store = db.definitions.store
+        assert store is not None
+        yield f"{path}: every file is as it was written; {store.found}"
         for name in db.views:
             db.view(name).verify()
             yield f"view {name} is what its query gives"

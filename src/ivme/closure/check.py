@@ -13,7 +13,7 @@ import numpy as np
 from ivme.engine.backend import Block, Codes
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.expression.arrow_values import evaluate_table
-from ivme.engine.runtime.relations import Relations
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
 
@@ -21,14 +21,14 @@ Node = tuple[int, int]
 """A code, and 1 for NULL as the end of an edge: NULL joins with nothing, so that it is no node like others."""
 
 
-def check_rows(relations: Relations, state: ViewState, graph: str) -> None:
+def check_rows(reader: Reader, state: ViewState, graph: str) -> None:
     """Raises VerificationError at the first pair that is in the view and should not be, or the other way round."""
     query = state.typed.query
     (atom,) = query.atoms
     domain = state.finisher.domain(str(atom.terms[0]))
-    edges = _edges(relations, state)
+    edges = _edges(reader, state)
     expected = reachable(edges, undirected=graph == "undirected")
-    actual = _actual(relations, state, {code for edge in edges for code in edge})
+    actual = _actual(reader, state, {code for edge in edges for code in edge})
     if atom.terms[0] in query.input:
         expected.pop(NULL_CODE, None)
     if atom.terms[1] in query.input:
@@ -44,10 +44,10 @@ def check_rows(relations: Relations, state: ViewState, graph: str) -> None:
             )
 
 
-def _edges(relations: Relations, state: ViewState) -> list[tuple[int, int]]:
+def _edges(reader: Reader, state: ViewState) -> list[tuple[int, int]]:
     """The edges as codes, in the type that both ends have in common."""
     (atom,) = state.typed.query.atoms
-    data, weights = relations.contents(atom.relation)
+    data, weights = reader.contents(atom.relation)
     columns = [
         state.finisher.domain(str(term)).encode(evaluate_table(column, data)).tolist()
         for term, column in zip(atom.terms, atom.columns, strict=True)
@@ -55,29 +55,29 @@ def _edges(relations: Relations, state: ViewState) -> list[tuple[int, int]]:
     return [(a, b) for a, b, weight in zip(*columns, weights.tolist(), strict=True) if weight]
 
 
-def _actual(relations: Relations, state: ViewState, nodes: set[int]) -> dict[int, set[int]]:
+def _actual(reader: Reader, state: ViewState, nodes: set[int]) -> dict[int, set[int]]:
     """What access requests for all these nodes answer."""
     query = state.typed.query
     start, end = map(str, query.atoms[0].terms)
     found: dict[int, set[int]] = {}
-    for given, block in _answers(relations, state, np.array(sorted(nodes), dtype=np.int64)):
+    for given, block in _answers(reader, state, np.array(sorted(nodes), dtype=np.int64)):
         columns = {**given, **dict(zip(query.output, block[0], strict=True))}
         for a, b in zip(columns[start].tolist(), columns[end].tolist(), strict=True):
             found.setdefault(a, set()).add(b)
     return found
 
 
-def _answers(relations: Relations, state: ViewState, nodes: Codes) -> Iterator[tuple[dict[str, Codes], Block]]:
+def _answers(reader: Reader, state: ViewState, nodes: Codes) -> Iterator[tuple[dict[str, Codes], Block]]:
     """The rows of all access requests by these nodes, each with its inputs, in blocks."""
     inputs = state.typed.query.input
     if not inputs:
-        yield from (({}, block) for block in relations.blocks(state, ()))
+        yield from (({}, block) for block in reader.blocks(state, ()))
         return
     first, *others = inputs
     for node in nodes if others else nodes[:1]:
         asked = {first: np.full(len(nodes), node)} if others else {}
         asked[inputs[-1]] = nodes
-        numbers, block = relations.request_many(state, asked)
+        numbers, block = reader.request_many(state, asked)
         yield {variable: column[numbers] for variable, column in asked.items()}, block
 
 

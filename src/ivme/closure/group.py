@@ -6,7 +6,7 @@ edges, so that every access pattern is read in time linear in the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from ivme.closure.check import check_rows
 from ivme.closure.engine import ClosureEngine, PairCursor, cycle_of
 from ivme.engine.backend import Backend, Block, Cursor, Listed
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
-from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.external_view import ExternalView
-from ivme.engine.runtime.relations import Relations
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.shared_views import point_reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, IvmeError
@@ -37,11 +37,10 @@ class ClosureGroup(ExternalView):
         edges: Table,
         graph: str,
         engine_of: Callable[[str], ClosureEngine],
-        backend: Backend,
-        domains: Domains,
+        catalog: Catalog,
     ) -> None:
-        query = typed.query
-        super().__init__(f"closure {query.name}", ("closure", query.name), backend, domains, ())
+        query, domains = typed.query, catalog.domains
+        super().__init__(query.name, ("closure", query.name), catalog.backend, domains, ())
         (atom,) = query.atoms
         self.typed = typed
         self.graph = graph
@@ -52,7 +51,8 @@ class ClosureGroup(ExternalView):
         self._domain = domains.domain(typed.types[self._start])
         feed = Feed(edges.column_names)
         self._positions = (feed.column(first), feed.column(last))
-        self.feeds = {edges.name: feed}
+        self.relations = (edges.name,)
+        self._inputs = catalog.wanted(edges.name, [("edges", feed)])
         inputs = tuple((variable, variable) for variable in query.input)
         self.enumerations = {query.name: Enumeration(inputs, query.output, (), (), ())}
         self._edges = edges.name
@@ -60,10 +60,22 @@ class ClosureGroup(ExternalView):
 
     # Changes
 
-    def change(self, columns: Sequence[Codes], weights: Codes) -> None:
-        self._unfinished = True
+    def build(self, rows: Mapping[str, RowBatch]) -> None:
+        for relation, each in rows.items():
+            self.apply(relation, each)
+        self.commit()
+
+    def apply(self, relation: str, rows: RowBatch) -> None:  # noqa: ARG002  it reads one
+        ((_, columns),) = self._inputs.of(rows)
         start, end = (np.ascontiguousarray(columns[position]) for position in self._positions)
-        self.engine.change(start, end, np.ascontiguousarray(weights))
+        self._unfinished = True
+        try:
+            self.engine.change(start, end, np.ascontiguousarray(rows.weights))
+        except Exception as error:
+            refusal = self._refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from None
 
     def commit(self) -> None:
         if self._unfinished:
@@ -75,7 +87,8 @@ class ClosureGroup(ExternalView):
             self.engine.roll_back()
             self._unfinished = False
 
-    def refusal(self, error: Exception) -> IvmeError | None:
+    def _refusal(self, error: Exception) -> IvmeError | None:
+        """The user's error that an error of the engine stands for; None if it is another's."""
         if isinstance(error, self._backend.overflow):
             return DataError(f"the multiplicity of an edge in {self._edges} does not fit 64 bits; nothing was changed")
         cycle = cycle_of(error)
@@ -171,8 +184,8 @@ class ClosureGroup(ExternalView):
         sizes = {name: int(getattr(engine, name)) for name in ("nodes", "edges", "components", "pairs", "operations")}
         return {**sizes, "memory_bytes": engine.memory_bytes()}
 
-    def verify(self, relations: Relations, state: ViewState) -> None:
-        check_rows(relations, state, self.graph)
+    def verify(self, reader: Reader, state: ViewState) -> None:
+        check_rows(reader, state, self.graph)
 
     @property
     def _head(self) -> Sequence[Any]:

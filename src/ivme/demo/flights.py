@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from ivme.base_view import BaseView
 from ivme.cli.pipeline import told
 from ivme.demo.network import Network, make_network
 from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
@@ -24,7 +25,6 @@ from ivme.spark.pipeline.recompute import Frames, query_frame
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.verify import table_frame, verify_pipeline
 from ivme.spark.session.session import open_session
-from ivme.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,7 +115,7 @@ def _asked(view: DemoView, request: dict[str, str]) -> str:
     return f"{view.name}({', '.join(f'{name}={value}' for name, value in request.items())})"
 
 
-def _told(view: View, request: dict[str, str]) -> str:
+def _told(view: BaseView, request: dict[str, str]) -> str:
     rows = sorted(view(**request))
     if len(rows) == 1 and len(rows[0]) == 1 and not isinstance(rows[0][0], str):
         return f"{rows[0][0]:,}"

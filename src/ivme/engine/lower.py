@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ivme._kernel import Kernel
-from ivme.engine.codes.python_values import ValueCodes
 from ivme.engine.ingest.feed import Feed
 from ivme.plan.ir import program as ir
 from ivme.query.aggregates import reads_exactly
@@ -16,81 +14,18 @@ if TYPE_CHECKING:
     from ivme._kernel import ReadSpec, Step
 
 
-@dataclass(slots=True)
-class Lowered:
-    """Where a program's parts are in a kernel.
-
-    `feeds` are the inputs of the triggers, `build_feeds` those of the build in order, and `emits` the maps whose
-    changes a trigger's run returns, in order.
-    """
-
-    maps: dict[str, int] = field(default_factory=dict)
-    partitions: dict[str, int] = field(default_factory=dict)
-    triggers: dict[str, int] = field(default_factory=dict)
-    feeds: dict[str, Feed] = field(default_factory=dict)
-    build_feeds: dict[str, Feed] = field(default_factory=dict)
-    emits: dict[str, list[str]] = field(default_factory=dict)
-    build: int = 0
-    reader: int = 0
-
-
-def lower(
-    program: ir.Program, kernel: Kernel, slots: Sequence[str], codes: ValueCodes, emit: Collection[str] = ()
-) -> Lowered:
-    """Declares the maps and partitions, compiles the triggers, the build and the enumeration.
-
-    The changes of the maps named by `emit` come back from each run.
-    """
-    lowered = Lowered()
-    for declared in program.maps:
-        lowered.maps[declared.name] = _declare(declared, kernel, slots, codes)
-    for partition in program.partitions:
-        lowered.partitions[partition.name] = lower_partition(partition, kernel, lowered.maps)
-    for trigger in program.triggers:
-        steps = LoweredSteps(lowered.maps, slots, codes, emit, lowered.partitions)
-        lowered.triggers[trigger.relation] = steps.compile(kernel, trigger.steps)
-        lowered.emits[trigger.relation] = steps.emitted
-        # A trigger whose loads nobody uses still takes its relation's rows.
-        lowered.feeds[trigger.relation] = steps.feeds.get(trigger.relation, Feed(()))
-    steps = LoweredSteps(lowered.maps, slots, codes, partitions=lowered.partitions)
-    lowered.build = steps.compile(kernel, program.build)
-    lowered.build_feeds = steps.feeds
-    lowered.reader = lower_reader(program.enumeration, kernel, lowered.maps, slots)
-    return lowered
-
-
-def _declare(declared: ir.Map, kernel: Kernel, slots: Sequence[str], codes: ValueCodes) -> int:
-    number = kernel.add_map(len(declared.schema), slots if declared.sums else [])
-    for index in declared.indexes:
-        kernel.add_index(number, index.key, index.values)
-    for index in declared.sorted_by:
-        kernel.add_sorted(number, index.key, index.values[0], codes.strings)
-    return number
-
-
 class LoweredSteps:
-    """The steps of one trigger under translation. Without `codes` there must be no constants left in atoms.
+    """The steps of one trigger under translation. There are no constants left in atoms: they are predicates.
 
-    `emits` lists the emitted deltas in order: the view each belongs to, and its variables. `emit` names maps whose
-    deltas are emitted as well; `emitted` lists them in order.
+    `emits` lists the emitted deltas in order: the view each belongs to, and its variables.
     """
 
-    def __init__(
-        self,
-        maps: dict[str, int],
-        slots: Sequence[str],
-        codes: ValueCodes | None = None,
-        emit: Collection[str] = (),
-        partitions: Mapping[str, int] | None = None,
-    ) -> None:
+    def __init__(self, maps: dict[str, int], slots: Sequence[str], partitions: Mapping[str, int]) -> None:
         self.feeds: dict[str, Feed] = {}
         self.emits: list[tuple[str, tuple[str, ...]]] = []
-        self.emitted: list[str] = []
-        self._emit = emit
         self._maps = maps
-        self._partitions = partitions or {}
+        self._partitions = partitions
         self._slots = slots
-        self._codes = codes
         self._registers: dict[str, int] = {}
         self._schemas: dict[str, tuple[str, ...]] = {}
         self._needed: dict[str, frozenset[str]] = {}
@@ -98,7 +33,7 @@ class LoweredSteps:
 
     def compile(self, kernel: Kernel, steps: Sequence[ir.Step]) -> int:
         lowered: list[Step] = []
-        self._needed = {} if self._codes is not None else _projected(steps)
+        self._needed = _projected(steps)
         for step in steps:
             if isinstance(step, ir.Rename):
                 self._registers[step.target] = self._registers[step.origin]
@@ -107,9 +42,6 @@ class LoweredSteps:
                     self._registers[step.target] = self._count
                     self._count += 1
                 lowered.append(self._step(step))
-            if isinstance(step, ir.Add) and step.map in self._emit:
-                self.emitted.append(step.map)
-                lowered.append(("emit", self._registers[step.origin]))
             if not isinstance(step, ir.Add | ir.Emit | ir.Watch):
                 needed = self._needed.get(step.target)
                 self._schemas[step.target] = tuple(v for v in step.schema if needed is None or v in needed)
@@ -123,7 +55,7 @@ class LoweredSteps:
             case ir.Load(target, source):
                 feed = self.feeds.setdefault(source.atom.relation, Feed(source.row))
                 place = list(self.feeds).index(source.atom.relation)
-                return feed.load(number[target], place, source, self._slots, self._codes, self._needed.get(target))
+                return feed.load(number[target], place, source, self._slots, self._needed.get(target))
             case ir.Scan(target, name, _, indicator):
                 return ("scan", number[target], self._maps[name], indicator)
             case ir.Project(target, origin, schema):
@@ -194,7 +126,7 @@ def _branch(
 ) -> tuple[list[int], list[int], int | None]:
     """The readers of the segments, those of the guards, and the trigger of the probe; one without outputs has only
     that."""
-    probe = None if enumeration.disjoint else LoweredSteps(maps, slots).compile(kernel, branch.probe)
+    probe = None if enumeration.disjoint else LoweredSteps(maps, slots, {}).compile(kernel, branch.probe)
     if not enumeration.outputs and not enumeration.disjoint:
         return [], [], probe
     given = tuple((variable, variable) for variable, _ in enumeration.inputs)

@@ -58,12 +58,12 @@ class Access:
 
     async def _few(self, view: View, parameters: dict[str, Any]) -> list[tuple[Any, ...]] | None:
         """The rows, if there are few; else None."""
-        lock = view._runtime.lock
+        lock = view.lock
         try:
             if not lock.acquire(blocking=False):
-                return await asyncio.to_thread(view._few, parameters)
+                return await asyncio.to_thread(view.few_rows, parameters)
             try:
-                return view._few(parameters)
+                return view.few_rows(parameters)
             finally:
                 lock.release()
         except IvmeError as error:
@@ -80,7 +80,7 @@ class Access:
     def _read(self, view: View, asked: Asked) -> Any:
         most = self._settings.rows
         try:
-            return view._table(asked.parameters, most)
+            return view.limited_table(asked.parameters, most)
         except DataError as error:
             if "more than" not in str(error):
                 raise problem_of(error) from None

@@ -103,7 +103,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
 def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        runtime, changed = database._runtime, activity.changed
+        runtime, changed = database.definitions.runtime, activity.changed
         runtime.observers += (changed,)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
         app.state.explaining = ThreadPoolExecutor(_EXPLAINERS, "ivme-explain")
@@ -154,7 +154,7 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
-        working = [describe_view(database.view(name)) for name in database.views]
+        working = [describe_view(database.definitions.map_view(name)) for name in database.definitions.map_views]
         return json_answer(working + describe_broken(database))
 
 

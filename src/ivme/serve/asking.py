@@ -32,13 +32,13 @@ class Asked:
 
 def parameters_of(view: View) -> dict[str, Type]:
     """The types of a view's parameters."""
-    query, types = view._state.typed.query, view._state.typed.types
+    query, types = view.state.typed.query, view.state.typed.types
     return {name: types[variable] for name, variable in zip(query.parameters, query.input, strict=True)}
 
 
 def find_view(database: Database, name: str) -> View:
     try:
-        return database.view(name)
+        return database.definitions.map_view(name)
     except IvmeError as error:
         raise problem_of(error) from None
 
@@ -73,10 +73,10 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
         elif name in known:
             special[name] = text
         else:
-            raise Problem(422, f"view {view.name} has no parameter {name}; {view._signature()}")
+            raise Problem(422, f"view {view.name} has no parameter {name}; {view.signature()}")
     missing = [name for name in types if name not in parameters]
     if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
-        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view._signature()}")
+        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.signature()}")
     rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
     return Asked(parameters, _limit(special.get("_limit")), special.get("_cursor"), rows, special.get("_after"))
 

@@ -18,7 +18,7 @@ def describe_view(view: View) -> dict[str, Any]:
     found = view.explain()
     return {
         "name": view.name,
-        "columns": {column.name: str(column.type) for column in view._state.table.columns},
+        "columns": {column.name: str(column.type) for column in view.state.table.columns},
         "parameters": {name: str(type_) for name, type_ in parameters_of(view).items()},
         "class": found.query_class,
         "strategy": found.strategy,
@@ -33,31 +33,32 @@ def describe_broken(database: Database) -> list[dict[str, Any]]:
 
 
 def describe_table(database: Database, name: str) -> dict[str, Any]:
-    state = database._runtime.tables[name]
+    state = database.definitions.runtime.catalog.tables[name]
     return {
         "name": name,
         "columns": {column.name: str(declared_type(state.table, column)) for column in state.table.columns},
         "primary_key": state.table.primary_key,
         "append_only": state.table.append_only,
         "static": state.table.static,
-        "rows": database._runtime.backend.size(state.rows),
+        "rows": database.definitions.runtime.backend.size(state.rows),
     }
 
 
 def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[str, Any]:
     """Sizes of everything; without `maps`, of tables only, which takes no time to speak of."""
-    with database._runtime.lock:
+    with database.definitions.runtime.lock:
         return {
             "tables": [describe_table(database, name) for name in database.tables if name != REQUESTS],
             "views": [
-                _with_maps(database.view(n)) if maps else describe_view(database.view(n)) for n in database.views
+                _with_maps(view) if maps else describe_view(view)
+                for view in map(database.definitions.map_view, database.definitions.map_views)
             ],
             "broken_views": describe_broken(database),
-            "sources": database._runtime.positions.all(),
-            "operations": database._runtime.backend.operations,
-            **database._runtime.memory(),
+            "sources": database.definitions.runtime.catalog.positions.all(),
+            "operations": database.definitions.runtime.backend.operations,
+            **database.definitions.runtime.catalog.memory(),
             "subscribers": subscribers,
-            "log_bytes": None if database._store is None else database._store.log.size,
+            "log_bytes": database.definitions.log_bytes,
         }
 
 
@@ -88,10 +89,10 @@ def refusals() -> dict[str, Any]:
 def view_paths(database: Database) -> dict[str, Any]:
     """The endpoints of all views: their parameters with types, and their rows."""
     paths: dict[str, Any] = {}
-    for name in database.views:
-        view, path = database.view(name), quote(name, safe="", errors="backslashreplace")
+    for name in database.definitions.map_views:
+        view, path = database.definitions.map_view(name), quote(name, safe="", errors="backslashreplace")
         paths[f"/views/{path}"] = {"get": _rows_operation(view)}
-        query = view._state.typed.query
+        query = view.state.typed.query
         if not (query.input and query.aggregates):
             paths[f"/views/{path}/changes"] = {"get": _changes_operation(view)}
     return paths
@@ -99,7 +100,7 @@ def view_paths(database: Database) -> dict[str, Any]:
 
 def _rows_operation(view: View) -> dict[str, Any]:
     found = view.explain()
-    columns = [schema_of(column.type) for column in view._state.table.columns if column.type is not None]
+    columns = [schema_of(column.type) for column in view.state.table.columns if column.type is not None]
     row = {"type": "array", "prefixItems": nullable(columns), "minItems": len(columns), "maxItems": len(columns)}
     page = {
         "type": "object",
@@ -114,7 +115,7 @@ def _rows_operation(view: View) -> dict[str, Any]:
     paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), _parameter("_cursor", {"type": "string"})]
     return {
         "summary": f"Rows of {view.name}",
-        "description": f"{view._state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",
+        "description": f"{view.state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",
         "operationId": f"rows of {view.name}",
         "tags": ["views"],
         "parameters": [*_parameters(view, required=True), *paging],

@@ -68,8 +68,8 @@ def explain_request(database: Database, body: bytes) -> dict[str, Any]:
 
 def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> Explanation:
     """The explanation that a view of this database would have; the same errors as if it were made."""
-    with database._runtime.lock:
-        relations = tuple(table for table in database._relations() if table.name != REQUESTS)
+    with database.definitions.runtime.lock:
+        relations = tuple(table for table in database.definitions.relations() if table.name != REQUESTS)
     compiled = compile_view(Request(query, relations, options))
-    database._check_sources(compiled.sources)
+    database.definitions.check_sources(compiled.sources)
     return compiled.explanation

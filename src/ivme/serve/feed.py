@@ -115,15 +115,15 @@ class ChangeFeed:
     @property
     def is_gone(self) -> bool:
         """Whether the view was dropped."""
-        return self.view._runtime.views.get(self.view.name) is not self.view._state
+        return self.view.is_gone
 
     def open(self) -> None:
         """Follows the view; to be called in a thread, since the view may have to be built for it."""
-        self.view._runtime.subscribe(self.view.name, self.queue)
+        self.view.subscribe(self.queue)
 
     def close(self) -> None:
         """Stops following; to be called in a thread."""
-        self.view._runtime.unsubscribe(self.view.name, self.queue)
+        self.view.unsubscribe(self.queue)
 
     def end(self, reason: str) -> None:
         """Tells all subscribers that there is no more."""
@@ -133,7 +133,7 @@ class ChangeFeed:
 
     def read_and_mark(self, parameters: Mapping[str, Any], most: int, marker: Marker) -> list[tuple[Row, int]]:
         """The rows of an access request, up to one more than `most`, and a marker where they were read; in a thread."""
-        with self.view._runtime.lock:
+        with self.view.lock:
             rows = list(islice(self.view.items(**parameters), most + 1))
             self.queue.append(marker)
         return rows

@@ -39,7 +39,7 @@ class Following:
     async def __call__(self, scope: Scope, receive: Receive, send: Send, name: str) -> None:
         view = find_view(self._database, name)
         asked = read_asked(view, pairs_of(scope["query_string"]), FOLLOWING)
-        query = view._state.typed.query
+        query = view.state.typed.query
         if query.input and query.aggregates:
             raise Problem(422, f"view {name} has parameters and aggregates, so that its changes cannot be followed")
         try:
@@ -97,7 +97,7 @@ class Following:
         """The snapshot; only the position, if rows were not asked for or the view has none without parameters."""
         view = feed.view
         marker = Marker(subscriber, asyncio.get_running_loop().create_future())
-        whole = asked.rows and (bool(asked.parameters) or not view._state.typed.query.input)
+        whole = asked.rows and (bool(asked.parameters) or not view.state.typed.query.input)
         rows: list[tuple[Row, int]] = []
         if whole:
             rows = await self._read(feed, asked, marker)
@@ -123,7 +123,7 @@ class Following:
 
 
 def _columns(view: View, asked: Asked) -> tuple[str, ...]:
-    front = () if asked.parameters else view._state.typed.query.parameters
+    front = () if asked.parameters else view.state.typed.query.parameters
     return (*front, *view.columns)
 
 
@@ -137,7 +137,7 @@ def _change(feed: ChangeFeed, frame: Frame, parameters: dict[str, Any]) -> bytes
         if not frame.text:
             frame.text = _event(feed, frame.position, list(frame.change.items()))
         return frame.text
-    given = tuple(parameters[name] for name in feed.view._state.typed.query.parameters)
+    given = tuple(parameters[name] for name in feed.view.state.typed.query.parameters)
     found = [(row[len(given) :], weight) for row, weight in frame.change.items() if row[: len(given)] == given]
     return _event(feed, frame.position, found)
 

@@ -73,10 +73,10 @@ def _of_hub(hub: Hub) -> Iterator[str]:
 
 
 def _of_database(database: Database) -> Iterator[str]:
-    runtime = database._runtime
+    runtime = database.definitions.runtime
     with runtime.lock:
-        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.tables.items()}
-        memory, operations = runtime.memory(), runtime.backend.operations
+        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.catalog.tables.items()}
+        memory, operations = runtime.catalog.memory(), runtime.backend.operations
     yield from _head("ivme_table_rows", "gauge", "Distinct rows of tables.")
     for name, size in sizes.items():
         yield f"ivme_table_rows{_labels(table=name)} {size}"
@@ -86,9 +86,10 @@ def _of_database(database: Database) -> Iterator[str]:
     yield f"ivme_dictionary_bytes {memory['dictionary_bytes']}"
     yield from _head("ivme_operations_total", "counter", "Operations of the kernel.")
     yield f"ivme_operations_total {operations}"
-    if database._store is not None:
+    log_bytes = database.definitions.log_bytes
+    if log_bytes is not None:
         yield from _head("ivme_log_bytes", "gauge", "Log that has to be read on opening.")
-        yield f"ivme_log_bytes {database._store.log.size}"
+        yield f"ivme_log_bytes {log_bytes}"
 
 
 def _head(name: str, kind: str, text: str) -> tuple[str, str]:

@@ -13,20 +13,19 @@ def view_stats(view: View) -> dict[str, Any]:
 
     Which maps these are is found out before the lock is taken: that takes some milliseconds, and nobody waits for it.
     """
-    state, runtime = view._state, view._runtime
+    state = view.state
     if state.plan is None:
         return {**view.stats(), "maps": {}, "parts": []}
     program, group = state.plan.program, state.group
     names = group.map_names(view.name, state.plan.blueprint)
-    with runtime.lock:
-        view._check_alive()
+    with view.lock:
+        view.check_alive()
         sizes = dict(zip((declared.name for declared in program.maps), group.sizes(names), strict=True))
         return {
             "strategy": state.explanation.strategy,
             "maps": sizes,
             "parts": _parts(program, sizes),
-            "operations": runtime.backend.operations,
-            **runtime.memory(),
+            **view.engine_stats(),
             **({} if group.rebalancer is None else group.rebalancer.stats()),
         }
 

@@ -44,9 +44,9 @@ class Writing:
 
     def _remember(self) -> None:
         """Knows the keys that the database has, from an earlier server."""
-        if self._database._runtime.tables[REQUESTS].table.column_names != tuple(_COLUMNS):
+        if self._database.relation(REQUESTS).column_names != tuple(_COLUMNS):
             raise ServeError(f"the table {REQUESTS} is none of the server's, which needs the name; rename yours")
-        data, _ = self._database._runtime.contents(REQUESTS)
+        data, _ = self._database.contents(REQUESTS)
         for row in sorted(data.to_pylist(), key=lambda row: int(row["number"])):
             self._keys[row["key"]] = (row["number"], row["digest"])
             self._number = max(self._number, row["number"])
@@ -115,7 +115,7 @@ class Writing:
         known = {table.lower(): table for table in self._database.tables if table != REQUESTS}
         if name.lower() not in known:
             raise Problem(404, f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
-        return self._database._runtime.tables[known[name.lower()]].table
+        return self._database.relation(known[name.lower()])
 
     # Keys
 

@@ -108,7 +108,7 @@ class ShardedBatch:
 
     def _placed(self, folder: str) -> list[PartFile]:
         database = self._database
-        root, shards, catalog = database._journal.root, database._journal.shards, database._catalog
+        root, shards, catalog = database.root, database._journal.shards, database._catalog
         placed = (each for table, rows in self._rows for each in place_rows(catalog, shards, table, rows))
         files = write_placed(root, folder, "driver", placed)
         for number, (table, frame, weight) in enumerate(self._frames):

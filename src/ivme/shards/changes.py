@@ -21,14 +21,14 @@ class ShardedChanges:
     def __init__(self, database: ShardedDatabase, view: str) -> None:
         self._database = database
         self._view = view
-        self._seen = database._step
+        self._seen = database.step
         self._open = True
 
     def __iter__(self) -> Iterator[Delta]:
         if not self._open:
             return
         journal = self._database._journal
-        upto = merged_up_to(journal.root, self._view, self._seen, self._database._step)
+        upto = merged_up_to(journal.root, self._view, self._seen, self._database.step)
         files = change_files(journal, self._view, self._seen, upto)
         self._seen = upto
         for paths in files.values():

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -60,7 +61,13 @@ class ShardedDatabase:
             merge_changes(self)
 
     @property
-    def _step(self) -> int:
+    def root(self) -> Path:
+        """The folder of its log and state."""
+        return self._journal.root
+
+    @property
+    def step(self) -> int:
+        """The number of the last step that was taken."""
         return 0 if self._outcome is None else int(self._outcome["step"])
 
     @property
@@ -83,7 +90,7 @@ class ShardedDatabase:
             self._check_new(name)
             with Database() as checked:
                 checked.create_table(name, schema, primary_key=primary_key, append_only=append_only, static=static)
-                (made,) = checked._relations()
+                (made,) = checked.definitions.relations()
             self._commit(catalog=self._catalog.with_table(made))
 
     def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
@@ -224,7 +231,7 @@ class ShardedDatabase:
         """The number of the next step; refused while the fate of another is not known."""
         if self._closed:
             raise PlanError("the database is closed")
-        number = self._step + 1
+        number = self.step + 1
         if self._journal.last_step() >= number:
             raise SparkError(f"step {number} was begun and not finished; close the database and open it again")
         return number
@@ -258,7 +265,7 @@ class ShardedDatabase:
 
     def _take_back(self) -> None:
         assert self._outcome is not None
-        failed = self._step
+        failed = self.step
         self._journal.write_step(Step(failed + 1, undo=failed))
         self._outcome = self._cluster.take_step(failed + 1)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.base_view import Changes
 from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_type
@@ -21,7 +22,7 @@ from ivme.query.model import Table
 from ivme.shards.distribute import with_weights
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
-from ivme.view import Changes, View
+from ivme.view import View
 
 
 class Engine:
@@ -116,7 +117,7 @@ class Engine:
         """The partial rows of an access request; those of a view without aggregates have multiplicities."""
         assert self.sharding is not None
         assert self._view is not None
-        found = self._view._weighted(parameters)
+        found = self._view.group_batches(parameters)
         schema = self.partial_schema(self.sharding)
         if self.sharding.has_partial_rows:
             return pa.Table.from_batches([batch for batch, _ in found], schema=schema)

@@ -28,13 +28,13 @@ def merge_changes(database: ShardedDatabase) -> None:
     """Merges what the shards wrote in the last step, for all views that need it; again after a crash, the same."""
     for entry in database._catalog.views:
         if entry.followed:
-            made = database.view(entry.name)._sharding
+            made = database.view(entry.name).sharding
             if needs_merging(made):
                 _merge_step(database, made)
 
 
 def _merge_step(database: ShardedDatabase, made: Sharding) -> None:
-    root, step = database._journal.root, database._step
+    root, step = database.root, database.step
     for number, paths in partial_files(root, made.name).items():
         target = merged_path(root, made.name, number)
         if not target.exists():

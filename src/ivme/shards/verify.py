@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ivme.database import Database
 from ivme.engine.expression.arrow_values import evaluate_table
-from ivme.engine.read.verify import comparable
-from ivme.errors import VerificationError
+from ivme.engine.read.verify import compare_rows, counted
 from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.merge import WEIGHT
@@ -21,14 +18,15 @@ if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
     from ivme.shards.view import ShardedView
 
-Row = tuple[Any, ...]
-
 _REQUESTS = 64
 
 
 def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
-    """Compares all rows, or those of some access requests; VerificationError names a difference."""
-    made, entry = view._sharding, database._catalog.view(view.name)
+    """Compares all rows, or those of some access requests; VerificationError names a difference.
+
+    The view to compare with is one of an embedded database, which is verified itself.
+    """
+    made, entry = view.sharding, database._catalog.view(view.name)
     with Database() as fresh:
         for relation in made.relations:
             declared = database._catalog.table(relation)
@@ -37,21 +35,18 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
                 rows = answer.tables[0]
                 fresh.apply(relation, rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy())
         for beneath in entry.beneath:
-            _recomputed(fresh, beneath)
-        expected = _recomputed(fresh, entry)
+            _made(fresh, beneath)
+        expected = _made(fresh, entry)
+        expected.verify()
         for request in _some_requests(fresh, made) if made.query.input else [{}]:
-            _compare(view.name, request, Counter(_counted(expected.items(**request))), view.items(**request))
+            given = f" for {request!r}" if request else ""
+            both = (counted(each.items(**request)) for each in (expected, view))
+            compare_rows(f"view {view.name}{given}", *both)
 
 
-def _recomputed(fresh: Database, view: ViewEntry | ViewText) -> View:
-    """A view of a fresh database, recomputed when it is read; a view over closures checks itself."""
+def _made(fresh: Database, view: ViewEntry | ViewText) -> View:
     options = {name: value for name, value in view.options if name in ("semantics", "graph")}
-    made = fresh.create_view(view.name, view.text, **options)
-    if made.explain().query_class.startswith("closure"):
-        made.verify()
-        return made
-    fresh.drop_view(view.name)
-    return fresh.create_view(view.name, view.text, **options, strategy="recompute")
+    return fresh.create_view(view.name, view.text, **options)
 
 
 def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
@@ -67,21 +62,3 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
     return [{name: listed[i] for name, listed in values.items()} for i in range(size)]
-
-
-def _counted(items: Iterator[tuple[Row, int]]) -> dict[Row, int]:
-    total: Counter[Row] = Counter()
-    for row, multiplicity in items:
-        total[comparable(row)] += multiplicity
-    return total
-
-
-def _compare(view: str, request: Mapping[str, Any], expected: Counter[Row], items: Iterator[tuple[Row, int]]) -> None:
-    actual = _counted(items)
-    for row in [*expected, *actual]:
-        if expected[row] != actual.get(row, 0):
-            given = f" for {dict(request)!r}" if request else ""
-            raise VerificationError(
-                f"view {view}{given} has the row {row!r} {actual.get(row, 0)} times; computed from its tables it is "
-                f"there {expected[row]} times"
-            )

@@ -30,14 +30,15 @@ Row = tuple[Any, ...]
 
 
 class ShardedView:
-    """The rows of a query, kept fresh in shards."""
+    """The rows of a query, maintained in shards."""
 
     def __init__(self, database: ShardedDatabase, name: str) -> None:
         self._database = database
         self.name = name
 
     @property
-    def _sharding(self) -> Sharding:
+    def sharding(self) -> Sharding:
+        """How its rows are spread over shards."""
         catalog = self._database._catalog
         if self.name not in self._database.views:
             raise PlanError(f"view {self.name} was dropped")
@@ -46,10 +47,10 @@ class ShardedView:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(column.name for column in self._sharding.query.head)
+        return tuple(column.name for column in self.sharding.query.head)
 
     def __repr__(self) -> str:
-        return f"<ShardedView {self.name}: {self._sharding.query}>"
+        return f"<ShardedView {self.name}: {self.sharding.query}>"
 
     # Reading
 
@@ -71,7 +72,7 @@ class ShardedView:
     def weighted(self, **parameters: Any) -> pa.Table:
         """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
         with self._database._lock:
-            made = self._sharding
+            made = self.sharding
             requests = read_requests(made, {name: [value] for name, value in parameters.items()})
             answers = self._database._ask(questions_for(made, requests))
         return put_together(made, [answer.tables[0] for answer in answers])
@@ -82,7 +83,7 @@ class ShardedView:
         The table has the parameters in front of the view's columns, and the rows in the order of the requests.
         """
         with self._database._lock:
-            made = self._sharding
+            made = self.sharding
             if not made.query.input:
                 raise UnknownNameError(f"view {self.name} has no parameters to ask for")
             requests = read_requests(made, columns)
@@ -125,7 +126,7 @@ class ShardedView:
     def path(self, src: Any, dst: Any) -> list[Any] | None:
         """A shortest path from one node of a closure to another, both included; None if there is none."""
         with self._database._lock:
-            made = self._sharding
+            made = self.sharding
             if not is_closure(made.query):
                 raise PlanError(f"view {self.name} is not a closure and nothing else, so that it has no paths")
             node = Column("node", made.typed.types[made.query.atoms[0].variables[0]])

@@ -14,50 +14,52 @@ from ivme.errors import BrokenViewError, DamagedError, IvmeError, UnknownNameErr
 from ivme.store.contents import StoredView
 
 if TYPE_CHECKING:
-    from ivme.database import Database
+    from ivme.definitions import Definitions
     from ivme.view import View
 
 _QUOTES = "\"`'["
 
 
 def make_views(
-    database: Database, views: Iterable[StoredView], stored: dict[str, StoredView], done: Callable[[], None]
+    definitions: Definitions, views: Iterable[StoredView], stored: dict[str, StoredView], done: Callable[[], None]
 ) -> None:
     """Makes views in the order in which they are given; those that fail are then the database's broken views."""
     for view in views:
-        database._broken.pop(view.name, None)
+        definitions.broken.pop(view.name, None)
         try:
-            _restore(database, view, stored)
+            _restore(definitions, view, stored)
         except DamagedError:
             raise
         except Exception as error:
-            database._broken[view.name] = reason_of(error)
+            definitions.broken[view.name] = reason_of(error)
         done()
 
 
-def _restore(database: Database, view: StoredView, stored: dict[str, StoredView]) -> View:
+def _restore(definitions: Definitions, view: StoredView, stored: dict[str, StoredView]) -> View:
     """Makes a view again, by its stored plan if that can be used; the next snapshot has the plan that it has now."""
 
     def keep(plan: str) -> None:
         stored[view.name] = replace(view, plan=plan)
 
-    return database._create_view(view.name, view.query, view.read_options(), view.plan, keep)
+    return definitions.create_view(view.name, view.query, view.read_options(), view.plan, keep)
 
 
-def rebuild(database: Database, views: dict[str, StoredView], name: str) -> View:
+def rebuild(definitions: Definitions, views: dict[str, StoredView], name: str) -> View:
     """Builds a broken view again, or raises why that fails; then tries all other broken views again, too."""
-    view, reason = views[name], database._broken.pop(name)
-    database._is_opening = True  # a stored view may be older than the rules for new ones
+    view, reason = views[name], definitions.broken.pop(name)
+    definitions.is_opening = True  # a stored view may be older than the rules for new ones
     try:
-        made = _restore(database, view, views)
-        make_views(database, [each for each in views.values() if each.name in database._broken], views, lambda: None)
+        made = _restore(definitions, view, views)
+        make_views(
+            definitions, [each for each in views.values() if each.name in definitions.broken], views, lambda: None
+        )
         return made
     except BaseException as error:
-        if name not in database.views:
-            database._broken[name] = reason_of(error) if isinstance(error, Exception) else reason
+        if name not in definitions.views:
+            definitions.broken[name] = reason_of(error) if isinstance(error, Exception) else reason
         raise
     finally:
-        database._is_opening = False
+        definitions.is_opening = False
 
 
 def reason_of(error: Exception) -> str:

@@ -46,7 +46,7 @@ class GroupCommit:
                 if self.durable < min(number, self.written):
                     self._sync_for_all(self.written)
 
-    def take_back(self, number: int, undo: Callable[[], None]) -> None:
+    def roll_back(self, number: int, undo: Callable[[], None]) -> None:
         """Forgets the records behind a number; `undo` takes them out of the file while nobody syncs it."""
         with self._syncing:
             undo()

@@ -92,7 +92,7 @@ class Log:
         if self._syncer is not None:
             self._syncer.wake()
 
-    def take_back(self, mark: Mark) -> None:
+    def roll_back(self, mark: Mark) -> None:
         """Ends the log where it ended at a mark, durably: what was appended since did not take effect."""
         if self._unfinished or self._place != mark[1]:
             self._cut(mark)
@@ -206,7 +206,7 @@ class Log:
                 self._mine.end = End(self._first, *mark)
             self._unfinished = False
 
-        self.commits.take_back(mark[0], undo)
+        self.commits.roll_back(mark[0], undo)
 
 
 class _Syncer:

@@ -25,7 +25,7 @@ from ivme.store.store import Store
 from ivme.store.view_file import read_image
 
 if TYPE_CHECKING:
-    from ivme.database import Database
+    from ivme.definitions import Definitions
 
 _logger = logging.getLogger("ivme.store")
 
@@ -33,7 +33,7 @@ Advance = Callable[[str, int, int], None]
 """Takes the name of a stage, how much more there is to do in it, and how much more has been done."""
 
 
-def open_store(path: Path, durability: str, database: Database, *, accept_loss: bool = False) -> Store:
+def open_store(path: Path, durability: str, definitions: Definitions, *, accept_loss: bool = False) -> Store:
     """Fills an empty database with what a directory holds; the store that keeps it from now on.
 
     With `accept_loss`, what cannot be read is done without: it is set aside, and a snapshot has what is left.
@@ -50,10 +50,12 @@ def open_store(path: Path, durability: str, database: Database, *, accept_loss: 
             contents, tails = _read(path, manifest, losses, advance)
             tail = set_aside(path, manifest, tails, losses) if losses.found else tails[-1]
             sweep(path, manifest, tail)
-            _fill(path, manifest, database, contents, losses, advance)
+            _fill(path, manifest, definitions, contents, losses, advance)
         manifest, end = _mark_end(path, manifest, tail, anew=bool(losses.found))
         log = Log(tail, manifest.identity, chosen, sum(each.place for each in tails[:-1]), end)
-        store = Store(path, lock, manifest, log, database._runtime, contents, database._broken, _found(contents, tail))
+        store = Store(
+            path, lock, manifest, log, definitions.runtime, contents, definitions.broken, _found(contents, tail)
+        )
         if losses.found:
             _logger.warning("what is left of %s was opened: %s", path, "; ".join(losses.found))
             store.snapshot()
@@ -105,72 +107,72 @@ def _mark_end(path: Path, manifest: Manifest, tail: Tail, *, anew: bool) -> tupl
 
 
 def _fill(
-    path: Path, manifest: Manifest, database: Database, contents: Contents, losses: Losses, advance: Advance
+    path: Path, manifest: Manifest, definitions: Definitions, contents: Contents, losses: Losses, advance: Advance
 ) -> None:
     loads = _logged(path, manifest) <= manifest.size and not losses.found
-    image = _image(path, manifest, database) if loads else None
+    image = _image(path, manifest, definitions) if loads else None
     try:
-        fill(database, contents, image, advance)
+        fill(definitions, contents, image, advance)
     except DamagedError as error:
         file = "" if manifest.image is None else manifest.image.file
         raise DamagedError(f"{path / file} is damaged: {error}; remove it") from error
     if image is not None and image.missing:
         _logger.warning("%d maps of views were not in the snapshot of %s and were built", image.missing, path)
-    for name, reason in database._broken.items():
+    for name, reason in definitions.broken.items():
         _logger.warning("view %s of %s is broken: %s", name, path, reason)
 
 
-def _image(path: Path, manifest: Manifest, database: Database) -> Image | None:
+def _image(path: Path, manifest: Manifest, definitions: Definitions) -> Image | None:
     """The views' maps of the snapshot; None, with a notice, if they cannot be used, as they follow from the tables."""
     try:
-        return read_image(path, manifest, database._runtime.backend)
+        return read_image(path, manifest, definitions.runtime.backend)
     except StorageError as error:
         _logger.warning("all views of %s are built from its tables: %s", path, error)
         return None
 
 
-def fill(database: Database, contents: Contents, image: Image | None, advance: Advance) -> None:
+def fill(definitions: Definitions, contents: Contents, image: Image | None, advance: Advance) -> None:
     """Makes the tables with their rows, and the views in the order in which they were made.
 
     Without an image, rows are those of the snapshot and the log together, and all views are built from them. With one,
     views that were in the snapshot are loaded over its rows, and then take the changes of the log as one batch.
     """
-    runtime = database._runtime
+    runtime = definitions.runtime
     advance("filling tables", len(contents.tables), 0)
     advance("building views", len(contents.views), 0)
-    runtime.image = image
+    runtime.catalog.image = image
     if image is not None:
         image.load_values(runtime.domains)
     for stored in contents.tables.values():
         with runtime.lock:
-            runtime.add_table(stored.table)
+            runtime.installation.add_table(stored.table)
             runtime.load({stored.table.name: stored.take_rows() if image is None else stored.take_snapshot()})
         advance("filling tables", 0, 1)
     for source, position in contents.positions.items():
-        runtime.positions.advance(Progress(source, position))
+        runtime.catalog.positions.advance(Progress(source, position))
     if image is not None:
-        _load_views(database, contents, advance)
-    views = [view for view in contents.views.values() if view.name not in database.views]
-    make_views(database, views, contents.views, lambda: advance("building views", 0, 1))
+        _load_views(definitions, contents, advance)
+    views = [view for view in contents.views.values() if view.name not in definitions.views]
+    make_views(definitions, views, contents.views, lambda: advance("building views", 0, 1))
 
 
-def _load_views(database: Database, contents: Contents, advance: Advance) -> None:
+def _load_views(definitions: Definitions, contents: Contents, advance: Advance) -> None:
     """Loads the views of the snapshot, and lets them take the changes of the log.
 
     If one of them cannot, all of them are taken away again: they are then built one by one, each for itself.
     """
-    runtime = database._runtime
+    runtime = definitions.runtime
     old = [view for view in contents.views.values() if view.name not in contents.new_views]
-    make_views(database, old, contents.views, lambda: advance("building views", 0, 1))
-    runtime.image = None
+    make_views(definitions, old, contents.views, lambda: advance("building views", 0, 1))
+    runtime.catalog.image = None
     changed = [stored for name, stored in contents.tables.items() if name in contents.changed]
     changes = {stored.table.name: stored.take_changes() for stored in changed}
     try:
         runtime.load(changes)
     except Exception as error:
         _logger.warning("views cannot take the changes of the log, and are built: %s", error)
-        for name in reversed(database.views):
-            database.drop_view(name)
+        for name in reversed(tuple(definitions.views)):
+            definitions.drop_view(name)
         runtime.load(changes)
 
 

@@ -79,20 +79,20 @@ class Store:
     def mark(self) -> Mark:
         return self.log.mark()
 
-    def take_back(self, mark: Mark) -> None:
-        self.log.take_back(mark)
+    def roll_back(self, mark: Mark) -> None:
+        self.log.roll_back(mark)
 
     def wait(self) -> None:
         self.log.wait()
 
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
-        tables = {name: self._runtime.tables[name].table for name in batch}
+        tables = {name: self._runtime.catalog.tables[name].table for name in batch}
         self.log.append(*batch_record(tables, batch, progress))
         self._changed.update(batch)
         self._snapshot_if_due()
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
-        declared = self._runtime.tables[table].table
+        declared = self._runtime.catalog.tables[table].table
         conversions = self._writers.get(declared)
         if conversions is None:
             conversions = self._writers[declared] = writers(declared)
@@ -147,18 +147,18 @@ class Store:
             publishing = False
             try:
                 with self._runtime.lock:
-                    reclaim(self._runtime, now=True)  # an image has all values of dictionaries
+                    reclaim(self._runtime.catalog, now=True)  # an image has all values of dictionaries
                     last = self.log.rotate()
                     self._unwritten |= self._changed
                     self._changed.clear()
                     changed = set(self._unwritten)
-                    tables = {name: state.table for name, state in self._runtime.tables.items()}
-                    rows = {name: self._runtime.all_rows(name) for name in tables if name in changed}
-                    self._runtime.holders.update(rows.values())
-                    there = {*self._runtime.views, *self._broken}
+                    tables = {name: state.table for name, state in self._runtime.catalog.tables.items()}
+                    rows = {name: self._runtime.reader.all_rows(name) for name in tables if name in changed}
+                    self._runtime.catalog.holders.update(rows.values())
+                    there = {*self._runtime.catalog.views, *self._broken}
                     views = tuple(view for view in self.views.values() if view.name in there)
-                    positions = tuple(self._runtime.positions.all().items())
-                    image = image_of(self._runtime, most)
+                    positions = tuple(self._runtime.catalog.positions.all().items())
+                    image = image_of(self._runtime.catalog, most)
                 files = self._write_tables(last, tables, rows)
                 stored = None if image is None else self._write_image(last, image)
                 manifest = replace(self._manifest, last=last, tables=files, views=views, positions=positions)

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from ivme import __version__
-from ivme.engine.backend import Backend, NativeBackend
+from ivme.engine.backend import Backend
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.image import Image
 from ivme.errors import DamagedError, StorageError
 from ivme.query.types import parse_type

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ivme.engine.codes.python_values import FIRST_INTEGER, ValueCodes
 from ivme.engine.ingest.feed import float_code
-from ivme.engine.reference.native import NativeKernel
 from ivme.errors import IvmeError
+from ivme.plan.assemble.assemble import Assembly, program_of
+from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
-
-VALUES: list[Any] = [None, 0, -1, 2**62, "", "x", "é", b"x", 1.5, Decimal("1.25"), datetime.date(2020, 1, 1), 2**70]
-
-
-@pytest.mark.parametrize("value", [*VALUES, FIRST_INTEGER, FIRST_INTEGER - 1, -(2**63), 2**63 - 1])
-def test_a_value_comes_back_from_its_code(value: Any) -> None:
-    codes = ValueCodes(1)
-    code = codes.encode(value)
-    assert value == codes.decode(code) if value is not None else code == -(2**63)
-    assert -(2**63) <= code < 2**63
-    assert code == codes.encode(value)
-
-
-def test_values_have_codes_of_their_own() -> None:
-    codes = ValueCodes(1)
-    assert len(VALUES) == len({codes.encode(value) for value in VALUES})
-
-
-def test_values_that_are_equal_have_one_code() -> None:
-    codes = ValueCodes(1)
-    assert len({codes.encode(value) for value in (1, True, 1.0, Decimal(1))}) == 1
+from tests.programs import NativeProgram
 
 
 def test_float_codes_sort_like_floats() -> None:
@@ -48,7 +26,7 @@ def test_float_codes_sort_like_floats() -> None:
 def test_sums_of_floats_and_of_wide_integers() -> None:
     program = plan_with("view-tree", parse_rule("Q(A, SUM(X), SUM(Y)) = R(A, X, Y)")).program
     kinds = {("sum", "X"): "f64", ("sum", "Y"): "d192"}
-    kernel = NativeKernel(program, [kinds.get(slot, "i64") for slot in program.enumeration.slots])
+    kernel = NativeProgram(program, [kinds.get(slot, "i64") for slot in program.enumeration.slots])
     kernel.apply("R", {(1, 0.5, 2**80): 2, (1, None, -1): 1, (1, 0.25, None): 1})
     ((row, payload, _),) = kernel.items({})
     sums = dict(zip(program.enumeration.slots, payload[1:], strict=True))  # type: ignore[index]
@@ -58,21 +36,22 @@ def test_sums_of_floats_and_of_wide_integers() -> None:
 
 
 def test_a_sum_over_what_is_no_integer_is_refused() -> None:
-    kernel = NativeKernel(plan_with("view-tree", parse_rule("Q(A, SUM(X)) = R(A, X)")).program)
+    kernel = NativeProgram(plan_with("view-tree", parse_rule("Q(A, SUM(X)) = R(A, X)")).program)
     for value in ("x", 0.5, 2**64):
         with pytest.raises(IvmeError, match="summed"):
             kernel.apply("R", {(1, value): 1})
 
 
-def test_the_emitted_changes_of_a_map_add_up_to_it() -> None:
-    program = plan_with("classical", parse_rule("Q(A, C) = E(A, B), E(B, C)")).program
-    kernel = NativeKernel(program, emit=["Q"])
+def test_the_emitted_changes_of_a_view_add_up_to_it() -> None:
+    plan = plan_with("classical", parse_rule("Q(A, C) = E(A, B), E(B, C)"))
+    program = program_of(Assembly(catalog_of({"Q": plan.followed})), "Q")
+    kernel = NativeProgram(program)
     total: Counter[Any] = Counter()
     rng = np.random.default_rng(2)
     for _ in range(20):
         columns = [rng.integers(0, 6, 10), rng.integers(0, 6, 10)]
-        for name, (codes, counts, _) in kernel.apply_columns("E", columns, rng.choice([1, 1, -1], 10)):
-            assert name == "Q"
-            for row, count in zip(zip(*(c.tolist() for c in codes), strict=True), counts.tolist(), strict=True):
+        for delta in kernel.apply_columns("E", columns, rng.choice([1, 1, -1], 10)):
+            rows = zip(*(column.tolist() for column in delta.columns), strict=True)
+            for row, count in zip(rows, delta.counts.tolist(), strict=True):
                 total[row] += count
-    assert {row: n for row, n in total.items() if n} == dict(kernel.map("Q").items())
+    assert {row: n for row, n in total.items() if n} == {row: n for row, n, _ in kernel.items({})}

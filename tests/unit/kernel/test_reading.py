@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ivme import _kernel
-from ivme.engine.reference.native import NativeKernel
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.programs import NativeProgram
 from tests.unit.kernel.programs import OneMap, Path, column
 
 
@@ -109,7 +109,7 @@ def test_readers_beside_a_writer_see_whole_batches_only() -> None:
 
 def test_a_single_row_takes_the_same_way_as_a_batch() -> None:
     program = plan_with("view-tree", parse_rule("Q(A, SUM(X), COUNT) = R(A,X), S(A)")).program
-    batch, single = NativeKernel(program), NativeKernel(program)
+    batch, single = NativeProgram(program), NativeProgram(program)
     tables: dict[str, list[Any]] = {"R": [(1, 5), (1, 7), (2, None), (None, 1)], "S": [(1,), (2,), (1,)]}
     for relation, rows in tables.items():
         for row in rows:

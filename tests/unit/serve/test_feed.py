@@ -25,7 +25,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 
 
 def opened(db: Database, most: int = 100) -> ChangeFeed:
-    feed = ChangeFeed(db.view("v"), most)
+    feed = ChangeFeed(db.definitions.map_view("v"), most)
     feed.open()
     return feed
 
@@ -139,7 +139,7 @@ def test_long_rows_count_by_their_size(db: Database) -> None:
     async def test() -> None:
         db.create_table("T", {"text": "string"})
         db.create_view("texts", "SELECT text FROM T")
-        feed, slow = ChangeFeed(db.view("texts"), 500), Subscriber(500)
+        feed, slow = ChangeFeed(db.definitions.map_view("texts"), 500), Subscriber(500)
         feed.open()
         feed.subscribers.add(slow)
         for value in range(10):

@@ -115,8 +115,8 @@ def test_a_count_of_triangles_with_a_hub_is_spread_and_split_in_each_shard(tmp_p
 def test_occurrences_that_are_routed_alike_share_a_table(db: ShardedDatabase) -> None:
     same = db.create_view("same", "Q(A, B, C) = r(A, B), r(A, C)")
     other = db.create_view("other", "Q(A, B, C) = r(A, B), r(B, C)")
-    assert ["r"] == [o.table for o in same._sharding.occurrences]
-    assert ["r", "r~2"] == [o.table for o in other._sharding.occurrences]
+    assert ["r"] == [o.table for o in same.sharding.occurrences]
+    assert ["r", "r~2"] == [o.table for o in other.sharding.occurrences]
     db.insert("r", [(1, 2), (2, 3), (2, 2), (3, 1)])
     same.verify()
     other.verify()
@@ -282,7 +282,7 @@ def test_changes_of_rows_with_parts_in_several_shards_are_those_of_the_embedded_
         each.create_table("r", {"a": "int", "b": "int"})
         each.create_table("s", {"b": "int", "c": "int"})
         each.create_view("v", SPREAD[name])
-    assert needs_merging(db.view("v")._sharding)
+    assert needs_merging(db.view("v").sharding)
     feeds = [each.view("v").changes() for each in (db, embedded)]
     rows = [(i % 4, i % 7) for i in range(28)]
     batches = [("s", rows[:20], 1), ("r", rows, 1), ("r", rows[::3], -1), ("s", rows[5:9], -1), ("r", rows[1::3], -1)]
@@ -309,7 +309,7 @@ def test_a_crash_before_changes_are_merged_loses_none_of_them(tmp_path: Path, mo
         broken.setattr(sharded, "merge_changes", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             db.delete("r", [(i, i) for i in range(5)])
-    step = db._step
+    step = db.step
     assert step - 1 == merged_up_to(tmp_path, "v", 0, step), "who reads the files sees that the last step is not merged"
     again = ShardedDatabase(LocalCluster(tmp_path, None))
     assert step == merged_up_to(tmp_path, "v", 0, step)

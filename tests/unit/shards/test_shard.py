@@ -39,10 +39,10 @@ def rebuilds(db: ShardedDatabase) -> list[int]:
 
 
 def test_a_repeated_step_is_answered_but_not_applied_again(db: ShardedDatabase) -> None:
-    before = bases(db._journal.outcome(db._step - 1), 2)[0]
+    before = bases(db._journal.outcome(db.step - 1), 2)[0]
     expected = sorted(db.view("v"))
     shard = shards_of(db)[0]
-    steps = [(db._step, db._journal.digest(db._step))]
+    steps = [(db.step, db._journal.digest(db.step))]
     assert shard.advance(before, steps) == shard.advance(before, steps)
     assert expected == sorted(db.view("v"))
     assert [0, 0] == rebuilds(db)
@@ -129,7 +129,7 @@ def test_a_log_that_outgrows_its_shard_is_compacted(db: ShardedDatabase, monkeyp
 
 
 def test_a_damaged_file_of_the_log_is_refused(db: ShardedDatabase) -> None:
-    step = db._journal.read_step(db._step)
+    step = db._journal.read_step(db.step)
     path = db._journal.root / step.files[0].path
     data = bytearray(path.read_bytes())
     data[-9] ^= 1
@@ -143,13 +143,13 @@ def test_a_damaged_snapshot_is_refused(db: ShardedDatabase) -> None:
     file = shard.snapshot()
     path = db._journal.root / file.path
     path.write_bytes(path.read_bytes()[:-1])
-    base = Base(db._step, file, (), shard.position or (0, ""))
+    base = Base(db.step, file, (), shard.position or (0, ""))
     with pytest.raises(SparkError, match="damaged"):
         Shard(db._journal, 0).rebuild(base)
 
 
 def test_a_step_that_was_changed_after_it_was_taken_is_refused(db: ShardedDatabase) -> None:
-    path = db._journal.step_path(db._step)
+    path = db._journal.step_path(db.step)
     path.write_text(path.read_text().replace('"clipped": []', '"clipped": ["r"]'))
     with pytest.raises(SparkError, match="not the one that the state store names"):
         Shard(db._journal, 0).rebuild(bases(db._outcome, 2)[0])

@@ -13,12 +13,12 @@ import pytest
 from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.positions import Progress
-from ivme.engine.runtime.relations import weighted
 from ivme.errors import DamagedError
 from ivme.query.model import table
 from ivme.store.contents import Contents, batch_record
 from ivme.store.plain import plain_table
 from ivme.store.record import Record, framed, read_record
+from tests.databases import weighted
 
 R = table("R", {"a": "int", "s": "string"})
 PATH = Path("log")

@@ -42,7 +42,7 @@ def test_what_is_durable_needs_no_sync() -> None:
 def test_nobody_waits_for_what_was_taken_back() -> None:
     commits = GroupCommit(lambda: None, 0)
     commits.written = 2
-    commits.take_back(1, lambda: None)
+    commits.roll_back(1, lambda: None)
     commits.wait(2)
     assert (1, 1) == (commits.written, commits.durable)
 
@@ -51,7 +51,7 @@ def test_a_record_in_the_place_of_one_that_was_taken_back_is_synced_anew() -> No
     commits = GroupCommit(lambda: None, 0)
     commits.written = 1
     commits.wait(1)
-    commits.take_back(0, lambda: None)
+    commits.roll_back(0, lambda: None)
     commits.written = 1
     commits.wait(1)
     assert 2 == commits.syncs
@@ -71,7 +71,7 @@ def test_nothing_is_taken_back_while_somebody_syncs() -> None:
     syncing = threading.Thread(target=commits.wait, args=(1,))
     syncing.start()
     started.wait()
-    taking = threading.Thread(target=commits.take_back, args=(1, lambda: order.append("taken back")))
+    taking = threading.Thread(target=commits.roll_back, args=(1, lambda: order.append("taken back")))
     taking.start()
     go_on.set()
     syncing.join()

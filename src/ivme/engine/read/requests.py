@@ -13,13 +13,13 @@ from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import is_global
-from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
 
 
-def request_many(runtime: Runtime, state: ViewState, columns: Mapping[str, Any]) -> pa.Table:
+def request_many(reader: Reader, state: ViewState, columns: Mapping[str, Any]) -> pa.Table:
     """The rows of all requests, in their order: the parameters in front, then the view's columns.
 
     A parameter that a column of the view has the name of is named with a colon in front. A request with a NULL or with
@@ -28,7 +28,7 @@ def request_many(runtime: Runtime, state: ViewState, columns: Mapping[str, Any])
     query = state.typed.query
     asked = _parameters(state, columns)
     codes = {v: _found(state.finisher.domain(v), asked.column(i)) for i, v in enumerate(query.input)}
-    numbers, block = runtime.request_many(state, codes)
+    numbers, block = reader.request_many(state, codes)
     given = dict(zip(query.input, (asked.column(i) for i in range(asked.num_columns)), strict=True))
     chosen = {variable: column.take(pa.array(numbers)).combine_chunks() for variable, column in given.items()}
     batch, counts = state.finisher.batch(block, chosen)

@@ -1,9 +1,4 @@
-"""An independent check of a view: its query is computed from the tables by plain hash joins, and rows are compared.
-
-Nothing here comes from the plan, the kernel, or the types that they work with: it takes the query as it was written
-and the tables' rows in their declared types, joins atom by atom with Python's dictionaries, and reads the view as its
-users do. It takes time and memory linear in the tables and in all intermediate results.
-"""
+"""Checks of views: their rows, read as users read them, against the rows that `recompute` gives."""
 
 from __future__ import annotations
 
@@ -11,29 +6,19 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from decimal import ROUND_HALF_UP, Context, Decimal
-from fractions import Fraction
 from typing import Any, Protocol
 
+from ivme.algebra.ring import Element
+from ivme.engine.read.recompute import aggregate_of, never_null, recompute, tuples_of
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.external_view import ExternalView
-from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import ExpressionError, VerificationError
-from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
-from ivme.query.inference import head_types, type_of
-from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
-from ivme.query.sql_values import compare, to_timestamp
-from ivme.query.types import Type
-
-_WIDE = Context(prec=80)
-"""Digits enough for what does not fit 38 of them: reading the view is what fails then."""
-
-Assignments = list[tuple[dict[str, Any], int]]
+from ivme.errors import VerificationError
+from ivme.query.model import Query
 
 
-class Reader(Protocol):
+class ReadableView(Protocol):
     """A view as its users read it."""
 
     def __call__(self, **parameters: Any) -> Iterator[Row]: ...
@@ -41,35 +26,35 @@ class Reader(Protocol):
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]: ...
 
 
-def verify(runtime: Runtime, state: ViewState, reader: Callable[[ViewState], Reader]) -> None:
+def verify(reader: Reader, state: ViewState, opened: Callable[[ViewState], ReadableView]) -> None:
     """Raises VerificationError at the first row that is there too often or not often enough, or in another type.
 
     The views that it is built on come first: their rows are what it is recomputed from.
     """
-    with runtime.lock:
+    with reader.catalog.lock:
         for relation in state.relations:
-            if relation in runtime.views:
-                verify(runtime, runtime.views[relation], reader)
+            if relation in reader.catalog.views:
+                verify(reader, reader.catalog.views[relation], opened)
         if isinstance(state.group, ExternalView):
-            state.group.verify(runtime, state)
+            state.group.verify(reader, state)
             return
         query = state.typed.written
         expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
-        for key, row in recompute(runtime, query).items():
+        for key, row in recompute(reader, query).items():
             expected.setdefault(key[: len(query.input)], []).append(row)
-        _check_requests(query, expected, state, reader(state), _absent(runtime, query, expected))
+        _check_requests(query, expected, state, opened(state), _absent(reader, query, expected))
 
 
 def _check_requests(
-    query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: Reader, absent: list[Row]
+    query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: ReadableView, absent: list[Row]
 ) -> None:
     """Compares the answers to all requests that have rows, and to some that have none."""
-    nothing = [(tuple(_aggregate(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
+    nothing = [(tuple(aggregate_of(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
     wanted = {**dict.fromkeys(absent, nothing), **expected}
     for number, inputs in enumerate(sorted(wanted, key=repr)):
         request = dict(zip(query.parameters, inputs, strict=True))
-        rows = Counter(_counted(wanted[inputs]))
-        _compare(state, inputs, rows, Counter(_counted(view.items(**request))))
+        rows = Counter(counted(wanted[inputs]))
+        _compare(state, inputs, rows, Counter(counted(view.items(**request))))
         if number < _SAMPLED and rows.total() <= _LISTED:
             _compare(state, inputs, +rows, Counter(map(comparable, view(**request))))
 
@@ -85,11 +70,11 @@ def _is_one_row(query: Query) -> bool:
     return is_global(query.head, query.output)
 
 
-def _absent(runtime: Runtime, query: Query, expected: Mapping[Row, object]) -> list[Row]:
+def _absent(reader: Reader, query: Query, expected: Mapping[Row, object]) -> list[Row]:
     """Requests without rows, for values that the tables have."""
     found: dict[str, set[Any]] = {}
     for atom in query.atoms:
-        for values, _ in _tuples(runtime, atom, _joined(query)):
+        for values, _ in tuples_of(reader, atom, never_null(query)):
             for variable in query.input:
                 if values.get(variable) is not None:
                     found.setdefault(variable, set()).add(values[variable])
@@ -101,211 +86,7 @@ def _absent(runtime: Runtime, query: Query, expected: Mapping[Row, object]) -> l
     return [inputs for inputs in dict.fromkeys(tried) if inputs not in expected]
 
 
-def _joined(query: Query) -> set[str]:
-    """The variables that are never NULL: those that join, and inputs."""
-    return {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
-
-
-def recompute(runtime: Runtime, query: Query) -> dict[Row, tuple[Row, int]]:
-    """For each assignment of the inputs and outputs, the row and its multiplicity."""
-    partial: Assignments = [({}, 1)]
-    joined = _joined(query)
-    kinds: dict[str, str] = {}
-    for number, atom in enumerate(query.atoms):
-        mine = _kinds(atom, runtime.relation(atom.relation))
-        partial = _join(partial, list(_tuples(runtime, atom, joined, number)), kinds, mine)
-        kinds = {**mine, **kinds}
-    groups: dict[Row, Assignments] = {}
-    for assignment, weight in partial:
-        for number in range(len(query.atoms)):
-            for error in assignment[_errors(number)]:
-                raise VerificationError(f"view {query.name} has a row that cannot be computed: {error}")
-        key = tuple(assignment[variable] for variable in query.input + query.output)
-        groups.setdefault(key, []).append((assignment, weight))
-    if not groups and not query.input and not query.output and query.aggregates:
-        groups[()] = []
-    return {key: _row(query, key, group) for key, group in groups.items()}
-
-
-def _errors(number: int) -> str:
-    """Where an assignment has the errors of an atom's expressions: they count only if the row is in the result."""
-    return f"\0{number}"
-
-
-def _tuples(runtime: Runtime, atom: Atom, joined: set[str], number: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
-    data, weights = runtime.contents(atom.relation)
-    table = runtime.relation(atom.relation)
-    plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
-    computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
-    types = [type_of(column, table) for _, column in computed]
-    tests = list(conjuncts(atom.where))
-    for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
-        values: dict[str, Any] = {_errors(number): []}
-        if (
-            all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
-            and all(_passes(test, row, values[_errors(number)]) for test in tests)
-            and all(
-                _fits(values, term, _value(column, row, type_, values[_errors(number)]), joined)
-                for (term, column), type_ in zip(computed, types, strict=True)
-            )
-        ):
-            yield values, weight
-
-
-def _passes(test: Expression, row: Mapping[str, Any], errors: list[ExpressionError]) -> bool:
-    """Whether a row passes a predicate; it does if that fails, as long as no other one drops the row."""
-    try:
-        return evaluate(test, row) is True
-    except ExpressionError as error:
-        errors.append(error)
-        return True
-
-
-def _value(column: Expression, row: Mapping[str, Any], type_: Type | None, errors: list[ExpressionError]) -> Any:
-    """The value of a computed column, NULL if there is none."""
-    try:
-        return _in_type(evaluate(column, row), type_)
-    except ExpressionError as error:
-        errors.append(error)
-        return None
-
-
-def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: set[str]) -> bool:
-    """Whether a column's value agrees with its constant, or with the variable, which takes it if it has none yet."""
-    if isinstance(term, Constant):
-        return value is not None and term.value is not None and compare(value, term.value) == 0
-    if value is None:
-        return term not in joined and assignment.setdefault(term, None) is None
-    return compare(assignment.setdefault(term, value), value) == 0
-
-
-def _in_type(value: Any, type_: Type | None) -> Any:
-    """A computed value as the column has it that it is computed for."""
-    if value is None or type_ is None:
-        return value
-    if type_.kind == "decimal":
-        return _rounded(Decimal(value), type_.scale or 0)
-    if type_.kind == "float":
-        return float(value)
-    return to_timestamp(value) if type_.kind == "timestamp" else value
-
-
-def _kinds(atom: Atom, table: Table) -> dict[str, str]:
-    """The kinds of values of an atom's variables, each that of its first column."""
-    found: dict[str, str] = {}
-    for term, column in zip(atom.terms, atom.columns, strict=True):
-        type_ = type_of(column, table)
-        if isinstance(term, str) and type_ is not None:
-            found.setdefault(term, type_.kind)
-    return found
-
-
-def _join(left: Assignments, right: Assignments, kinds: Mapping[str, str], others: Mapping[str, str]) -> Assignments:
-    """The joined assignments, with the values of the left side where both have one."""
-    if not left or not right:
-        return []
-    shared = [(v, _comparable(kinds.get(v), others.get(v))) for v in sorted(set(left[0][0]) & set(right[0][0]))]
-    index: dict[Row, Assignments] = {}
-    for assignment, weight in right:
-        index.setdefault(tuple(key(assignment[v]) for v, key in shared), []).append((assignment, weight))
-    return [
-        ({**other, **one}, weight * times)
-        for one, weight in left
-        for other, times in index.get(tuple(key(one[v]) for v, key in shared), ())
-    ]
-
-
-def _comparable(kind: str | None, other: str | None) -> Callable[[Any], Any]:
-    """What values of two kinds are compared by; Python compares integers with decimals as they are."""
-    if kind != other and "float" in (kind, other):
-        return float
-    return to_timestamp if {kind, other} == {"date", "timestamp"} else lambda value: value
-
-
-def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
-    values = dict(zip(query.input + query.output, key, strict=True))
-    row = tuple(
-        values[c.source] if isinstance(c.source, str) else _aggregate(c.source, group, query) for c in query.head
-    )
-    count = sum(weight for _, weight in group)
-    return row, 1 if query.distinct or query.aggregates else count
-
-
-def _aggregate(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
-    if aggregate.variable is None:
-        return sum(weight for _, weight in group)
-    found = [(a[aggregate.variable], w) for a, w in group if a[aggregate.variable] is not None]
-    if aggregate.function == "count":
-        return sum(weight for _, weight in found)
-    if aggregate.function == "count_distinct":
-        return len({value for value, _ in found})
-    if not found:
-        return None
-    if aggregate.function in ("min", "max"):
-        return (min if aggregate.function == "min" else max)(value for value, _ in found)
-    if aggregate.function in ("var_samp", "stddev_samp"):
-        spread = _variance(found)
-        return spread if spread is None or aggregate.function == "var_samp" else math.sqrt(spread)
-    total = _total(found)
-    size = 1 if aggregate.function == "sum" else sum(weight for _, weight in found)
-    if not isinstance(found[0][0], Decimal):
-        return total if aggregate.function == "sum" else total / size
-    scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
-    units = abs(Fraction(total) / size) * 10**scale
-    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, _WIDE)
-
-
-def _variance(found: list[tuple[Any, int]]) -> float | None:
-    """The sample variance: the mean of the squares less the square of the mean, exact and rounded once."""
-    size = sum(weight for _, weight in found)
-    if size < 2:
-        return None
-    if not all(math.isfinite(value) for value, _ in found):
-        return math.nan
-    squares = [(_square(value), weight) for value, weight in found]
-    if any(square is None for square, _ in squares):
-        return math.inf
-    total = sum(Fraction(value) * weight for value, weight in found)
-    spread = sum(square * weight for square, weight in squares if square is not None) - total * total / size
-    try:
-        return float(max(spread, Fraction(0)) / (size - 1))
-    except OverflowError:
-        return math.inf
-
-
-def _square(value: Any) -> Fraction | None:
-    """The exact square; of a float the sum of two floats, as far as these reach. None if it is too large for one."""
-    if not isinstance(value, float):
-        return Fraction(value) ** 2
-    high = value * value
-    return None if math.isinf(high) else Fraction(high) + Fraction(float(Fraction(value) ** 2 - Fraction(high)))
-
-
-def _total(found: list[tuple[Any, int]]) -> Any:
-    """The exact sum; of floats rounded once, as `math.fsum` does it."""
-    if isinstance(found[0][0], Decimal):
-        return sum(Fraction(value) * weight for value, weight in found)
-    if not isinstance(found[0][0], float):
-        return sum(value * weight for value, weight in found)
-    ups, downs = (sum(weight for value, weight in found if value == end) for end in (math.inf, -math.inf))
-    if ups or downs:
-        return sum(math.inf if times > 0 else -math.inf for times in (ups, -downs) if times)
-    found = [(value, weight) for value, weight in found if math.isfinite(value)]
-    if all(weight == 1 for _, weight in found):
-        with suppress(OverflowError):  # as a part of the sum may, where the whole does not
-            return math.fsum(value for value, _ in found)
-    total = sum(Fraction(value) * weight for value, weight in found)
-    try:
-        return float(total)
-    except OverflowError:
-        return math.inf if total > 0 else -math.inf
-
-
-def _rounded(value: Decimal, scale: int) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
-
-
-def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
+def counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
     counted: Counter[Row] = Counter()
     for row, multiplicity in rows:
         counted[comparable(row)] += multiplicity
@@ -315,12 +96,20 @@ def _counted(rows: Iterable[tuple[Row, int]]) -> dict[Row, int]:
 def _compare(state: ViewState, inputs: Row, expected: Counter[Row], actual: Counter[Row]) -> None:
     given = f" for {inputs!r}" if inputs else ""
     _compare_types(f"view {state.name}{given}", expected, actual)
+    compare_rows(f"view {state.name}{given}", expected, actual)
+
+
+def compare_rows(view: str, expected: Mapping[Row, Any], actual: Mapping[Row, Any]) -> None:
+    """Raises VerificationError at the first row with another multiplicity, or another element of a ring."""
     for row in [*expected, *actual]:
-        if expected[row] != actual[row]:
+        wanted, found = expected.get(row, 0), actual.get(row, 0)
+        if wanted == found or (isinstance(wanted, Element) and isinstance(found, Element) and wanted.is_close(found)):
+            continue
+        if isinstance(wanted, int) and isinstance(found, int):
             raise VerificationError(
-                f"view {state.name}{given} has the row {row!r} {actual[row]} times; computed from its tables it is "
-                f"there {expected[row]} times"
+                f"{view} has the row {row!r} {found} times; computed from its tables it is there {wanted} times"
             )
+        raise VerificationError(f"{view} has {found!r} for the row {row!r}; computed from its tables it is {wanted!r}")
 
 
 def comparable(row: Row) -> Row:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ivme.engine.read.reasons import Finding, Reasons, Row
-from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.plan.assemble.blueprint import Leaf, Node
 from ivme.plan.assemble.catalog import qualified
@@ -81,8 +81,8 @@ def _whole_rows(codes: Array) -> Array:
 class Partners:
     """The maps of one view's marks, read as they are now; `given` are the values of its free variables."""
 
-    def __init__(self, runtime: Runtime, state: ViewState, plan: Plan, given: Mapping[str, Any]) -> None:
-        self._runtime = runtime
+    def __init__(self, reader: Reader, state: ViewState, plan: Plan, given: Mapping[str, Any]) -> None:
+        self._reader = reader
         self._state = state
         assert plan.marks is not None, "only marks tell why"
         self._forest = plan.marks
@@ -168,7 +168,7 @@ class Partners:
         if node not in self._scanned:
             storage = self._state.group.assembly.storage
             mine = qualified(node, self._state.name)
-            columns, counts = self._runtime.backend.scan(storage.declare(mine))
+            columns, counts = self._reader.catalog.backend.scan(storage.declare(mine))
             codes = np.stack(columns, axis=1) if columns else np.empty((len(counts), 0), np.int64)
             self._scanned[node] = Tuples(storage.variables(mine), codes)
         return self._scanned[node]

@@ -11,31 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from ivme.algebra.exact import ExactSum
-from ivme.algebra.ring import Payload, add, count, lift, square
+from ivme.algebra.ring import count
 from ivme.engine.backend import Block, Codes, EmittedDelta, Inputs, Listed, listed
 from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.reference.columns import (
+    EmittedTypes,
+    PureOverflow,
+    Types,
+    block_of,
+    by_column,
+    check_range,
+    columns_of,
+    counts_of,
+    emitted_slots,
+    fits,
+    load_columns,
+    sums_of,
+)
 from ivme.engine.reference.enumerate import enumerate_items, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.reference.kept_rows import PureKeptRows
-from ivme.engine.reference.partition import Noted
 from ivme.plan.ir import program as ir
-from ivme.query.aggregates import reads_exactly
-
-_Types = tuple[str, ...]
-"""The types of a payload's sums, none for a plain count."""
-
-_EmittedTypes = dict[str, list[_Types]]
 
 
 class PureStale(Exception):  # noqa: N818
     """A cursor that outlived the state it was opened on."""
-
-
-class PureOverflow(Exception):  # noqa: N818
-    """A count that does not fit the compiled kernel's 64 bits: what one backend refuses, the other does, too."""
 
 
 class PureBackend:
@@ -48,9 +50,9 @@ class PureBackend:
     def __init__(self) -> None:
         self.kernel = PureKernel(NULL_CODE)
         self.versions: Counter[str] = Counter()
-        self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[ir.Source, Any], _EmittedTypes]] = {}
+        self._triggers: dict[str, tuple[tuple[ir.Step, ...], dict[ir.Source, Any], EmittedTypes]] = {}
         self._readers: dict[str, ir.Enumeration] = {}
-        self._slots: dict[str, _Types] = {}
+        self._slots: dict[str, Types] = {}
         self._limits: dict[str, Sequence[str]] = {}
         self._tables: set[str] = set()  # storing a row counts as one operation
         self._swept: dict[str, int] = {}
@@ -58,12 +60,12 @@ class PureBackend:
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         self._limits[name] = limits
         entries = self.kernel.maps[name].peek_all().items()
-        return [key for key, payload in entries if not _fits(payload, limits)]
+        return [key for key, payload in entries if not fits(payload, limits)]
 
     def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
         changed = {(stored.declared.name, key): stored for stored, key, _ in self.kernel.journal or ()}
         limited = [(name, key, stored.peek(key)) for (name, key), stored in changed.items() if name in self._limits]
-        return [(name, key) for name, key, payload in limited if not _fits(payload, self._limits[name])]
+        return [(name, key) for name, key, payload in limited if not fits(payload, self._limits[name])]
 
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
@@ -115,7 +117,7 @@ class PureBackend:
             if isinstance(step, ir.Load):
                 feed = feeds.setdefault(step.source.atom.relation, Feed(step.source.row))
                 loads[step.source] = feed.load(0, 0, step.source, slots, None)
-        self._triggers[name] = (tuple(steps), loads, _emitted_slots(steps, tuple(slots), self._slots))
+        self._triggers[name] = (tuple(steps), loads, emitted_slots(steps, tuple(slots), self._slots))
         return feeds
 
     def drop_trigger(self, name: str) -> None:
@@ -141,17 +143,17 @@ class PureBackend:
         netted: Delta = {}
         for *row, weight in zip(*(column.tolist() for column in columns), weights.tolist(), strict=True):
             accumulate(netted, tuple(row), weight)
-        return _columns(netted, len(columns)), _counts(netted)
+        return columns_of(netted, len(columns)), counts_of(netted)
 
     def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
         partition = self.kernel.partitions[name]
-        return _by_column(partition.take(), partition.arity)
+        return by_column(partition.take(), partition.arity)
 
     def sweep(self, name: str, position: int, count: int) -> int:
         return self.kernel.partitions[name].sweep(position, count)
 
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
-        return _by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
+        return by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
 
     def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
         steps, loads, slots = self._triggers[name]
@@ -159,7 +161,7 @@ class PureBackend:
         def loaded(source: ir.Source) -> Delta:
             columns, weights = inputs[source.atom.relation]
             self.kernel.tally.operations += len(weights)
-            return _load(loads[source], columns, weights)
+            return load_columns(loads[source], columns, weights)
 
         before = self.kernel.tally.operations
         if self.kernel.journal is not None:
@@ -169,13 +171,13 @@ class PureBackend:
             try:
                 emitted = self._execute(steps, loaded)
             except BaseException:
-                self.rollback()
+                self.roll_back()
                 raise
             self.commit()
         if name in self._tables:
             self.kernel.tally.operations = before + sum(len(weights) for _, weights in inputs.values())
         return [
-            EmittedDelta(view, schema, _columns(delta, len(schema)), _counts(delta), _sums(delta, types))
+            EmittedDelta(view, schema, columns_of(delta, len(schema)), counts_of(delta), sums_of(delta, types))
             for view, deltas in emitted.items()
             for (schema, delta), types in zip(deltas, slots[view], strict=True)
         ]
@@ -188,7 +190,7 @@ class PureBackend:
         emitted = self.kernel.execute(steps, loaded)
         done = self.kernel.tally.operations - before
         for stored, key, _ in journal[start:]:
-            _check_range(stored.get(key), self._slots[stored.declared.name])
+            check_range(stored.get(key), self._slots[stored.declared.name])
         self.kernel.tally.operations = before + done
         return emitted
 
@@ -199,9 +201,9 @@ class PureBackend:
         self._outdate()
         self.kernel.commit()
 
-    def rollback(self) -> None:
+    def roll_back(self) -> None:
         self._outdate()
-        self.kernel.rollback()
+        self.kernel.roll_back()
 
     def _outdate(self) -> None:
         """Cursors on maps that the transaction changed are stale from here on."""
@@ -242,7 +244,7 @@ class PureBackend:
 
     def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:  # noqa: ARG002
         stored = dict(self.kernel.maps[name].items())
-        return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
+        return columns_of(stored, len(self.kernel.maps[name].declared.schema)), counts_of(stored)
 
     def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
         kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)
@@ -304,129 +306,3 @@ class PureCursor:
 
     def _versions(self) -> int:
         return sum(self._backend.versions[name] for name in self._maps)
-
-
-def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
-    """Enumerated items as columns. Sums stay Python objects: integers of any size, floats, or words of decimals."""
-    outputs = [np.array([row[i] for row, _, _ in items], dtype=np.int64) for i in range(len(enumeration.outputs))]
-    payloads = [payload for _, payload, _ in items]
-    exact = reads_exactly(enumeration.slots)
-    slots = [
-        _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], exact=exact)
-        for i in range(1, len(enumeration.slots) + 1)
-    ]
-    extremes = [
-        np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
-        for i in range(len(enumeration.extremes))
-    ]
-    return outputs, _numbers([count(p) for p in payloads]), slots, extremes
-
-
-def _slot(values: list[Any], *, exact: bool = False) -> Any:
-    """A slot's values: floats, which may also stay as they are, or whole numbers of any size."""
-    if not any(isinstance(value, ExactSum) for value in values):
-        return np.array(values, dtype=object)
-    return values if exact else np.array(list(map(float, values)))
-
-
-def _load(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
-    """What the compiled kernel's load step does (see `_kernel.pyi`)."""
-    _, _, _, wanted, constants, repeats, never_null, lifts = step
-    delta: Delta = {}
-    lists = [column.tolist() for column in columns]
-    for i, weight in enumerate(weights.tolist()):
-        if any(lists[c][i] != code for c, code in constants) or any(lists[a][i] != lists[b][i] for a, b in repeats):
-            continue
-        if any(lists[c][i] == NULL_CODE for c in never_null):
-            continue
-        key = tuple(lists[c][i] for c in wanted)
-        payload: Payload = weight
-        if lifts:
-            payload = lift(weight, tuple(_lifted(kind, c, lists, i) for kind, c in lifts))
-        old = delta.get(key)
-        delta[key] = payload if old is None else add(old, payload)
-    return {key: p for key, p in delta.items() if any(p if isinstance(p, tuple) else (p,))}
-
-
-def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
-    code = lists[column][i]
-    kind, is_square = kind.removesuffix(" square"), kind.endswith(" square")
-    if kind == "none" or (code == NULL_CODE and kind != "wide"):
-        return 0
-    if is_square:
-        return square(_lifted(kind, column, lists, i))
-    if kind == "count":
-        return 1
-    if kind == "float":
-        bits = np.int64(code if code >= 0 else code ^ (2**63 - 1))
-        return float(bits.view(np.float64))
-    if kind == "wide":
-        return (lists[column + 1][i] << 64) | (code & (2**64 - 1))
-    return code
-
-
-def _emitted_slots(steps: Sequence[ir.Step], slots: _Types, maps: Mapping[str, _Types]) -> _EmittedTypes:
-    """For each view and its emitted deltas in order, the types of the sums that their payloads carry."""
-    carried: dict[str, _Types] = {}
-    emitted: _EmittedTypes = {}
-    for step in steps:
-        match step:
-            case ir.Load(target, source):
-                carried[target] = slots if source.lifts else ()
-            case ir.Scan(target, name, _, indicator):
-                carried[target] = () if indicator else maps[name]
-            case ir.Join(target, origin, reads, _, _):
-                factors = [carried[origin], *(maps[read.map] for read in reads if read.payload)]
-                carried[target] = max(factors, key=len)
-            case ir.Rename() | ir.Project() | ir.Filter():
-                carried[step.target] = carried[step.origin]
-            case ir.Exists(target):
-                carried[target] = ()
-            case ir.Emit(origin, view):
-                emitted.setdefault(view, []).append(carried[origin])
-    return emitted
-
-
-def _sums(delta: Mapping[Any, Payload], types: _Types) -> list[Any]:
-    """The sums of a delta by slot, whole numbers of any size or floats."""
-    sums = [[p[i] if isinstance(p, tuple) else 0 for p in delta.values()] for i in range(1, len(types) + 1)]
-    return [
-        np.array(list(map(float, each)), np.float64) if type_ == "f64" else _slot(each)
-        for each, type_ in zip(sums, types, strict=True)
-    ]
-
-
-def _by_column(keys: Noted, width: int) -> tuple[list[Codes], list[Codes]]:
-    rising, falling = (_columns(dict.fromkeys(side), width) for side in keys)
-    return rising, falling
-
-
-def _columns(delta: Mapping[Any, Any], width: int) -> list[Codes]:
-    return [np.array([key[i] for key in delta], dtype=np.int64) for i in range(width)]
-
-
-def _counts(delta: Mapping[Any, Payload]) -> Codes:
-    return _numbers([count(payload) for payload in delta.values()])
-
-
-def _numbers(counts: list[int]) -> Codes:
-    try:
-        return np.array(counts, dtype=np.int64)
-    except OverflowError:
-        raise PureOverflow("a count does not fit 64 bits") from None
-
-
-def _check_range(payload: Payload | None, slots: Sequence[str]) -> None:
-    values = payload if isinstance(payload, tuple) else (payload or 0,)
-    for value, type_ in zip(values, ("i64", *slots), strict=False):
-        if type_ == "i64" and not -(2**63) <= value < 2**63:
-            raise PureOverflow("a count does not fit 64 bits")
-
-
-_LIMITS = {"int": 2**63, "decimal": 10**38}
-
-
-def _fits(payload: Payload | None, limits: Sequence[str]) -> bool:
-    """Whether the sums of an entry are within the limits of a map."""
-    sums = payload[1:] if isinstance(payload, tuple) else ()
-    return all(not limit or abs(total) < _LIMITS[limit] for total, limit in zip(sums, limits, strict=False))

@@ -14,8 +14,7 @@ from ivme.algebra.ring import Payload, Ring, add, count, is_nothing, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.enumerate import enumerate_items
 from ivme.engine.reference.indexed_map import IndexedMap, Journal, Tally
-from ivme.engine.reference.kernel import Changes
-from ivme.engine.reference.load import load
+from ivme.engine.reference.load import Changes, load
 from ivme.engine.reference.partition import Noted, PurePartition
 from ivme.plan.ir import program as ir
 
@@ -67,14 +66,14 @@ class PureKernel:
         return self._journal
 
     def begin(self) -> None:
-        """From here on `rollback` undoes everything."""
+        """From here on `roll_back` undoes everything."""
         self._noted = {name: partition.noted() for name, partition in self.partitions.items()}
         self._journal = []
 
     def commit(self) -> None:
         self._journal = None
 
-    def rollback(self) -> None:
+    def roll_back(self) -> None:
         """Puts every entry back as it was at `begin`, and every noted key."""
         for stored, key, old in reversed(self._journal or []):
             stored.put(key, old)
@@ -219,12 +218,12 @@ class Interpreter:
         self._run(self.program.trigger(relation).steps, {relation: changes})
         self._stale = self.program.lazy
 
-    def stage(self, relation: str, changes: Changes) -> None:
-        """Runs the trigger of a relation as part of a transaction that the caller ends."""
+    def stage(self, relation: str, changes: Changes) -> Emitted:
+        """Runs the trigger of a relation as part of a transaction that the caller ends; what it emits."""
         if not self.kernel.in_transaction:
             self.kernel.begin()
-        self.kernel.execute(self.program.trigger(relation).steps, self._loader({relation: changes}))
         self._stale = self.program.lazy
+        return self.kernel.execute(self.program.trigger(relation).steps, self._loader({relation: changes}))
 
     def build(self, database: Mapping[str, Changes]) -> None:
         """Fills the empty maps from whole tables, each view once; a lazy program only takes the tables."""
@@ -258,7 +257,7 @@ class Interpreter:
         try:
             self.kernel.execute(steps, self._loader(changes))
         except BaseException:
-            self.kernel.rollback()
+            self.kernel.roll_back()
             raise
         self.kernel.commit()
 

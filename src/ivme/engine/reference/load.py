@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply, square
 from ivme.engine.expression.row_expression import Row, getter
 from ivme.engine.reference.indexed_map import Tally
-from ivme.engine.reference.kernel import Changes
 from ivme.plan.ir.program import Lift, Source
 from ivme.query.model import Constant
+
+Changes = Mapping[Row, int]
+"""Rows with their change of multiplicity, consolidated."""
 
 
 def load(source: Source, changes: Changes, tally: Tally, ring: Ring | None = None) -> dict[Row, Payload]:

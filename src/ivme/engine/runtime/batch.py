@@ -17,9 +17,10 @@ from ivme.engine.backend import Codes
 from ivme.engine.ingest.row_batch import RowBatch, codes_of, joined
 from ivme.engine.ingest.row_check import place
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, Few
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.query.model import Table
@@ -37,7 +38,7 @@ class Batch:
         self._parts: dict[str, list[RowBatch]] = {}
         self._clipped: set[str] = set()
         self._over = False
-        self._few: list[Few] | None = [] if progress is None else None
+        self._few: list[RowChange] | None = [] if progress is None else None
         self._sweeps = runtime.domains.sweeps
 
     def __enter__(self) -> Self:
@@ -50,18 +51,18 @@ class Batch:
         try:
             if kind is None:
                 start = perf_counter()
-                self._runtime.tell(self._made(), start)
+                self._runtime.notify_observers(self._commit_all(), start)
         finally:
             self._parts, self._few = {}, None
 
-    def _made(self) -> int:
+    def _commit_all(self) -> int:
         """Makes the changes, durably if that was asked for; how many rows they have."""
         few = self._few
-        if few and self._runtime.put_few(few):
+        if few and self._runtime.try_apply_rows(few):
             return len(few)
         self._take_batch_path()
         self._commit(self._parts)
-        self._runtime.settle()
+        self._runtime.wait_durable()
         return sum(len(each.weights) for changes in self._parts.values() for each in changes)
 
     def insert(self, table: str, rows: Any) -> None:
@@ -90,7 +91,7 @@ class Batch:
         if type(rows) is list and type(weights) is int and abs(weights) == 1:
             with self._runtime.lock:
                 if self._few is not None and len(rows) + len(self._few) <= MOST_SINGLE_ROWS:
-                    taken = self._runtime.few(name, rows, weights)
+                    taken = self._runtime.prepare_rows(name, rows, weights)
                     if taken is not None:
                         self._few += taken
                         return
@@ -110,7 +111,7 @@ class Batch:
 
     def _take_all(self, name: str, rows: Any, weights: Any) -> TableState:
         state = self._table(name)
-        layout = self._runtime.layout(state.table.name)
+        layout = self._runtime.catalog.layout(state.table.name)
         with self._runtime.lock:
             codes = codes_of(rows, layout)
         data = to_arrow(rows, state.table) if codes is None else rows
@@ -127,14 +128,14 @@ class Batch:
             raise DataError(f"table {state.table.name} is static: it is loaded once and then does not change")
 
     def _table(self, name: str) -> TableState:
-        if isinstance(name, str) and name in self._runtime.tables:
-            return self._runtime.tables[name]
-        known = {table.lower(): table for table in self._runtime.tables}
+        if isinstance(name, str) and name in self._runtime.catalog.tables:
+            return self._runtime.catalog.tables[name]
+        known = {table.lower(): table for table in self._runtime.catalog.tables}
         if not isinstance(name, str) or name.lower() not in known:
-            if isinstance(name, str) and name.lower() in {view.lower() for view in self._runtime.views}:
+            if isinstance(name, str) and name.lower() in {view.lower() for view in self._runtime.catalog.views}:
                 raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
-        return self._runtime.tables[known[name.lower()]]
+        return self._runtime.catalog.tables[known[name.lower()]]
 
     def _commit(self, collected: dict[str, list[RowBatch]]) -> None:
         batch = {}
@@ -143,8 +144,8 @@ class Batch:
             for name, parts in collected.items():
                 self._check_static(self._table(name))
                 changed = joined(parts)
-                changed = self._runtime.clipped(name, changed) if name in self._clipped else changed
-                batch[name] = self._runtime.grown(name, changed)
+                changed = clipped(self._runtime.catalog, name, changed) if name in self._clipped else changed
+                batch[name] = grown(self._runtime.catalog, name, changed)
             if batch or self._progress is not None:
                 self._runtime.transact(batch, self._progress)
 

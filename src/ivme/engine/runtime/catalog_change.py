@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.external_view import ExternalView
-from ivme.engine.runtime.relations import Relations
-from ivme.engine.runtime.transaction import Act, Transaction
+from ivme.engine.runtime.transaction import Act, Transaction, Undo
 from ivme.engine.runtime.view_state import TableState, ViewState
 
 
@@ -23,27 +23,28 @@ class CatalogChange(Transaction):
     __slots__ = ()
 
 
-def catalog_change(relations: Relations, undo: Iterable[Act], finish: Iterable[Act]) -> AbstractContextManager[object]:
+def catalog_change(catalog: Catalog, undo: Iterable[Act], then: Iterable[Act]) -> AbstractContextManager[object]:
     """A change of tables and views, which whoever makes it holds the lock for; a part of one that is under way."""
-    lock = relations.lock
+    lock = catalog.lock
     if isinstance(lock.pending, CatalogChange):
-        lock.pending.finish = (*lock.pending.finish, *finish)
+        lock.pending.then = (*lock.pending.then, *then)
         return nullcontext()
-    relations.let_reads_finish()
-    backend = relations.backend
-    back: list[Act] = [backend.rollback, backend.saved(), *_saved(relations), *undo]
-    if relations.journal is not None:
-        back.append(partial(relations.journal.take_back, relations.journal.mark()))
-    back += [partial(_follow, state) for state in relations.views.values() if isinstance(state.group, ExternalView)]
-    return CatalogChange(lock, [*back, backend.collect], [*finish, backend.collect])
+    catalog.let_reads_finish()
+    backend = catalog.backend
+    back: list[Act] = [backend.roll_back, backend.saved(), *_saved(catalog), *undo]
+    if catalog.journal is not None:
+        back.append(partial(catalog.journal.roll_back, catalog.journal.mark()))
+    back += [partial(_follow, state) for state in catalog.views.values() if isinstance(state.group, ExternalView)]
+    return CatalogChange(lock, [Undo([*back, backend.collect])], [*then, backend.collect])
 
 
-def _saved(relations: Relations) -> list[Act]:
-    names = ("tables", "views", "ring_views", "maintained", "_groups", "_groups_made", "_queues")
-    acts = [saved(relations, names), relations.forget_inputs]
-    acts += [saved(state, TableState.__slots__) for state in relations.tables.values()]
-    acts += [saved(state, ViewState.__slots__) for state in relations.views.values()]
-    for group in (*relations.groups, *relations.maintained.values()):
+def _saved(catalog: Catalog) -> list[Act]:
+    names = ("tables", "views", "participants", "shared", "groups_made", "queues")
+    acts = [saved(catalog, names), catalog.forget_inputs]
+    acts += [saved(state, TableState.__slots__) for state in catalog.tables.values()]
+    acts += [saved(state, ViewState.__slots__) for state in catalog.views.values()]
+    external = [state.group for state in catalog.views.values() if isinstance(state.group, ExternalView)]
+    for group in (*catalog.groups, *external):
         acts.append(saved(group, vars(group)))
         if group.rebalancer is not None:
             acts.append(saved(group.rebalancer, vars(group.rebalancer)))

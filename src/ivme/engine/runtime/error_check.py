@@ -23,7 +23,7 @@ from ivme.query.failures import failing_expressions
 from ivme.query.model import Atom, Table
 
 if TYPE_CHECKING:
-    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState
 
 
@@ -44,13 +44,13 @@ class InstalledCheck:
         return found is None or bool(found[1])
 
 
-def visible_failure(relations: Relations, state: ViewState, check: InstalledCheck) -> ExpressionError:
+def visible_failure(reader: Reader, state: ViewState, check: InstalledCheck) -> ExpressionError:
     """The error of a row that the check shows. It tries rows out: whatever it is part of has to be rolled back."""
     number = check.plan.failing[0]
     atom = check.plan.query.atoms[number]
-    row = _visible_row(relations, check, atom)
-    table = relations.relation(atom.relation)
-    kind = "table" if atom.relation in relations.tables else "view"
+    row = _visible_row(reader, check, atom)
+    table = reader.catalog.relation(atom.relation)
+    kind = "table" if atom.relation in reader.catalog.tables else "view"
     shown = f"the row {reprlib.repr(row)} of {kind} {atom.relation}"
     return _reason(state.typed.query.atoms[number], table, row, shown, state.name)
 
@@ -64,24 +64,24 @@ def _reason(atom: Atom, table: Table, row: tuple[object, ...], shown: str, view:
     raise AssertionError(f"nothing fails for {shown}")
 
 
-def _visible_row(relations: Relations, check: InstalledCheck, atom: Atom) -> tuple[object, ...]:
+def _visible_row(reader: Reader, check: InstalledCheck, atom: Atom) -> tuple[object, ...]:
     """A row of the atom's relation that the check shows, found by taking away one half of what is left, and then less.
 
     Rows of a view that is recomputed cannot be taken away; of these it is the first that fails.
     """
-    left = relations.all_rows(atom.relation)
+    left = reader.all_rows(atom.relation)
     assert atom.where is not None
     mask = evaluate_table(atom.where, left.data).fill_null(False).to_numpy(zero_copy_only=False)
     left = left.kept(np.flatnonzero(mask), left.weights[mask])
     while len(left.weights) > 1 and atom.relation in check.group.feeds and not _is_lazy(check):
         half = len(left.weights) // 2
         first, rest = (_part(left, rows) for rows in (slice(0, half), slice(half, None)))
-        _take_away(relations, check, atom.relation, first)
+        _take_away(reader, check, atom.relation, first)
         if check.has_row():
             left = rest
         else:
-            _take_away(relations, check, atom.relation, rest)
-            _take_away(relations, check, atom.relation, first, sign=1)
+            _take_away(reader, check, atom.relation, rest)
+            _take_away(reader, check, atom.relation, first, sign=1)
             left = first
     return tuple(left.listed()[0])
 
@@ -94,7 +94,7 @@ def _part(rows: RowBatch, which: slice) -> RowBatch:
     return rows.kept(np.arange(len(rows.weights))[which], rows.weights[which])
 
 
-def _take_away(relations: Relations, check: InstalledCheck, relation: str, rows: RowBatch, sign: int = -1) -> None:
+def _take_away(reader: Reader, check: InstalledCheck, relation: str, rows: RowBatch, sign: int = -1) -> None:
     group = check.group
-    wanted = Inputs(relations.relation(relation), relations.domains, [("once", group.feeds[relation])])
+    wanted = Inputs(reader.catalog.relation(relation), reader.catalog.domains, [("once", group.feeds[relation])])
     group.run(relation, wanted.of(rows)[0][1], sign * rows.weights)

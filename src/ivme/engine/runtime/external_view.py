@@ -1,8 +1,8 @@
 """Views that are not maintained in the kernel's maps, such as the closure of a graph.
 
-To the runtime they are groups of one view: they have a feed for each relation that they read, take part in the same
-transactions as the kernel, answer access requests, and report the change of their rows, which feeds the views that are
-built on them. What keeps them is a class of its own; the engine knows only this.
+To the runtime they are groups of one view: they take part in the same transactions as the kernel, answer access
+requests, and report the change of their rows, which feeds the views that are built on them. What maintains them is a
+class of its own; the engine knows only this.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ivme.engine.backend import Block
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.shared_views import SharedViews, point_reader
-from ivme.errors import IvmeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState
 
 
 class ExternalView(SharedViews):
-    """A group of one view that is not made of maps."""
+    """A group of one view that is not made of maps; it takes part in transactions as a `MaintainedView`."""
+
+    relations: tuple[str, ...]
 
     @abstractmethod
-    def change(self, columns: Sequence[Codes], weights: Codes) -> None:
-        """Takes the changed rows of its relation, in the columns of its feed; `commit` or `roll_back` follows."""
-
+    def build(self, rows: Mapping[str, RowBatch]) -> None: ...
     @abstractmethod
-    def refusal(self, error: Exception) -> IvmeError | None:
-        """The user's error that an error of `change` stands for; None if it is another's."""
+    def apply(self, relation: str, rows: RowBatch) -> None: ...
+    def prepare(self) -> None:
+        """What `commit` needs is there."""
 
     @abstractmethod
     def commit(self) -> None: ...
@@ -40,7 +40,7 @@ class ExternalView(SharedViews):
     def roll_back(self) -> None: ...
     @abstractmethod
     def follow(self, on: bool) -> None:
-        """From now on, or no longer, the changes of its rows are asked for."""
+        """From now on, or no longer, the changes of its rows are requested."""
 
     @abstractmethod
     def changed(self, layout: Layout) -> RowBatch:
@@ -55,7 +55,7 @@ class ExternalView(SharedViews):
         """All rows, over the columns of the view."""
 
     @abstractmethod
-    def verify(self, relations: Relations, state: ViewState) -> None:
+    def verify(self, reader: Reader, state: ViewState) -> None:
         """Computes the view from its relation in another way; VerificationError at the first difference."""
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.engine.backend import Backend, Codes, NativeBackend
+from ivme.engine.backend import Backend, Codes
 from ivme.engine.codes.domains import Domains
+from ivme.engine.native_backend import NativeBackend
 from ivme.errors import DamagedError
 from ivme.query.types import Type
 
 if TYPE_CHECKING:
-    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.catalog import Catalog
     from ivme.engine.runtime.shared_views import SharedViews
 
 _ENTRIES_ALWAYS_STORED = 1000
@@ -67,18 +68,18 @@ class Image:
         return filled | found.keys()
 
 
-def image_of(relations: Relations, most: int | None = None) -> Image | None:
+def image_of(catalog: Catalog, most: int | None = None) -> Image | None:
     """The image of all views, under the lock: it takes a copy of their maps. None if there can be none.
 
     There is none without maps, nor of maps in plain Python; nor, with `most`, of maps with more words than this for
     each row of the tables.
     """
-    backend = relations.backend
+    backend = catalog.backend
     if not isinstance(backend, NativeBackend):
         return None
-    rows = sum(backend.size(state.rows) for state in relations.tables.values())
+    rows = sum(backend.size(state.rows) for state in catalog.tables.values())
     maps, balances = {}, {}
-    for group in relations.groups:
+    for group in catalog.groups:
         for name, key in group.identities().items():
             maps[key] = backend.dump(name)
         if most is not None and sum(map(len, maps.values())) > most * rows + _ENTRIES_ALWAYS_STORED:
@@ -87,10 +88,10 @@ def image_of(relations: Relations, most: int | None = None) -> Image | None:
             balances[repr(group.key)] = group.rebalancer.kept()
     if not maps:
         return None
-    return Image(maps, balances, {type_: each.dump() for type_, each in _dictionaries(relations).items()})
+    return Image(maps, balances, {type_: each.dump() for type_, each in _dictionaries(catalog).items()})
 
 
-def _dictionaries(relations: Relations) -> dict[Type, Any]:
+def _dictionaries(catalog: Catalog) -> dict[Type, Any]:
     """The dictionaries whose codes may be in maps: those of the types of the views' variables."""
-    types = {type_ for state in relations.views.values() for type_ in state.typed.types.values()}
-    return {type_: each for type_, each in relations.domains.dictionaries().items() if type_ in types}
+    types = {type_ for state in catalog.views.values() for type_ in state.typed.types.values()}
+    return {type_: each for type_, each in catalog.domains.dictionaries().items() if type_ in types}

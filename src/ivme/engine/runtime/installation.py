@@ -5,21 +5,20 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from ivme.engine.backend import Codes
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Inputs
+from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import catalog_change
 from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
-from ivme.engine.runtime.relations import Relations, weighted
-from ivme.engine.runtime.ring_view import Participant
+from ivme.engine.runtime.participant import MaintainedView
+from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.stored_sums import check_row, limit_sums
 from ivme.engine.runtime.transaction import Act
@@ -42,37 +41,44 @@ from ivme.query.model import Aggregate, Atom, Table, column_refs
 from ivme.query.typed import TypedQuery
 
 
-class Installation(Relations):
-    """The part of the runtime that changes the catalog. Its callers hold `lock`."""
+class Installation:
+    """Changes which tables and views a catalog has. Its callers hold `lock`."""
 
-    def catalog_change(self, undo: Iterable[Act] = (), finish: Iterable[Act] = ()) -> AbstractContextManager[object]:
+    def __init__(self, catalog: Catalog, reader: Reader) -> None:
+        self.catalog = catalog
+        self.reader = reader
+
+    def catalog_change(self, undo: Iterable[Act] = (), then: Iterable[Act] = ()) -> AbstractContextManager[object]:
         """What is done to tables and views in this block is done as a whole, or not at all."""
-        return catalog_change(self, undo, finish)
+        return catalog_change(self.catalog, undo, then)
 
     def add_table(self, table: Table) -> None:
         """Declares a table: its rows, and an index on its primary key."""
         with self.catalog_change():
-            domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
+            domains = [self.catalog.domains.domain(declared_type(table, column)) for column in table.columns]
             state = TableState(table, domains, f"table {table.name}", Feed(()))
-            self._set_checks(state, ring=False)
-            self.tables[table.name] = state
+            self.set_checks(state, ring=False)
+            self.catalog.tables[table.name] = state
 
-    def _set_checks(self, state: TableState, *, ring: bool) -> None:
+    def set_checks(self, state: TableState, *, ring: bool) -> None:
         """Sets the trigger that stores a table's rows, which refuses negative multiplicities unless in ring mode."""
-        state.feed = self.backend.set_table(state.rows, _whole(state.table), state.table.key_positions, ring=ring)
+        state.feed = self.catalog.backend.set_table(
+            state.rows, _whole(state.table), state.table.key_positions, ring=ring
+        )
         state.ring = ring
-        self.forget_inputs()
+        self.catalog.forget_inputs()
 
     def drop_table(self, name: str) -> None:
         with self.catalog_change():
-            state = self.tables.pop(name)
-            self.forget_inputs()
-            self.backend.drop_table(state.rows)
+            state = self.catalog.tables.pop(name)
+            self.catalog.forget_inputs()
+            self.catalog.backend.drop_table(state.rows)
 
     def installed(self) -> Installed:
         """What is there for a new view to share."""
-        with self.lock:
-            return Installed({key: group.installed() for key, group in self._groups.items()}, self._next_group())
+        with self.catalog.lock:
+            shared = {key: group.installed() for key, group in self.catalog.shared.items()}
+            return Installed(shared, self._next_group())
 
     def add_view(
         self,
@@ -95,22 +101,22 @@ class Installation(Relations):
                 checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
                 mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
-                self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
-                finisher = RowDecoder(typed, group.enumerations[name], self.domains)
+                self._reinstall(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
+                finisher = RowDecoder(typed, group.enumerations[name], self.catalog.domains)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
-                for stored, codes in self._misfits:
+                for stored, codes in self.catalog.misfits:
                     if name in group.stored_sums.get(stored, ()):
                         check_row(state, codes)
                 for check in checks:
                     if check.group is not group:
                         blueprints = {**check.group.blueprints, check.name: check.plan.blueprint}
-                        self._install(check.group, blueprints, {name: typed})
-                self.views[name] = state
+                        self._reinstall(check.group, blueprints, {name: typed})
+                self.catalog.views[name] = state
                 self._refuse_failures(state)
-                self._switch_rings(relations)
+                self.switch_rings(relations)
         except ExpressionError as error:
             raise error.of_view(name) from error
-        return self.views[name]
+        return self.catalog.views[name]
 
     def _new_checks(self, name: str, typed: TypedQuery, plan: Plan) -> tuple[InstalledCheck, ...]:
         """The checks of a view, each with the group that it is to be installed in."""
@@ -127,141 +133,117 @@ class Installation(Relations):
         """Raises ExpressionError if a view that was just filled shows a row for which an expression fails."""
         if state.lazy:
             return
-        self.backend.begin()
+        self.catalog.backend.begin()
         try:
-            self.check_failures(state)
+            self.reader.check_failures(state)
         finally:
-            self.backend.rollback()
+            self.catalog.backend.roll_back()
 
-    def add_maintained(
+    def add_external(
         self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView, relation: str
     ) -> ViewState:
-        """Fills a view that is not made of maps from the one relation that it reads, and keeps it fresh from now on."""
-        name = table.name
-        self._check_ring(name, (relation,), ring=False)
+        """Fills a view that is not made of maps from the one relation that it reads, and maintains it from now on."""
+        finisher = RowDecoder(typed, group.enumerations[table.name], self.catalog.domains)
+        state = ViewState(table.name, typed, None, explanation, group, table, finisher, (relation,))
         with self.catalog_change():
-            self._follow_all((relation,))
-            rows = self.rows_to_feed(relation)
-            wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
-            self._fill(group, wanted.of(rows)[0][1], rows.weights)
-            finisher = RowDecoder(typed, group.enumerations[name], self.domains)
-            self.maintained[group.trigger(relation)] = group
-            self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
-            self.forget_inputs()
-            self._switch_rings((relation,))
-        return self.views[name]
+            self.add_participant(group)
+            self.catalog.views[table.name] = state
+        return state
+
+    def add_participant(self, participant: MaintainedView) -> None:
+        """Fills a view that maintains itself from its relations, and lets it take part in batches from now on."""
+        self._check_ring(participant.name, participant.relations, ring=False)
+        with self.catalog_change():
+            self._follow_all(participant.relations)
+            participant.build({relation: self.reader.rows_to_feed(relation) for relation in participant.relations})
+            self.catalog.participants[participant.name] = participant
+            self.catalog.forget_inputs()
+            self.switch_rings(participant.relations)
 
     def _follow_all(self, relations: Iterable[str]) -> None:
         """Follows those that are views."""
         for relation in relations:
-            if relation in self.views:
+            if relation in self.catalog.views:
                 self.follow(relation)
 
-    def _fill(self, group: ExternalView, columns: Sequence[Codes], weights: Codes) -> None:
-        try:
-            group.change(columns, weights)
-            group.commit()
-        except Exception as error:
-            raise group.refusal(error) or error from None
-
-    def _drop_maintained(self, state: ViewState) -> None:
-        (relation,) = state.relations
-        del self.maintained[state.group.trigger(relation)]
-        if relation in self.views:
-            self.unfollow(relation)
-
-    def add_ring_view(self, view: Participant) -> None:
-        """Fills a ring view, or an IES, from its tables and keeps it fresh from now on."""
-        self._check_ring(view.name, view.relations, ring=False)
-        rows = {relation: self.rows_to_feed(relation) for relation in view.relations}
-        view.build({relation: weighted(each.data, each.weights) for relation, each in rows.items()})
-        with self.catalog_change():
-            self._follow_all(view.relations)
-            self.ring_views[view.name] = view
-            self.forget_inputs()
-            self._switch_rings(view.relations)
-
-    def drop_ring_view(self, name: str) -> None:
-        with self.catalog_change():
-            view = self.ring_views.pop(name)
-            self._unfollow_all(view.relations)
-            self.forget_inputs()
-            self._switch_rings(view.relations)
-
     def drop_view(self, name: str) -> None:
-        """Forgets a view that nobody is built on; those who follow it hear nothing any more."""
+        """Forgets a view of any kind that nobody is built on; those who follow it hear nothing any more."""
         with self.catalog_change():
-            state = self.views[name]
-            if isinstance(state.group, ExternalView):
-                del self.maintained[state.group.trigger(state.relations[0])]
+            state = self.catalog.views.get(name)
+            participant = self.catalog.participants.pop(name, None)
+            if participant is not None:
+                relations = participant.relations
             else:
-                self._leave(state)
-            self._unfollow_all(state.relations)
-            del self.views[name]
-            self._queues.pop(name, None)
-            self.forget_inputs()
-            self._switch_rings(state.relations)
+                relations = self.catalog.views[name].relations
+                self._leave(self.catalog.views[name])
+            self._unfollow_all(relations)
+            if state is not None:
+                del self.catalog.views[name]
+            self.catalog.queues.pop(name, None)
+            self.catalog.forget_inputs()
+            self.switch_rings(relations)
 
     def _unfollow_all(self, relations: Iterable[str]) -> None:
         for relation in relations:
-            if relation in self.views:
+            if relation in self.catalog.views:
                 self.unfollow(relation)
 
     def _group(self, slots: tuple[str, ...], key: GroupKey) -> SharedViews:
-        if key not in self._groups:
-            self._groups[key] = SharedViews(self._next_group(), key, self.backend, self.domains, slots)
-            self._groups_made += 1
-        return self._groups[key]
+        catalog = self.catalog
+        if key not in catalog.shared:
+            catalog.shared[key] = SharedViews(self._next_group(), key, catalog.backend, catalog.domains, slots)
+            catalog.groups_made += 1
+        return catalog.shared[key]
 
     def _next_group(self) -> str:
-        return f"g{self._groups_made}"
+        return f"g{self.catalog.groups_made}"
 
     def _leave(self, state: ViewState) -> None:
         """Takes a view and its checks out of their groups, and a group away if nothing is left in it."""
         gone = {state.name, *(check.name for check in state.checks)}
         for group in dict.fromkeys((state.group, *(check.group for check in state.checks))):
-            self._install(group, {view: b for view, b in group.blueprints.items() if view not in gone}, {})
+            self._reinstall(group, {view: b for view, b in group.blueprints.items() if view not in gone}, {})
             if not group.blueprints:
-                del self._groups[group.key]
+                del self.catalog.shared[group.key]
 
     def _check_ring(self, name: str, relations: Iterable[str], *, ring: bool) -> None:
         """Negative multiplicities are for views in ring mode only."""
         for relation in () if ring else relations:
-            if relation in self.views and self.views[relation].ring:
+            if relation in self.catalog.views and self.catalog.views[relation].ring:
                 raise PlanError(f"view {name} is built on {relation}, which is in ring mode; give it semantics='ring'")
-            if relation in self.tables and self._has_negative(self.tables[relation]):
+            if relation in self.catalog.tables and self._has_negative(self.catalog.tables[relation]):
                 raise PlanError(
                     f"table {relation} has rows with negative multiplicities, which only a view in ring mode takes; "
                     f"give view {name} semantics='ring', or insert what is missing first"
                 )
 
     def _has_negative(self, state: TableState) -> bool:
-        return state.ring and bool((self.backend.scan(state.rows)[1] < 0).any())
+        return state.ring and bool((self.catalog.backend.scan(state.rows)[1] < 0).any())
 
-    def _switch_rings(self, relations: Iterable[str]) -> None:
+    def switch_rings(self, relations: Iterable[str]) -> None:
         """Lets tables have negative multiplicities whose views are all in ring mode."""
-        for state in (self.tables[name] for name in relations if name in self.tables):
-            users = [view.ring for view in self.views.values() if state.table.name in view.relations]
-            users += [False for view in self.ring_views.values() if state.table.name in view.relations]
+        for state in (self.catalog.tables[name] for name in relations if name in self.catalog.tables):
+            users = [view.ring for view in self.catalog.views.values() if state.table.name in view.relations]
+            users += [False for each in self.catalog.participants.values() if state.table.name in each.relations]
             ring = (bool(users) and all(users)) or self._has_negative(state)
             if ring != state.ring:
-                self._set_checks(state, ring=ring)
+                self.set_checks(state, ring=ring)
 
     def follow(self, name: str) -> None:
         """From now on the changes of the view's rows are computed; within a change of the catalog.
 
         A view that is recomputed is maintained from here on: its change would else be the difference of two results.
         """
-        state = self.views[name]
+        state = self.catalog.views[name]
         if state.followers == 0:
-            state.followed = Followed(state, self.change_layout(state))
+            state.followed = Followed(state, self.catalog.change_layout(state))
         if isinstance(state.group, ExternalView):
             state.group.follow(True)
         elif state.followers == 0 and state.plan is not None:
-            self._refresh(state)
+            self.reader.refresh(state)
             followed = {name: state.plan.followed, **self._checks_beside(state)}
             maintained = {each: replace(blueprint, lazy=False) for each, blueprint in followed.items()}
-            self._install(state.group, {**state.group.blueprints, **maintained}, {})
+            self._reinstall(state.group, {**state.group.blueprints, **maintained}, {})
             if keeps_rows(state):
                 self._keep_rows(state)
         state.followers += 1
@@ -269,13 +251,15 @@ class Installation(Relations):
     def _keep_rows(self, state: ViewState) -> None:
         """Takes the rows of a view with aggregates, to tell what they were."""
         query = state.typed.query
-        kept = self.backend.kept_rows(len(query.output), sum(isinstance(c.source, Aggregate) for c in query.head))
-        state.followed = followed = FollowedGroups(state, self.change_layout(state), kept)
-        followed.keep(self.blocks(state, ()))
-        self.holders.add(followed)
+        kept = self.catalog.backend.kept_rows(
+            len(query.output), sum(isinstance(c.source, Aggregate) for c in query.head)
+        )
+        state.followed = followed = FollowedGroups(state, self.catalog.change_layout(state), kept)
+        followed.keep(self.reader.blocks(state, ()))
+        self.catalog.holders.add(followed)
 
     def unfollow(self, name: str) -> None:
-        state = self.views[name]
+        state = self.catalog.views[name]
         state.followers -= 1
         if state.followers == 0:
             state.followed = None
@@ -284,13 +268,13 @@ class Installation(Relations):
         elif state.followers == 0 and state.plan is not None:
             state.stale = True
             alone = {name: state.plan.blueprint, **self._checks_beside(state)}
-            self._install(state.group, {**state.group.blueprints, **alone}, {})
+            self._reinstall(state.group, {**state.group.blueprints, **alone}, {})
 
     def _checks_beside(self, state: ViewState) -> dict[str, Blueprint]:
         """The checks in the view's own group."""
         return {check.name: check.plan.blueprint for check in state.checks if check.group is state.group}
 
-    def _install(
+    def _reinstall(
         self,
         group: SharedViews,
         blueprints: Mapping[str, Blueprint],
@@ -298,17 +282,17 @@ class Installation(Relations):
         prepared: Assembled | None = None,
     ) -> None:
         """Assembles a group and fills the maps that are new."""
-        self.forget_inputs()
+        self.catalog.forget_inputs()
         is_new = group.rebalancer is None
-        known = {**{name: state.typed for name, state in self.views.items()}, **new}
+        known = {**{name: state.typed for name, state in self.catalog.views.items()}, **new}
         types = {name: known[view_of(name)].types for name in blueprints}
         filled = group.install(blueprints, types, prepared)
-        self._misfits = limit_sums(self.backend, group, known)
-        if self.image is not None:
-            filled = self.image.fill(self.backend, group, filled)
+        self.catalog.misfits = limit_sums(self.catalog.backend, group, known)
+        if self.catalog.image is not None:
+            filled = self.catalog.image.fill(self.catalog.backend, group, filled)
         steps = list(group.assembly.fill(filled))
         if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
-            self._run_once(steps, group.slots)
+            self.reader.run_once(steps, group.slots)
             group.rebalancer.start()
             steps = []
         for name, blueprint in blueprints.items():
@@ -316,16 +300,15 @@ class Installation(Relations):
             filled |= {step.map for step in mine if isinstance(step, ir.Add)}
             steps += mine
         if steps:
-            self._run_once(steps, group.slots)
+            self.reader.run_once(steps, group.slots)
 
     def close(self) -> None:
         """Forgets everything."""
         with self.catalog_change():
-            for ring_view in tuple(self.ring_views):
-                self.drop_ring_view(ring_view)
-            for view in reversed(tuple(self.views)):
+            alone = [name for name in self.catalog.participants if name not in self.catalog.views]
+            for view in (*alone, *reversed(tuple(self.catalog.views))):
                 self.drop_view(view)
-            for table in tuple(self.tables):
+            for table in tuple(self.catalog.tables):
                 self.drop_table(table)
 
 

@@ -16,7 +16,7 @@ class Journal(Protocol):
     """The runtime's callers hold its lock, except for `wait`."""
 
     def mark(self) -> Mark:
-        """The journal's end, to which `take_back` returns."""
+        """The journal's end, to which `roll_back` returns."""
 
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         """Keeps a batch, or raises and keeps nothing."""
@@ -24,7 +24,7 @@ class Journal(Protocol):
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         """Keeps a batch of one row."""
 
-    def take_back(self, mark: Mark) -> None:
+    def roll_back(self, mark: Mark) -> None:
         """Forgets what came behind the mark: it did not take effect."""
 
     def wait(self) -> None:

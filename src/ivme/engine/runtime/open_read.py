@@ -20,7 +20,7 @@ from ivme.errors import DataError, StaleCursor
 
 if TYPE_CHECKING:
     from ivme.engine.backend import Block, Codes, Cursor
-    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState
 
 Row = tuple[Any, ...]
@@ -35,10 +35,10 @@ MOST_FINISHED = 2**18
 class OpenRead:
     """An answer under way. Blocks grow, so that whoever reads a few rows waits for a few."""
 
-    def __init__(self, relations: Relations, state: ViewState, inputs: tuple[int, ...] | None) -> None:
+    def __init__(self, reader: Reader, state: ViewState, inputs: tuple[int, ...] | None) -> None:
         """With None as inputs it is an answer without rows."""
         self.state = state
-        self._relations = relations
+        self._reader = reader
         self._inputs = inputs or ()
         self._cursor: Cursor | None = None
         self._size = FIRST_ROWS
@@ -52,7 +52,7 @@ class OpenRead:
 
     def __next__(self) -> Block:
         if not self._blocks and not self._ended:
-            with self._relations.lock:
+            with self._reader.catalog.lock:
                 self._read(self._size, most=0)
         if self._blocks:
             self._size = min(2 * self._size, BLOCK)
@@ -70,7 +70,7 @@ class OpenRead:
 
     def read_all(self) -> None:
         """Reads what is left; an answer that went stale before any row of it was taken begins anew."""
-        with self._relations.lock:
+        with self._reader.catalog.lock:
             if self._stale and not self._begun:
                 self._blocks.clear()
                 self._cursor, self._ended, self._stale = None, False, False
@@ -101,29 +101,29 @@ class OpenRead:
         """
         if self._ended:
             return
-        self._relations.holders.add(self)
+        self._reader.catalog.holders.add(self)
         was_open, self._stale, self._ended = self._cursor is not None, True, True
         if self._cursor is None:
-            self._cursor = self._relations.open_cursor(self.state, self._inputs, whole=most is None)
+            self._cursor = self._reader.open_cursor(self.state, self._inputs, whole=most is None)
         blocks: list[Block] = []
         rows, left = 0, True
         while left and (not blocks or most is None or rows < most):
-            block = self._relations.next_block(self.state, self._cursor, size)
+            block = self._reader.next_block(self.state, self._cursor, size)
             left = bool(len(block[1]))
             rows += len(block[1])
             blocks += [block] if left else []
         if not left:
             self._cursor = None
-            self._relations.open_reads.pop(id(self), None)
+            self._reader.catalog.open_reads.pop(id(self), None)
         elif not was_open:
-            self._relations.open_reads[id(self)] = self._known()
+            self._reader.catalog.open_reads[id(self)] = self._known()
         self._blocks.extend(blocks)
         self._stale, self._ended = False, not left
         if left and most:
             self._stale = self._ended = True
 
     def _known(self) -> weakref.ref[OpenRead]:
-        reads, key = self._relations.open_reads, id(self)
+        reads, key = self._reader.catalog.open_reads, id(self)
         return weakref.ref(self, lambda _: reads.pop(key, None))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ivme.engine.codes.dictionary import Codes
 
 if TYPE_CHECKING:
-    from ivme.engine.runtime.relations import Relations
+    from ivme.engine.runtime.catalog import Catalog
 
 LEAST_CODES = 65_536
 """So many values, or long ones of as many times 64 bytes, are there at least before codes are taken back."""
@@ -30,19 +30,19 @@ class Holder(Protocol):
         """All of them, perhaps among other numbers."""
 
 
-def reclaim(relations: Relations, *, now: bool = False) -> None:
+def reclaim(catalog: Catalog, *, now: bool = False) -> None:
     """Takes back codes if many may be held no more, or `now`. The caller holds the lock, and no code.
 
     Not in the middle of a change, nor while maps are still to be loaded: these are not asked. An exception in between
     leaves everything as it was, as the kernel does all in one call.
     """
-    if relations.lock.pending is not None or relations.image is not None:
+    if catalog.lock.pending is not None or catalog.image is not None:
         return
-    dictionaries = list(relations.domains.dictionaries().values())
-    if not dictionaries or not (now or relations.backend.is_sweep_due(dictionaries, LEAST_CODES)):
+    dictionaries = list(catalog.domains.dictionaries().values())
+    if not dictionaries or not (now or catalog.backend.is_sweep_due(dictionaries, LEAST_CODES)):
         return
-    relations.forget_constants()
-    relations.domains.sweeps += 1
-    holders: list[Holder] = [*relations.groups, *relations.maintained.values(), *relations.holders]
+    catalog.forget_constants()
+    catalog.domains.sweeps += 1
+    holders: list[Holder] = [*catalog.groups, *catalog.participants.values(), *catalog.holders]
     held = [codes for holder in holders for codes in holder.held_codes()]
-    relations.backend.sweep_codes(dictionaries, held)
+    catalog.backend.sweep_codes(dictionaries, held)

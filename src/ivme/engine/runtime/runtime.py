@@ -1,9 +1,9 @@
 """The engine of an embedded database: tables and views over one kernel, changed in atomic batches.
 
 The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed from them (predicates and
-computed columns vectorised, values encoded); every table's own map and every group of views takes them inside one
-kernel transaction; views that others are built on, or that somebody follows, report the change of their rows, which
-feeds the next views in the same transaction. Any error rolls all of it back.
+computed columns vectorised, values encoded); every table's own map, every group of views and every participant takes
+them inside one transaction; views that others are built on, or that somebody follows, report the change of their rows,
+which feeds the next views in the same transaction. Any error rolls all of it back.
 """
 
 from __future__ import annotations
@@ -17,23 +17,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Codes, NativeBackend
+from ivme.engine.backend import Backend, Codes
+from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.native_backend import NativeBackend
+from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.net_changes import net_changes
 from ivme.engine.runtime.positions import Progress
+from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
-from ivme.engine.runtime.relations import check_numbers, weighted
-from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, Emitted, Few, RowLog, SingleRowPath, single_row
-from ivme.engine.runtime.transaction import Act, Transaction, delivery
-from ivme.engine.runtime.view_state import Key, TableState, ViewState
-from ivme.errors import DataError
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, single_row
+from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
+from ivme.engine.runtime.triggers import CountError, Triggers
+from ivme.engine.runtime.view_state import ViewState
 
 Observer = Callable[[int, float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
 
+Apply = Callable[[str, RowBatch], None]
+"""Applies the changed rows of a relation."""
 
 MOST_OPERATIONS = 10_000
 """Once a few rows have taken so many, the rest of them take the batch path, which joins all of them at once."""
@@ -43,15 +49,23 @@ class _TooLongError(Exception):
     """The single-row path takes too many operations."""
 
 
-class _CountError(DataError):
-    """A count that does not fit, in the batch's last state or in one on the way to it."""
+class Runtime:
+    """One kernel, its tables and views, changed in atomic batches.
 
+    `catalog` has what is there, `reader` reads it, `installation` changes which tables and views there are.
+    """
 
-class Runtime(Installation):
-    """One kernel, its tables and views, changed in atomic batches."""
+    def __init__(self, backend: Backend, domains: Domains) -> None:
+        self.catalog = Catalog(backend, domains)
+        self.reader = Reader(self.catalog)
+        self.installation = Installation(self.catalog, self.reader)
+        self.backend = backend
+        self.domains = domains
+        self.lock = self.catalog.lock
+        self.observers: tuple[Observer, ...] = ()
+        self._rows_written = 0
 
-    observers: tuple[Observer, ...] = ()
-    _rows_written = 0
+    # Batches
 
     def transact(self, batch: Mapping[str, RowBatch], progress: Progress | None = None) -> None:
         """Applies a batch, all or nothing, and tells whoever follows a view that it changed.
@@ -59,35 +73,45 @@ class Runtime(Installation):
         The progress of the source that it comes from is part of it.
         """
 
-        def run(emitted: Emitted) -> None:
+        def run(_: Triggers, apply: Apply) -> None:
             for name, changed in batch.items():
-                self._run(name, changed, emitted)
+                apply(name, changed)
 
-        def run_deletes_first(emitted: Emitted) -> None:
+        def run_deletes_first(_: Triggers, apply: Apply) -> None:
             """In this order no state on the way has a larger count than the batch begins or ends with."""
-            net = {name: self._net(name, changed) for name, changed in batch.items()}
+            net = {name: net_changes(self.catalog, name, changed) for name, changed in batch.items()}
             for sign in (-1, 1):
                 for name, changed in net.items():
                     rows = np.flatnonzero(np.sign(changed.weights) == sign)
                     if len(rows):
-                        self._run(name, changed.kept(rows, changed.weights[rows]), emitted)
+                        apply(name, changed.kept(rows, changed.weights[rows]))
 
         def record() -> None:
-            if self.journal is not None:
-                self.journal.batch(batch, progress)
+            if self.catalog.journal is not None:
+                self.catalog.journal.batch(batch, progress)
 
         with self.lock:
-            self.positions.check(progress)
+            self.catalog.positions.check(progress)
             try:
                 self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
-            except (self.backend.overflow, _CountError):
+            except (self.backend.overflow, CountError):
                 self._transact(batch, run_deletes_first, record, 0, progress)
-            reclaim(self)
+            reclaim(self.catalog)
+
+    def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
+        """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
+        with self.lock:
+            for name in changes:
+                self.installation.set_checks(self.catalog.tables[name], ring=True)
+            layout = self.catalog.layout
+            batch = {name: RowBatch(layout(name), weights, data) for name, (data, weights) in changes.items()}
+            self.transact({name: changed for name, changed in batch.items() if len(changed.weights)})
+            self.installation.switch_rings(changes)
 
     def _transact(
         self,
         relations: Collection[str],
-        run: Callable[[Emitted], None],
+        run: Callable[[Triggers, Apply], None],
         record: Callable[[], None],
         few: int,
         progress: Progress | None = None,
@@ -96,100 +120,130 @@ class Runtime(Installation):
 
         Up to `few` rows of a view are passed on one by one.
         """
-        if self.open_reads:
-            self.let_reads_finish(relations)
-        rebalanced = self.rebalanced()
-        for group in rebalanced:
-            group.begin()
-        undo: list[Act] = [self.backend.rollback]
-        undo += [group.roll_back for group in (*rebalanced, *self.maintained.values())]
-        undo += [ring_view.undo for ring_view in self.ring_views.values()]
-        if self.journal is not None:
-            undo.append(partial(self.journal.take_back, self.journal.mark()))
-        with Transaction(self.lock, undo) as transaction:
-            self.backend.begin()
-            changes, touched = self._propagate(relations, run, few)
-            self.check_sums()
-            for state in self.views.values():
+        catalog = self.catalog
+        if catalog.open_reads:
+            catalog.let_reads_finish(relations)
+        triggers, participants = Triggers(catalog), list(catalog.participants.values())
+        parts = [triggers, *participants]
+        undo = [] if catalog.journal is None else [partial(catalog.journal.roll_back, catalog.journal.mark())]
+
+        def apply(relation: str, rows: RowBatch) -> None:
+            triggers.apply(relation, rows)
+            for participant in participants:
+                if relation in participant.relations:
+                    participant.apply(relation, rows)
+
+        with Transaction(self.lock, [*parts, Undo(undo)]) as transaction:
+            triggers.begin()
+            run(triggers, apply)
+            changes, touched = self._propagate(relations, triggers, apply, few)
+            for part in parts:
+                part.prepare()
+            for state in catalog.views.values():
                 if state.checks and not state.lazy and touched.intersection(state.relations):
-                    self.check_failures(state)
-            transaction.finish = self._finish(changes, touched, progress)
+                    self.reader.check_failures(state)
+            transaction.then = self._then(changes, touched, progress)
             record()
 
-    def _finish(self, changes: Mapping[str, Change], touched: set[str], progress: Progress | None) -> list[Act]:
+    def _then(self, changes: Mapping[str, Change], touched: set[str], progress: Progress | None) -> list[Act]:
         """What is left to do once a batch is committed."""
-        for ring_view in self.ring_views.values():
-            ring_view.prepare()
-        acts: list[Act] = [self.backend.commit]
-        acts += [group.commit for group in self.maintained.values()]
-        acts += [ring_view.keep for ring_view in self.ring_views.values()]
-        acts += [keep for _, keep in changes.values() if keep is not None]
-        acts += [state.outdate for state in self.views.values() if touched.intersection(state.relations)]
+        acts: list[Act] = [keep for _, keep in changes.values() if keep is not None]
+        acts += [state.outdate for state in self.catalog.views.values() if touched.intersection(state.relations)]
         for view, (changed, _) in changes.items():
             acts += [] if changed is None else self._deliveries(view, changed)
-        acts.append(partial(self.positions.advance, progress))
+        acts.append(partial(self.catalog.positions.advance, progress))
         return acts
 
     def _deliveries(self, view: str, changed: RowBatch) -> list[Act]:
         """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
-        queues = self._queues.get(view, ())
+        queues = self.catalog.queues.get(view, ())
         if not queues:
             return []
-        self.holders.add(changed)
+        self.catalog.holders.add(changed)
         delta = Delta(changed)
         return [delivery(queue, delta) for queue in queues]
 
-    def settle(self) -> None:
-        """Returns when what this thread committed is as durable as was asked for. Its caller holds no lock."""
-        if self.journal is not None:
-            self.journal.wait()
+    # Views on views
 
-    def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
-        """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
+    def _propagate(
+        self, relations: Collection[str], triggers: Triggers, apply: Apply, few: int
+    ) -> tuple[dict[str, Change], set[str]]:
+        """The changes of views that are followed, in an order in which each comes after those that it is built on."""
+        touched = set(relations)
+        changes: dict[str, Change] = {}
+        for state in self.catalog.views.values():
+            if state.followed is None or not touched.intersection(state.relations):
+                continue
+            touched.add(state.name)
+            changed, _ = changes[state.name] = _change_of(state, triggers)
+            if changed is not None and self.catalog.readers(state.name):
+                check_numbers(state, changed)
+                self._feed(state.name, changed, triggers, apply, few)
+        return changes, touched
+
+    def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:
+        """Passes the change of a view's rows on to the views that are built on it."""
+        path = self.single_row_path(view) if len(changed.weights) <= few else None
+        rows = [] if path is None else path.completed(changed)
+        if path is None or rows is None:
+            apply(view, changed)
+            return
+        for row, weight in zip(rows, changed.weights.tolist(), strict=True):
+            path.run(row, weight, triggers.emitted)
+
+    def subscribe(self, view: str, queue: deque[Delta]) -> None:
+        """From now on the queue gets the change of the view's rows for each batch that has one."""
+        with self.lock, self.installation.catalog_change():
+            self.installation.follow(view)
+            self.catalog.queues[view] = [*self.catalog.queues.get(view, []), queue]
+
+    def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
+        catalog = self.catalog
         with self.lock:
-            for name in changes:
-                self._set_checks(self.tables[name], ring=True)
-            batch = {name: RowBatch(self.layout(name), weights, data) for name, (data, weights) in changes.items()}
-            self.transact({name: changed for name, changed in batch.items() if len(changed.weights)})
-            self._switch_rings(changes)
+            if view in catalog.views and any(other is queue for other in catalog.queues.get(view, [])):
+                with self.installation.catalog_change():
+                    catalog.queues[view] = [other for other in catalog.queues[view] if other is not queue]
+                    self.installation.unfollow(view)
 
-    def put(self, name: str, row: Any, weight: int) -> bool:
+    # Single rows
+
+    def try_apply_row(self, name: str, row: Any, weight: int) -> bool:
         """Changes the multiplicity of one row on the single-row path; False if the batch path has to."""
         start = perf_counter() if self.observers else None
         with self.lock:
-            way = self._way_of_table(name, weight)
-            if way is None:
+            path = self._path_of_table(name, weight)
+            if path is None:
                 return False
-            if self.open_reads:
-                self.let_reads_finish((name,))
-            if way.followed:
-                kept = way.check(row)
-                done = kept is not None and self._put_all([Few(name, kept, weight, way)])
+            if self.catalog.open_reads:
+                self.catalog.let_reads_finish((name,))
+            if path.followed:
+                checked = path.check(row)
+                done = checked is not None and self._apply_all([RowChange(name, checked, weight, path)])
             else:
-                done = way.put(row, weight)
-            if way.coded:
+                done = path.apply(row, weight)
+            if path.coded:
                 self._rows_written += 1
                 if self._rows_written >= ROWS_BETWEEN:
                     self._reclaim_after_rows()
         if start is not None and done:
-            self.settle()
-            self.tell(1, start)
+            self.wait_durable()
+            self.notify_observers(1, start)
         return done
 
-    def few(self, name: str, rows: Sequence[Any], weight: int) -> list[Few] | None:
+    def prepare_rows(self, name: str, rows: Sequence[Any], weight: int) -> list[RowChange] | None:
         """Changes of a few rows on the single-row path, not yet made; None if it is not for them."""
         with self.lock:
-            way = self._way_of_table(name, weight) if self.journal is None else None
-        checked = [] if way is None else list(map(way.check, rows))
-        if way is None or None in checked:
+            path = self._path_of_table(name, weight) if self.catalog.journal is None else None
+        checked = [] if path is None else list(map(path.check, rows))
+        if path is None or None in checked:
             return None
-        return [Few(name, row, weight, way) for row in checked if row is not None]
+        return [RowChange(name, row, weight, path) for row in checked if row is not None]
 
-    def put_few(self, changes: Sequence[Few]) -> bool:
+    def try_apply_rows(self, changes: Sequence[RowChange]) -> bool:
         """Makes changes of a few rows, all or none; False if they have to take the batch path."""
         with self.lock:
-            current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
-            done = current and self._put_all(changes)
+            current = all(self._path_of_table(each.table, each.weight) is each.path for each in changes)
+            done = current and self._apply_all(changes)
             self._rows_written += len(changes)
             if self._rows_written >= ROWS_BETWEEN:
                 self._reclaim_after_rows()
@@ -198,25 +252,25 @@ class Runtime(Installation):
     def _reclaim_after_rows(self) -> None:
         """Single rows are quick, so that not each of them looks whether there are codes to take back."""
         self._rows_written = 0
-        reclaim(self)
+        reclaim(self.catalog)
 
-    def _put_all(self, changes: Sequence[Few]) -> bool:
-        given = [(change.way, change.way.encode(change.row), change.weight) for change in changes]
-        encoded = [(way, codes, weight) for way, codes, weight in given if codes is not None]
+    def _apply_all(self, changes: Sequence[RowChange]) -> bool:
+        given = [(change.path, change.path.encode(change.row), change.weight) for change in changes]
+        encoded = [(path, codes, weight) for path, codes, weight in given if codes is not None]
         if len(encoded) < len(given):
             return False
 
-        def run(emitted: Emitted) -> None:
+        def run(triggers: Triggers, _: Apply) -> None:
             most = self.backend.operations + MOST_OPERATIONS
-            for number, (way, codes, weight) in enumerate(encoded):
+            for number, (path, codes, weight) in enumerate(encoded):
                 if number and self.backend.operations > most:
                     raise _TooLongError
-                way.run(codes, weight, emitted)
+                path.run(codes, weight, triggers.emitted)
 
         def record() -> None:
-            for way, codes, weight in encoded:
-                if way.log is not None:
-                    way.log.append(codes, weight)
+            for path, codes, weight in encoded:
+                if path.log is not None:
+                    path.log.append(codes, weight)
 
         try:
             self._transact({change.table for change in changes}, run, record, MOST_SINGLE_ROWS)
@@ -224,176 +278,52 @@ class Runtime(Installation):
             return False
         return True
 
-    def tell(self, rows: int, start: float) -> None:
-        """Tells the observers of a batch that has been applied, and is as durable as was asked for."""
+    def single_row_path(self, relation: str) -> SingleRowPath | None:
+        """How to change single rows of a table, or of a view for those built on it; None if only batches can."""
+        path = self.catalog.single_rows.get(relation)
+        if path is None:
+            path = self._new_path(relation)
+            if path is not None:
+                self.catalog.single_rows[relation] = path
+        return path
+
+    def _path_of_table(self, name: str, weight: int) -> SingleRowPath | None:
+        """The single-row path of what users may change in this direction."""
+        state = self.catalog.tables.get(name) if type(name) is str else None
+        if state is None or (weight < 0 and state.table.append_only):
+            return None
+        return self.single_row_path(name)
+
+    def _new_path(self, name: str) -> SingleRowPath | None:
+        catalog = self.catalog
+        if not isinstance(self.backend, NativeBackend) or catalog.relation(name).static:
+            return None
+        readers = catalog.readers(name)
+        views = [catalog.views[view] for view in readers if view in catalog.views]
+        if any(view in catalog.participants for view in readers) or any(view.lazy for view in views):
+            return None
+        logged = catalog.journal is not None and name not in catalog.views
+        log = RowLog(catalog.journal, name, catalog.layout(name)) if logged and catalog.journal is not None else None
+        return single_row(self.backend, catalog, name, views, log)
+
+    # Observers and durability
+
+    def notify_observers(self, rows: int, start: float) -> None:
+        """Tells the observers of a batch that has been applied, and is as durable as was requested."""
         seconds = perf_counter() - start
         for observer in self.observers:
             observer(rows, seconds)
 
-    def short_way(self, relation: str) -> SingleRowPath | None:
-        """How to change single rows of a table, or of a view for those built on it; None if there is no short way."""
-        way = self._ways.get(relation)
-        if way is None:
-            way = self._short_way(relation)
-            if way is not None:
-                self._ways[relation] = way
-        return way
+    def wait_durable(self) -> None:
+        """Returns when what this thread committed is as durable as was requested. Its caller holds no lock."""
+        if self.catalog.journal is not None:
+            self.catalog.journal.wait()
 
-    def _way_of_table(self, name: str, weight: int) -> SingleRowPath | None:
-        """The single-row path of what users may change in this direction."""
-        state = self.tables.get(name) if type(name) is str else None
-        if state is None or (weight < 0 and state.table.append_only):
-            return None
-        return self.short_way(name)
 
-    def _short_way(self, name: str) -> SingleRowPath | None:
-        if not isinstance(self.backend, NativeBackend) or self.ring_views:
-            return None
-        table = self.relation(name)
-        readers = [view for view in self.views.values() if name in view.relations]
-        if table.static or any(view.lazy or isinstance(view.group, ExternalView) for view in readers):
-            return None
-        feeds, rebalanced = self._feeds(name), self.rebalanced(name)
-        log = None if self.journal is None or name in self.views else RowLog(self.journal, name, self.layout(name))
-        followed = any(view.followers for view in readers)
-        checks = [check for view in readers for check in view.checks]
-        given = self.backend, self.lock, table, self.layout(name), self.domains, feeds, rebalanced, checks, log
-        return single_row(*given, followed=followed)
-
-    def _propagate(
-        self, relations: Collection[str], run: Callable[[Emitted], None], few: int
-    ) -> tuple[dict[str, Change], set[str]]:
-        """The changes of views that are followed, in an order in which each comes after those that it is built on."""
-        emitted: Emitted = {}
-        run(emitted)
-        touched = set(relations)
-        changes: dict[str, Change] = {}
-        for state in self.views.values():
-            if state.followed is None or not touched.intersection(state.relations):
-                continue
-            touched.add(state.name)
-            changed, _ = changes[state.name] = self._change(state, emitted)
-            if changed is not None and self._is_read(state.name):
-                check_numbers(state, changed)
-                self._feed(state.name, changed, emitted, few)
-        return changes, touched
-
-    def _change(self, state: ViewState, emitted: Emitted) -> Change:
-        """The change of a view's rows."""
-        assert state.followed is not None
-        if not isinstance(state.group, ExternalView):
-            return state.followed.change(emitted.get(state.name, []))
-        changed = state.group.changed(state.followed.layout)
-        return (changed if len(changed.weights) else None), None
-
-    def _feed(self, view: str, changed: RowBatch, emitted: Emitted, few: int) -> None:
-        """Passes the change of a view's rows on to the views that are built on it."""
-        way = self.short_way(view) if len(changed.weights) <= few else None
-        rows = [] if way is None else way.completed(changed)
-        if way is None or rows is None:
-            self._run(view, changed, emitted)
-            return
-        for row, weight in zip(rows, changed.weights.tolist(), strict=True):
-            way.run(row, weight, emitted)
-
-    def _is_read(self, view: str) -> bool:
-        """Whether other views are built on a view."""
-        relations = [state.relations for state in self.views.values()]
-        relations += [ring_view.relations for ring_view in self.ring_views.values()]
-        return any(view in read for read in relations)
-
-    def _run(self, relation: str, changed: RowBatch, emitted: Emitted) -> None:
-        """Runs the triggers of a relation."""
-        for ring_view in self.ring_views.values():
-            if relation in ring_view.relations:
-                ring_view.stage(relation, weighted(changed.data, changed.weights))
-        state = self.tables.get(relation)
-        groups = {group.trigger(relation): group for group in self.rebalanced(relation)}
-        for trigger, columns in self.inputs(relation).of(changed):
-            if trigger in self.maintained:
-                self._maintain(self.maintained[trigger], columns, changed.weights)
-                continue
-            try:
-                if trigger in groups:
-                    deltas = groups[trigger].run(relation, columns, changed.weights)
-                else:
-                    deltas = self.backend.run(trigger, {relation: (columns, changed.weights)})
-                for delta in deltas:
-                    emitted.setdefault(delta.view, []).append(delta)
-            except self.backend.broken_check as error:
-                assert state is not None
-                raise self._broken(state, error) from None
-            except self.backend.overflow as error:
-                what = f"a count of a view over {relation}"
-                if state is not None and trigger == state.rows:
-                    what = f"a multiplicity in table {relation}"
-                raise _CountError(f"{what} does not fit 64 bits; nothing was changed") from error
-
-    def _net(self, name: str, changed: RowBatch) -> RowBatch:
-        """Each changed row once, with the sum of its weights."""
-        try:
-            columns, weights = self.backend.net(changed.codes(), changed.weights)
-        except self.backend.overflow as error:
-            raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed") from error
-        return RowBatch(self.layout(name), weights, None, list(columns))
-
-    def _maintain(self, group: ExternalView, columns: Sequence[Codes], weights: Codes) -> None:
-        try:
-            group.change(columns, weights)
-        except Exception as error:
-            refusal = group.refusal(error)
-            if refusal is None:
-                raise
-            raise refusal from None
-
-    def _broken(self, state: TableState, error: Exception) -> DataError:
-        codes = error.args[1]
-        table = state.table
-        if len(codes) == len(state.domains):
-            row = tuple(domain.decode_value(code) for domain, code in zip(state.domains, codes, strict=True))
-            if "unique" not in str(error.args[0]):
-                return DataError(
-                    f"cannot delete {row!r} from table {table.name}: it is not there as often; nothing was changed "
-                    "(strict=False ignores deletes of what is not there)"
-                )
-        domains = [state.domains[position] for position in table.key_positions]
-        values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
-        return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
-
-    def grown(self, name: str, changed: RowBatch) -> RowBatch:
-        """The changes as the table takes them: for one that is append-only net weights per row, none below zero."""
-        state = self.tables[name]
-        if not state.table.append_only or not (changed.weights < 0).any():
-            return changed
-        columns, weights = self.backend.net(changed.codes(), changed.weights)
-        for number in np.flatnonzero(weights < 0)[:1].tolist():
-            row = tuple(d.decode_value(column[number]) for d, column in zip(state.domains, columns, strict=True))
-            raise DataError(f"table {name} is append-only: {row!r} cannot be deleted from it; nothing was changed")
-        return RowBatch(self.layout(name), weights, None, list(columns))
-
-    def clipped(self, name: str, changed: RowBatch) -> RowBatch:
-        """The changes with no row taken away more often than it is there: net weights per row, cut at what is."""
-        stored = self.tables[name].rows
-        net: dict[Key, tuple[int, int]] = {}
-        keys = zip(*(column.tolist() for column in changed.codes()), strict=True)
-        for i, (key, weight) in enumerate(zip(keys, changed.weights.tolist(), strict=True)):
-            first, total = net.get(key, (i, 0))
-            net[key] = (first, total + weight)
-        kept = [(i, max(total, -self.backend.get(stored, key))) for key, (i, total) in net.items()]
-        kept = [(i, weight) for i, weight in kept if weight]
-        if any(weight >= 2**63 for _, weight in kept):
-            raise DataError(f"a multiplicity in table {name} does not fit 64 bits; nothing was changed")
-        return changed.kept([i for i, _ in kept], np.array([weight for _, weight in kept], dtype=np.int64))
-
-    def subscribe(self, view: str, queue: deque[Delta]) -> None:
-        """From now on the queue gets the change of the view's rows for each batch that has one."""
-        with self.lock, self.catalog_change():
-            self.follow(view)
-            self._queues[view] = [*self._queues.get(view, []), queue]
-
-    def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
-        with self.lock:
-            if view in self.views and any(other is queue for other in self._queues.get(view, [])):
-                with self.catalog_change():
-                    self._queues[view] = [other for other in self._queues[view] if other is not queue]
-                    self.unfollow(view)
+def _change_of(state: ViewState, triggers: Triggers) -> Change:
+    """The change of a view's rows."""
+    assert state.followed is not None
+    if not isinstance(state.group, ExternalView):
+        return state.followed.change(triggers.emitted.get(state.name, []))
+    changed = state.group.changed(state.followed.layout)
+    return (changed if len(changed.weights) else None), None

@@ -175,6 +175,9 @@ class SharedViews:
             self.observed.updates += rows
             self.rebalancer.settle(rows)
 
+    def commit(self) -> None:
+        """Thresholds are changed in place."""
+
     def roll_back(self) -> None:
         if self.rebalancer is not None:
             self.rebalancer.roll_back()

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ivme.engine.backend import EmittedDelta, NativeBackend
+from ivme.engine.backend import EmittedDelta
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.computed import computed_columns
@@ -20,12 +20,15 @@ from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, RowBatch, plain_position
 from ivme.engine.ingest.row_check import row_check
-from ivme.engine.runtime.error_check import InstalledCheck
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
-from ivme.engine.runtime.shared_views import SharedViews
-from ivme.engine.runtime.transaction import Act, StateLock, Transaction
+from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
 from ivme.query.model import Table
+
+if TYPE_CHECKING:
+    from ivme.engine.runtime.catalog import Catalog
+    from ivme.engine.runtime.view_state import ViewState
 
 Row = tuple[Any, ...]
 Codes = tuple[int, ...]
@@ -50,7 +53,7 @@ class SingleRowPath:
     run: Callable[[Codes, int, Emitted], None]
     """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
 
-    put: Callable[[Any, int], bool]
+    apply: Callable[[Any, int], bool]
     """Changes the multiplicity of a row that nobody follows, as a transaction; False if the batch path has to."""
 
     log: RowLog | None
@@ -70,13 +73,13 @@ class _FailureError(Exception):
     """A row for which an expression fails would be visible."""
 
 
-class Few(NamedTuple):
+class RowChange(NamedTuple):
     """A change of one row among a few: the row, which has been checked, and how it takes the single-row path."""
 
     table: str
     row: Row
     weight: int
-    way: SingleRowPath
+    path: SingleRowPath
 
 
 class RowLog:
@@ -86,7 +89,7 @@ class RowLog:
         self._journal = journal
         self._table = table
         self._decoders = [domain.decode_value for domain in layout.domains]
-        self.mark, self.take_back = journal.mark, journal.take_back
+        self.mark, self.roll_back = journal.mark, journal.roll_back
 
     def append(self, codes: Codes, weight: int) -> None:
         row = tuple([decode(code) for decode, code in zip(self._decoders, codes, strict=False)])
@@ -94,24 +97,18 @@ class RowLog:
 
 
 def single_row(
-    backend: NativeBackend,
-    lock: StateLock,
-    table: Table,
-    layout: Layout,
-    domains: Domains,
-    feeds: Sequence[tuple[str, Feed]],
-    rebalanced: Sequence[SharedViews],
-    checks: Sequence[InstalledCheck],
-    log: RowLog | None,
-    *,
-    followed: bool,
+    backend: NativeBackend, catalog: Catalog, name: str, views: Sequence[ViewState], log: RowLog | None
 ) -> SingleRowPath:
-    """The single-row path for rows of a table.
+    """The single-row path for rows of a table or view that these views read.
 
     The groups `rebalanced` have partitions, and move keys if the row made them change sides. The `checks` must have no
     row in the end; if one has, the batch path raises the error.
     """
-    check, encode, completed = _encoder(table, layout, domains, feeds)
+    lock, table, layout = catalog.lock, catalog.relation(name), catalog.layout(name)
+    feeds, rebalanced = catalog.feeds(name), catalog.rebalanced(name)
+    checks = [check for view in views for check in view.checks]
+    followed = any(view.followers for view in views)
+    check, encode, completed = _encoder(table, layout, catalog.domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
     places = _places(wanted, table)
     width = max([len(table.columns), *(place + 1 for place in places.values())])
@@ -132,8 +129,8 @@ def single_row(
         for group in rebalanced:
             group.settle(1)
 
-    undo: list[Act] = [backend.rollback, *(group.roll_back for group in rebalanced)]
-    unlogged = Transaction(lock, undo, [backend.commit])
+    parts: list[Part] = [backend, *rebalanced]
+    unlogged = Transaction(lock, parts)
 
     def change(codes: Codes, weight: int) -> None:
         """A row that takes more than the kernel's one call."""
@@ -141,7 +138,7 @@ def single_row(
             group.begin()
         transaction = unlogged
         if log is not None:
-            transaction = Transaction(lock, [*undo, partial(log.take_back, log.mark())], [backend.commit])
+            transaction = Transaction(lock, [*parts, Undo([partial(log.roll_back, log.mark())])])
         with transaction:
             backend.begin()
             run_all(codes, weight)
@@ -155,9 +152,9 @@ def single_row(
 
     made = change if rebalanced or checks or log is not None else run_all
 
-    def put(row: Any, weight: int) -> bool:
-        kept = check(row)
-        codes = None if kept is None else encode(kept)
+    def apply(row: Any, weight: int) -> bool:
+        checked = check(row)
+        codes = None if checked is None else encode(checked)
         if codes is None:
             return False
         try:
@@ -167,7 +164,7 @@ def single_row(
         return True
 
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
-    return SingleRowPath(check, encode, completed, run, put, log, followed, coded)
+    return SingleRowPath(check, encode, completed, run, apply, log, followed, coded)
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

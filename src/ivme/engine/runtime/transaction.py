@@ -71,19 +71,42 @@ except ImportError:
     StateLock = PlainLock  # type: ignore[assignment,misc]
 
 
-class Transaction:
-    """A change under way: what undoes it, and once `committed` is set, what finishes it.
+class Part(Protocol):
+    """A part of a transaction. Both of its ends may be called again after they were done, or half done."""
 
-    As a context manager it begins at the lock, which its caller holds, and commits at the end of the block; `finish`
-    may be given until then.
+    def commit(self) -> object: ...
+    def roll_back(self) -> object: ...
+
+
+class Undo:
+    """A part with nothing to commit: acts that put back what was there, in this order."""
+
+    __slots__ = ("_acts",)
+
+    def __init__(self, acts: Sequence[Act]) -> None:
+        self._acts = acts
+
+    def commit(self) -> None:
+        pass
+
+    def roll_back(self) -> None:
+        for act in self._acts:
+            act()
+
+
+class Transaction:
+    """A change under way: its parts, which commit or roll back together, and `then` what follows the commit.
+
+    As a context manager it begins at the lock, which its caller holds, and commits at the end of the block; `then` may
+    be given until then.
     """
 
-    __slots__ = ("_lock", "_undo", "committed", "finish")
+    __slots__ = ("_lock", "_parts", "committed", "then")
 
-    def __init__(self, lock: StateLock, undo: Sequence[Act], finish: Sequence[Act] = ()) -> None:
+    def __init__(self, lock: StateLock, parts: Sequence[Part], then: Sequence[Act] = ()) -> None:
         self._lock = lock
-        self._undo = undo
-        self.finish = finish
+        self._parts = parts
+        self.then = then
         self.committed = False
 
     def __enter__(self) -> Self:
@@ -102,8 +125,14 @@ class Transaction:
 
     def settle(self) -> None:
         try:
-            for act in self.finish if self.committed else self._undo:
-                act()
+            if self.committed:
+                for part in self._parts:
+                    part.commit()
+                for act in self.then:
+                    act()
+            else:
+                for part in self._parts:
+                    part.roll_back()
         except IvmeError:  # the disk failed, and the log has taken note of it
             self._lock.pending = None
             raise

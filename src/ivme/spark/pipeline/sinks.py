@@ -69,7 +69,7 @@ class Sinks:
             if sink.what == "rows":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
-                self._writers[sink.name].write(batch, self._everything(self._database.view(sink.view)))
+                self._writers[sink.name].write(batch, self._everything(self._database.definitions.map_view(sink.view)))
             self._journal.wrote([sink.name], batch)
 
     def lacks_changes(self, batch: int) -> bool:
@@ -105,7 +105,7 @@ class Sinks:
 
     def _write_changes(self, sink: Sink, batch: int, change: ViewDelta | None) -> None:
         if change is not None:
-            self._writers[sink.name].write(batch, change_table(self._database.view(sink.view), change))
+            self._writers[sink.name].write(batch, change_table(self._database.definitions.map_view(sink.view), change))
 
     def _everything(self, view: View) -> pa.Table:
         if not view.parameters:

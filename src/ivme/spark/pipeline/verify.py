@@ -53,7 +53,7 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
             start = time.perf_counter()
             query = replace(parse(text.query, tuple(known)), name=text.name)
             frame = view_frame(driver.spark, text.query, query, frames, dict(text.options))
-            view = driver.database.view(text.name)
+            view = driver.database.definitions.map_view(text.name)
             yield _compare(view, query, frame, start)
             if not query.input:
                 frames[text.name] = frame.toDF(*view.columns)

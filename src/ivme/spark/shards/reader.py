@@ -149,11 +149,11 @@ def _parameters(made: Sharding, options: Mapping[str, str]) -> dict[str, Any]:
 
 def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any]) -> DataFrame:
     """The rows of a view as a DataFrame, merged by Spark where that is needed."""
-    made = database.view(view)._sharding
+    made = database.view(view).sharding
     read_requests(made, {name: [value] for name, value in parameters.items()})
     spark = database.spark
     spark.dataSource.register(ViewSource)
-    reader = spark.read.format("ivme").option("checkpoint", str(database._journal.root)).option("view", made.name)
+    reader = spark.read.format("ivme").option("checkpoint", str(database.root)).option("view", made.name)
     for name, value in parameters.items():
         reader = reader.option(f"parameter.{name}", _text(value))
     if made.query.aggregates and needs_merging(made) and not made.query.input:
@@ -183,5 +183,5 @@ def stream_changes(database: SparkDatabase, view: str) -> DataFrame:
     """The changes of a view from the present step on, as a streaming DataFrame."""
     spark = database.spark
     spark.dataSource.register(ViewSource)
-    reader = spark.readStream.format("ivme").option("checkpoint", str(database._journal.root)).option("view", view)
-    return reader.option("changes", "true").option("after", str(database._step)).load()
+    reader = spark.readStream.format("ivme").option("checkpoint", str(database.root)).option("view", view)
+    return reader.option("changes", "true").option("after", str(database.step)).load()

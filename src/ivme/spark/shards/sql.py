@@ -41,11 +41,11 @@ class AccessRequest:
 
 def register_view(database: SparkDatabase, view: str, name: str) -> None:
     """Registers the function of a view in the session."""
-    made = database.view(view)._sharding
+    made = database.view(view).sharding
     if not made.query.input:
         raise PlanError(f"view {view} has no parameters; read it with table() or format('ivme')")
     if not made.query.head:
         raise PlanError(f"view {view} has no columns, which a function of SQL must have")
-    handler = type(f"Ask_{view}", (AccessRequest,), {"root": str(database._journal.root), "view": view})
+    handler = type(f"Ask_{view}", (AccessRequest,), {"root": str(database.root), "view": view})
     function = udtf(handler, returnType=from_arrow_schema(row_schema(made)))
     database.spark.udtf.register(name, cast("UserDefinedTableFunction", function))

@@ -21,9 +21,9 @@ def rows_after_new_texts() -> list[Any]:
     db.insert("t", [("ab",), ("zz",)])
     assert [("AB", "early")] == list(view)
     db.delete("t", [("ab",), ("zz",)])
-    relations = db._runtime
-    with relations.lock:
-        reclaim(relations, now=True)
+    catalog = db._runtime.catalog
+    with catalog.lock:
+        reclaim(catalog, now=True)
     db.insert("t", [("xx",), ("zb",)])
     db.insert("t", [("no",)] * 20 + [("yb",)] * 20)
     return sorted(view)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivme.engine.read.verify import recompute
+from ivme.engine.read.recompute import recompute
 from ivme.errors import VerificationError
 from tests.databases import BACKENDS, make_database
 
@@ -30,7 +30,7 @@ def slip_in(db: Any, table: str, *row: int) -> None:
 
 def test_a_query_is_recomputed_by_plain_joins(db: Any) -> None:
     view = db.create_view("v", "SELECT R.a, COUNT(*) AS n, SUM(S.x) AS s FROM R JOIN S ON R.b = S.b GROUP BY R.a")
-    found = recompute(db._runtime, view._state.typed.query)
+    found = recompute(db._runtime.reader, view.state.typed.query)
     assert list(found) == [(1,)]
     (row, multiplicity) = found[1,]
     assert (row[:2], multiplicity) == ((1, 4), 1)

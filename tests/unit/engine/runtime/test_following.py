@@ -90,7 +90,7 @@ def test_only_views_with_aggregates_keep_their_rows(backend: str) -> None:
     }
     views = [db.create_view(name, text) for name, text in texts.items()]
     feeds = [view.changes() for view in views]
-    states = [db._runtime.views[name] for name in texts]
+    states = [db._runtime.catalog.views[name] for name in texts]
     assert [keeps_rows(state) for state in states] == [False, False, True]
     assert [isinstance(state.followed, FollowedGroups) for state in states] == [False, False, True]
     assert isinstance(states[2].followed, FollowedGroups)
@@ -121,7 +121,7 @@ def test_rows_of_a_view_with_parameters_have_their_values_in_front(backend: str)
     feed = view.changes()
     db.insert("R", [(1, "x"), (1, "x"), (2, None)])
     db.delete("R", [(1, "x")])
-    order = [{"p": "x", "q": 1}[name] for name in view._state.typed.query.parameters]
+    order = [{"p": "x", "q": 1}[name] for name in view.state.typed.query.parameters]
     assert list(feed) == [{(*order, 1, "x"): 2}, {(*order, 1, "x"): -1}]
 
 
@@ -169,7 +169,7 @@ def test_a_change_stays_what_it_was(backend: str) -> None:
     assert second == {("old", "old", 1): -1}
     assert len(third) == 100
     assert isinstance(first._changed, RowBatch)
-    assert {first._changed, db._runtime.views["v"].followed} <= set(db._runtime.holders)
+    assert {first._changed, db._runtime.catalog.views["v"].followed} <= set(db._runtime.catalog.holders)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

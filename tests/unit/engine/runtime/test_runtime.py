@@ -20,7 +20,7 @@ def db(request: Any) -> Any:
 
 
 def test_views_with_equal_payloads_are_one_group_that_goes_with_the_last(db: Any) -> None:
-    groups = db._runtime._groups
+    groups = db._runtime.catalog.shared
     db.create_view("v", "SELECT a FROM R")
     db.create_view("w", "SELECT b, COUNT(*) AS n FROM R GROUP BY b")
     db.create_view("s", "SELECT a, SUM(b) AS s FROM R GROUP BY a")

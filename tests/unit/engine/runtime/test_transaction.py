@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ivme._kernel import StateLock
-from ivme.engine.runtime.transaction import PlainLock, Transaction, delivery, taken
+from ivme.engine.runtime.transaction import PlainLock, Transaction, Undo, delivery, taken
 from ivme.errors import StorageError
 
 
@@ -26,7 +26,7 @@ def _in_a_thread(work: Any) -> None:
 
 def test_the_end_of_the_block_commits(lock: Any) -> None:
     done: list[str] = []
-    with lock, Transaction(lock, [lambda: done.append("undone")], [lambda: done.append("finished")]):
+    with lock, Transaction(lock, [Undo([lambda: done.append("undone")])], [lambda: done.append("finished")]):
         assert lock.pending is not None
     assert ["finished"] == done
     assert lock.pending is None
@@ -34,7 +34,7 @@ def test_the_end_of_the_block_commits(lock: Any) -> None:
 
 def test_an_error_undoes_what_was_done(lock: Any) -> None:
     done: list[str] = []
-    with pytest.raises(ValueError, match="no"), lock, Transaction(lock, [lambda: done.append("undone")]):
+    with pytest.raises(ValueError, match="no"), lock, Transaction(lock, [Undo([lambda: done.append("undone")])]):
         raise ValueError("no")
     assert ["undone"] == done
 
@@ -42,7 +42,7 @@ def test_an_error_undoes_what_was_done(lock: Any) -> None:
 @pytest.mark.parametrize("committed", [True, False])
 def test_what_was_left_is_settled_by_the_next_at_the_lock(lock: Any, committed: bool) -> None:
     done: list[str] = []
-    left = Transaction(lock, [lambda: done.append("undone")], [lambda: done.append("finished")])
+    left = Transaction(lock, [Undo([lambda: done.append("undone")])], [lambda: done.append("finished")])
     left.committed = committed
     lock.pending = left
 
@@ -59,7 +59,7 @@ def test_what_was_left_is_settled_where_the_lock_is_let_go(lock: Any) -> None:
     done: list[str] = []
     with lock:
         with lock:
-            lock.pending = Transaction(lock, [lambda: done.append("undone")])
+            lock.pending = Transaction(lock, [Undo([lambda: done.append("undone")])])
         assert [] == done, "whoever holds the lock may still be at it"
     assert ["undone"] == done
 
@@ -72,7 +72,7 @@ def test_settling_that_fails_lets_go_of_the_lock_and_is_done_again(lock: Any) ->
         if len(done) == 1:
             raise KeyboardInterrupt
 
-    lock.pending = Transaction(lock, [interrupted])
+    lock.pending = Transaction(lock, [Undo([interrupted])])
     with pytest.raises(KeyboardInterrupt):
         lock.acquire()
     _in_a_thread(lambda: done.append(lock.acquire(False) and not lock.release() and 7))
@@ -83,7 +83,7 @@ def test_a_log_that_failed_is_not_asked_again(lock: Any) -> None:
     def fail() -> None:
         raise StorageError("the disk")
 
-    with pytest.raises(StorageError), lock, Transaction(lock, [fail]):
+    with pytest.raises(StorageError), lock, Transaction(lock, [Undo([fail])]):
         raise ValueError("no")
     with lock:
         assert lock.pending is None

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import bound
@@ -23,6 +22,7 @@ from ivme.query.rule import parse_rule
 from ivme.structure.analysis import Analysis, analyse
 from tests import oracle
 from tests.counting import COUNTING
+from tests.programs import rows
 from tests.random_queries import queries
 
 TRIANGLES = "Q(. | .) = R(A, B), S(B, C), T(C, A)"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.errors import PlanError
 from ivme.plan.order.search import OrderChoice, best_order
 from ivme.plan.strategy import strategies
@@ -18,6 +17,7 @@ from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
 from ivme.structure.hypergraph import Cqap
 from tests.counting import COUNTING
+from tests.programs import rows
 
 EVERY = pytest.mark.parametrize("strategy", COUNTING)
 Tables = dict[str, dict[tuple[str, ...], int]]

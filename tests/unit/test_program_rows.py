@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ivme.engine.reference.interpreter import Interpreter
-from ivme.engine.reference.rows import rows
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
 from ivme.query.sql import parse_sql
 from tests.counting import COUNTING
+from tests.programs import rows
 
 EVERY = pytest.mark.parametrize("strategy", COUNTING)
 

@@ -1,0 +1,174 @@
+"""What every view of a database has, whatever maintains it: the kernel's maps, a closure, a ring, or a user's SQL."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ivme.engine.runtime.transaction import taken
+from ivme.errors import DataError, PlanError
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+    from ivme.engine.runtime.transaction import StateLock
+
+Row = tuple[Any, ...]
+
+
+class BaseView(ABC):
+    """A view: its rows, access requests, changes, and what is to be known about it.
+
+    `items` pairs each distinct row with its multiplicity; in a ring view with its element of the ring.
+    """
+
+    is_stored: ClassVar[bool] = True
+    """Whether a directory keeps its definition."""
+
+    _gone = ""
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, none if the view has rows without any."""
+
+    @property
+    @abstractmethod
+    def relations(self) -> tuple[str, ...]:
+        """The tables and views that it reads."""
+
+    # Reading
+
+    def __iter__(self) -> Iterator[Row]:
+        return self()
+
+    @abstractmethod
+    def __call__(self, **parameters: Any) -> Iterator[Row]:
+        """The rows of an access request; a row of multiplicity m comes m times."""
+
+    @abstractmethod
+    def items(self, **parameters: Any) -> Iterator[tuple[Row, Any]]:
+        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return sum(1 for _ in self(**parameters))
+
+    def scalar(self, **parameters: Any) -> Any:
+        """The only value of the only row."""
+        rows = list(islice(self(**parameters), 2))
+        if len(rows) != 1 or len(rows[0]) != 1:
+            number = "2 or more" if len(rows) > 1 else len(rows)
+            shape = f"{number} rows of {len(self.columns)} columns"
+            raise DataError(f"view {self.name} is not a single value: it has {shape}")
+        return rows[0][0]
+
+    def multiplicity(self, row: Row, **parameters: Any) -> int:
+        """How often the row is in the view (0 if not)."""
+        return sum(1 for found in self(**parameters) if found == row)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self.multiplicity(row) != 0
+
+    def request_many(self, **columns: Any) -> pa.Table:
+        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's."""
+        raise PlanError(
+            f"view {self.name} answers one request at a time: {', '.join(columns) or 'it has no parameters'}"
+        )
+
+    @abstractmethod
+    def to_arrow(self, **parameters: Any) -> pa.Table:
+        """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+
+    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
+        """The rows of an access request as a pandas DataFrame."""
+        return self.to_arrow(**parameters).to_pandas()
+
+    def snapshot(self, **parameters: Any) -> pa.Table:
+        """The rows as they are now; the result stays as it is while the database moves on."""
+        return self.to_arrow(**parameters)
+
+    # Changes
+
+    def changes(self) -> Changes:
+        """A feed of the view's own changes: one for each batch from now on that changes it."""
+        self.check_alive()
+        return Changes(self)
+
+    @abstractmethod
+    def subscribe(self, queue: deque[Any]) -> None:
+        """From now on the queue gets the change of the view's rows for each batch that has one."""
+
+    @abstractmethod
+    def unsubscribe(self, queue: deque[Any]) -> None:
+        """The queue gets no more changes."""
+
+    # About the view
+
+    @abstractmethod
+    def explain(self) -> Any:
+        """How the view is maintained, and what that costs."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """The view's strategy, and the sizes of what it stores."""
+
+    @abstractmethod
+    def verify(self) -> None:
+        """Computes the view from its tables by another way; VerificationError names the first difference."""
+
+    # For the packages around the database
+
+    @property
+    @abstractmethod
+    def lock(self) -> StateLock:
+        """The database's lock."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was dropped, or its database closed."""
+        return bool(self._gone)
+
+    def check_alive(self) -> None:
+        """Raises PlanError if it was dropped, or its database closed."""
+        if self._gone:
+            raise PlanError(f"view {self.name} {self._gone}")
+
+    def end(self, reason: str = "was dropped") -> None:
+        """It answers no more; whoever reads it hears the reason."""
+        self._gone = reason
+
+
+class Changes:
+    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
+
+    def __init__(self, view: BaseView) -> None:
+        self._view = view
+        self._queue: deque[Any] = deque()
+        view.subscribe(self._queue)
+
+    def __iter__(self) -> Iterator[Any]:
+        return taken(self._queue)
+
+    def close(self) -> None:
+        """Stops following the view."""
+        self._view.unsubscribe(self._queue)
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

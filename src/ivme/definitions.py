@@ -1,0 +1,289 @@
+"""The tables and views of a database by name: how they are made, found and dropped.
+
+`Database` is what users see of it. The packages around the database (`store`, `serve`, `cli`, `shards`) use this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ivme.base_view import BaseView
+from ivme.budget import claim
+from ivme.closure.duckdb_executor import DuckDbExecutor
+from ivme.closure.ies import make_ies, relation
+from ivme.closure.install import drop_closures
+from ivme.compile import Request, compile_view
+from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.runtime.catalog_change import saved
+from ivme.engine.runtime.reclaim import reclaim
+from ivme.engine.runtime.transaction import Act
+from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
+from ivme.ies_view import IesView
+from ivme.installing import install_view, new_runtime
+from ivme.planning import plan_ring_view
+from ivme.query.model import Table, check_head, check_table
+from ivme.query.names import check_name
+from ivme.query.one_type import one_type_each
+from ivme.query.parse import parse
+from ivme.ring_view import RingView, lifting
+from ivme.store.broken_views import broken_source, whole
+from ivme.view import View
+
+if TYPE_CHECKING:
+    from ivme.algebra.ring import Ring
+    from ivme.query.types import Type
+    from ivme.store.store import Store
+
+
+class Definitions:
+    """What is defined in a database. `views` can be read; `broken` says why the others could not be built.
+
+    While `is_opening`, names of stored views are not judged again.
+    """
+
+    def __init__(self, *, is_opening: bool) -> None:
+        self.runtime = new_runtime()
+        self.catalog = self.runtime.catalog
+        self.views: dict[str, BaseView] = {}
+        self.broken: dict[str, str] = {}
+        self.store: Store | None = None
+        self.is_opening = is_opening
+        self.is_closed = False
+
+    def create_table(self, made: Table) -> None:
+        """Adds an empty table."""
+        self.check_new(made.name)
+        check_table(made)
+        with self.runtime.lock, self._change():
+            self.runtime.installation.add_table(made)
+            if self.store is not None:
+                self.store.create_table(made)
+        self.runtime.wait_durable()
+
+    def create_view(
+        self,
+        name: str,
+        query: str,
+        options: Mapping[str, object],
+        stored: str | None = None,
+        replanned: Callable[[str], None] | None = None,
+    ) -> View:
+        """Plans a view, unless its stored plan can be used, and installs it; `replanned` is told a new plan."""
+        self.check_new(name)
+        if self.store is not None and not isinstance(query, str):
+            raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
+        made: View | None = None
+        while made is None:
+            with self.runtime.lock:
+                relations = self.relations()
+                installed = self.runtime.installation.installed()
+            request = Request(query, relations, options, name, installed, self.is_opening, stored)
+            with self._naming_broken_views():
+                planned = compile_view(request)
+            text = None if self.store is None else planned.text()
+            with self.runtime.lock:
+                if self._are_current(planned.sources, relations):
+                    self.check_new(name)
+                    with self._change():
+                        made = install_view(self.runtime, planned)
+                        claim()
+                        if self.store is not None:
+                            self.store.create_view(name, query, options, text)
+                        self.views[name] = made
+        if planned.is_new and replanned is not None:
+            replanned(planned.text())
+        self.runtime.wait_durable()
+        return made
+
+    def create_ring_view(self, name: str, query: str, ring: Ring, options: Mapping[str, object]) -> RingView:
+        """Plans and fills a view over a ring."""
+        self.check_new(name)
+        while True:
+            with self.runtime.lock:
+                relations = self.relations()
+            with self._naming_broken_views():
+                parsed = lifting(replace(parse(query, relations), name=name), ring)
+            check_head(parsed)
+            if parsed.has_closures:
+                raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
+            parsed = one_type_each(parsed)
+            explanation, plan = plan_ring_view(parsed, options)
+            with self.runtime.lock:
+                if self._are_current(parsed.tables, relations):
+                    self.check_new(name)
+                    view = RingView(parsed, plan, explanation, ring, self.runtime.reader)
+                    self._add_participant(view)
+                    return view
+
+    def create_ies(
+        self,
+        name: str,
+        inputs: str | Iterable[str],
+        answer: Mapping[str, str | Type],
+        auxiliary: Mapping[str, Mapping[str, str | Type]],
+        on_insert: str | Mapping[str, str],
+        on_delete: str | Mapping[str, str],
+        on_start: str,
+    ) -> IesView:
+        """Fills a view that a user's own SQL maintains."""
+        self.check_new(name)
+        with self.runtime.lock:
+            named = [inputs] if isinstance(inputs, str) else list(inputs)
+            tables = [self.catalog.tables[known(table, self.catalog.tables, "table")].table for table in named]
+            schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
+            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete, on_start=on_start)
+            view = IesView(ies, DuckDbExecutor, self.runtime.reader)
+            self._add_participant(view)
+        return view
+
+    def view(self, name: str) -> BaseView:
+        """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
+        return self.views[whole(known(name, (*self.views, *self.broken), "view"), self.broken)]
+
+    def map_view(self, name: str) -> View:
+        """The same for whoever can do with a query's rows only, not with those of a ring or of a user's SQL."""
+        view = self.view(name)
+        if not isinstance(view, View):
+            raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")
+        return view
+
+    @property
+    def map_views(self) -> list[str]:
+        """The names of these views, in the order in which they were made."""
+        return [name for name, view in self.views.items() if isinstance(view, View)]
+
+    def drop_view(self, name: str) -> None:
+        """Forgets a view of any kind; one that others are built on is refused."""
+        with self.runtime.lock:
+            name = known(name, (*self.views, *self.broken), "view")
+            self._refuse_while_needed("view", name)
+            view = self.views.get(name)
+            then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
+            with self._change(*then):
+                if self.store is not None and (view is None or view.is_stored):
+                    self.store.drop("view", name)
+                if view is not None:
+                    self._forget_view(name)
+                    del self.views[name]
+            reclaim(self.catalog)
+        self.runtime.wait_durable()
+
+    def drop_table(self, name: str) -> None:
+        """Forgets a table and its rows; one that views are built on is refused."""
+        with self.runtime.lock:
+            name = known(name, self.catalog.tables, "table")
+            self._refuse_while_needed("table", name)
+            with self._change():
+                if self.store is not None:
+                    self.store.drop("table", name)
+                self.runtime.installation.drop_table(name)
+            reclaim(self.catalog)
+        self.runtime.wait_durable()
+
+    def close(self) -> None:
+        """Ends everything: views answer no more."""
+        with self.runtime.lock:
+            for view in self.views.values():
+                view.end("is gone: its database was closed")
+            self.is_closed = True
+        try:
+            if self.store is not None:
+                self.store.close()
+        finally:
+            with self.runtime.lock:
+                self.runtime.installation.close()
+
+    def _add_participant(self, view: RingView | IesView) -> None:
+        with self._change():
+            self.runtime.installation.add_participant(view)
+            self.views[view.name] = view
+
+    def _change(self, *then: Act) -> AbstractContextManager[object]:
+        """What is done to tables and views in this block takes effect as a whole, or not at all."""
+        return self.runtime.installation.catalog_change([saved(self, ["views"])], then)
+
+    def _forget_view(self, name: str) -> None:
+        """Drops a view, and the closures that only it reads."""
+        state = self.catalog.views.get(name)
+        relations = () if state is None else state.relations
+        self.runtime.installation.drop_view(name)
+        drop_closures(self.runtime, [relation for relation in relations if relation not in self.views])
+
+    def _forget_definition(self, name: str) -> None:
+        """A view that is dropped is not stored any more, whether it was broken or not."""
+        self.broken.pop(name, None)
+        if self.store is not None:
+            self.store.forget_view(name)
+
+    @property
+    def log_bytes(self) -> int | None:
+        """The size of the log that has to be read on opening; None for a database in memory."""
+        return None if self.store is None else self.store.log.size
+
+    # Names
+
+    def relations(self) -> tuple[Table, ...]:
+        """Everything that a view may read: tables, and views as if they were tables."""
+        views = (state.table for state in self.catalog.views.values())
+        return (*(state.table for state in self.catalog.tables.values()), *views)
+
+    def check_open(self) -> None:
+        """Raises PlanError if the database is closed."""
+        if self.is_closed:
+            raise PlanError("the database is closed")
+
+    def check_new(self, name: str) -> None:
+        """Raises SchemaError if there is a table or view of that name, or if no table or view may have it."""
+        self.check_open()
+        if not self.is_opening:
+            check_name(name, "a table or view")
+        kinds = {"table": self.catalog.tables, "view": (*self.catalog.views, *self.views), "broken view": self.broken}
+        for kind, others in kinds.items():
+            if name.lower() in {other.lower() for other in others}:
+                raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
+
+    def check_sources(self, tables: Iterable[Table]) -> None:
+        """Raises PlanError for a view that other views cannot be built on."""
+        for table in tables:
+            state = self.catalog.views.get(table.name)
+            if state is not None and state.typed.query.input:
+                raise PlanError(f"view {table.name} has parameters, so that other views cannot be built on it")
+            if state is not None and not state.table.columns:
+                raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
+
+    def _are_current(self, tables: Iterable[Table], before: Iterable[Table]) -> bool:
+        """Whether tables and views are declared as they were before, and can be read; under the lock."""
+        names = {table.name for table in tables}
+        self.check_sources(tables)
+        return {each for each in before if each.name in names} == {e for e in self.relations() if e.name in names}
+
+    @contextmanager
+    def _naming_broken_views(self) -> Iterator[None]:
+        """Says why a name is unknown, if it is that of a broken view."""
+        try:
+            yield
+        except UnknownNameError as error:
+            raise broken_source(error, self.broken) or error from None
+
+    def _refuse_while_needed(self, kind: str, name: str) -> None:
+        needed: list[str] = []
+        for found in self.catalog.readers(name):
+            hidden = found not in self.views
+            needed += self.catalog.readers(found) if hidden else [found]
+        if needed:
+            raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
+
+
+def known(name: str, names: Iterable[str], kind: str) -> str:
+    """The one of the names that is meant, in whatever case it is written; UnknownNameError lists them if none is."""
+    found = {other.lower(): other for other in names}
+    if not isinstance(name, str) or name.lower() not in found:
+        listed = ", ".join(found.values()) or "none"
+        raise UnknownNameError(
+            f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
+        )
+    return found[name.lower()]

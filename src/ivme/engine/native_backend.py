@@ -1,0 +1,279 @@
+"""The backend on the compiled kernel: names become the kernel's numbers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ivme.engine.backend import Block, Codes, Cursor, EmittedDelta, Inputs, KeptRows, Listed
+from ivme.engine.codes.dictionary import Dictionary
+from ivme.engine.ingest.feed import Feed
+from ivme.errors import PlanError
+from ivme.plan.ir import program as ir
+
+
+class NativeBackend:
+    """The compiled kernel."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        from ivme import _kernel
+
+        self.stale_cursor: type[Exception] = _kernel.StaleCursor
+        self.overflow: type[Exception] = _kernel.PayloadOverflow
+        self.broken_check: type[Exception] = _kernel.BrokenCheck
+        self.kernel = _kernel.Kernel(secrets.randbits(64) if seed is None else seed)
+        self.run_one = self.kernel.run_one
+        self.begin = self.kernel.begin
+        self.commit = self.kernel.commit
+        self.roll_back = self.kernel.roll_back
+        self._maps: dict[str, int] = {}
+        self._heaps: dict[str, int] = {}
+        self._indexes: dict[str, set[tuple[str, ir.Index]]] = {}
+        self._triggers: dict[str, tuple[int, list[str], list[tuple[str, tuple[str, ...]]]]] = {}
+        self._readers: dict[str, int] = {}
+        self._partitions: dict[str, int] = {}
+        self._collects = True
+
+    def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
+        for declared in maps:
+            if declared.name not in self._maps:
+                self._maps[declared.name] = self.kernel.add_map(len(declared.schema), slots if declared.sums else [])
+                self._indexes[declared.name] = set()
+            number, known = self._maps[declared.name], self._indexes[declared.name]
+            for index in declared.indexes:
+                if ("plain", index) not in known:
+                    self.kernel.add_index(number, index.key, index.values)
+            for index in declared.sorted_by:
+                if ("sorted", index) not in known:
+                    order = _native_order(orders.get(declared.schema[index.values[0]]))
+                    self.kernel.add_sorted(number, index.key, index.values[0], order)
+            known |= {("plain", index) for index in declared.indexes}
+            known |= {("sorted", index) for index in declared.sorted_by}
+
+    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+        if name not in self._heaps:
+            self._heaps[name] = self.kernel.add_heap(len(source.row), key)
+        self.drop_trigger(name)
+        feed = Feed(source.row)
+        columns = [feed.column(column) for column in source.atom.columns]
+        number = self.kernel.add_trigger(0, (), [("store", 0, columns, self._heaps[name], ring)])
+        self._triggers[name] = (number, [source.atom.relation], [])
+        return feed
+
+    def drop_table(self, name: str) -> None:
+        self.drop_trigger(name)
+        if name in self._heaps:
+            number = self._heaps.pop(name)
+            if self._collects:
+                self.kernel.drop_heap(number)
+
+    def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
+        return self.kernel.limit(self._maps[name], limits)
+
+    def misfits(self) -> list[tuple[str, tuple[int, ...]]]:
+        found = self.kernel.misfits()
+        names = {number: name for name, number in self._maps.items()} if found else {}
+        return [(names[number], codes) for number, codes in found]
+
+    def saved(self) -> Callable[[], None]:
+        self._collects = False
+        maps, indexes = dict(self._maps), {name: set(known) for name, known in self._indexes.items()}
+        triggers, readers, partitions = dict(self._triggers), dict(self._readers), dict(self._partitions)
+        heaps = dict(self._heaps)
+
+        def put_back() -> None:
+            self._maps, self._indexes = maps, indexes
+            self._triggers, self._readers, self._partitions = triggers, readers, partitions
+            self._heaps = heaps
+
+        return put_back
+
+    def collect(self) -> None:
+        """An open cursor keeps a map's memory until it is gone; emptied, the map makes it stale."""
+        maps, partitions, triggers, readers, heaps = map(set, self.kernel.alive())
+        for trigger in triggers.difference(number for number, _, _ in self._triggers.values()):
+            self.kernel.drop_trigger(trigger)
+        for reader in readers.difference(self._readers.values()):
+            self.kernel.drop_reader(reader)
+        for partition in partitions.difference(self._partitions.values()):
+            self.kernel.drop_partition(partition)
+        for number in maps.difference(self._maps.values()):
+            self._drop_map(number)
+        for heap in heaps.difference(self._heaps.values()):
+            self.kernel.drop_heap(heap)
+        self._collects = True
+
+    def drop_map(self, name: str) -> None:
+        if name not in self._maps:
+            return
+        del self._indexes[name]
+        number = self._maps.pop(name)
+        if self._collects:
+            self._drop_map(number)
+
+    def _drop_map(self, number: int) -> None:
+        """Drops a map unless a cursor is open on it."""
+        self.kernel.clear_map(number)
+        with suppress(ValueError):
+            self.kernel.drop_map(number)
+
+    def clear_map(self, name: str) -> None:
+        self.kernel.clear_map(self._maps[name])
+
+    def set_trigger(self, name: str, steps: Sequence[ir.Step], slots: Sequence[str]) -> Mapping[str, Feed]:
+        from ivme.engine.lower import LoweredSteps
+
+        self.drop_trigger(name)
+        lowered = LoweredSteps(self._maps, slots, self._partitions)
+        number = lowered.compile(self.kernel, steps)
+        self._triggers[name] = (number, list(lowered.feeds), lowered.emits)
+        return lowered.feeds
+
+    def drop_trigger(self, name: str) -> None:
+        if name in self._triggers:
+            number = self._triggers.pop(name)[0]
+            if self._collects:
+                self.kernel.drop_trigger(number)
+
+    def set_reader(self, name: str, enumeration: ir.Enumeration, slots: Sequence[str] = ()) -> None:
+        from ivme.engine.lower import lower_reader
+
+        self.drop_reader(name)
+        self._readers[name] = lower_reader(enumeration, self.kernel, self._maps, slots)
+
+    def drop_reader(self, name: str) -> None:
+        if name in self._readers:
+            number = self._readers.pop(name)
+            if self._collects:
+                self.kernel.drop_reader(number)
+
+    def set_partition(self, partition: ir.Partition) -> None:
+        from ivme.engine.lower import lower_partition
+
+        self.drop_partition(partition.name)
+        self._partitions[partition.name] = lower_partition(partition, self.kernel, self._maps)
+
+    def drop_partition(self, name: str) -> None:
+        if name in self._partitions:
+            if self._collects:
+                self.kernel.drop_partition(self._partitions[name])
+            del self._partitions[name]
+
+    def set_bounds(self, name: str, lower: int, upper: int) -> None:
+        self.kernel.set_bounds(self._partitions[name], lower, upper)
+
+    def net(self, columns: Sequence[Codes], weights: Codes) -> tuple[list[Codes], Codes]:
+        return self.kernel.net([np.ascontiguousarray(column) for column in columns], np.ascontiguousarray(weights))
+
+    def noted(self, name: str) -> tuple[list[Codes], list[Codes]]:
+        return self.kernel.take_noted(self._partitions[name])
+
+    def sweep(self, name: str, position: int, count: int) -> int:
+        return self.kernel.sweep(self._partitions[name], position, count)
+
+    def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
+        return self.kernel.census(self._partitions[name], threshold)
+
+    def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
+        number, relations, emits = self._triggers[name]
+        emitted = self.kernel.run(number, [inputs[relation] for relation in relations])
+        pairs = zip(emits, emitted, strict=True)
+        return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
+
+    def number(self, name: str) -> int:
+        """The kernel's number of a trigger, for `run_one`."""
+        return self._triggers[name][0]
+
+    def row_runs(self, runs: list[tuple[int, Sequence[int] | None]]) -> Callable[[tuple[int, ...], int], None]:
+        """Takes one row through triggers, all or none; see `_kernel.RowRuns`."""
+        from ivme import _kernel
+
+        return _kernel.RowRuns(self.kernel, runs).run
+
+    def emits(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        """The views whose changes a trigger emits, and over which variables."""
+        return self._triggers[name][2]
+
+    def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
+        return self.kernel.open(self._readers[reader], inputs, whole)
+
+    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        return self.kernel.request(self._readers[reader], inputs, limit)
+
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
+        numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)
+        return numbers, (outputs, counts, slots, extremes)
+
+    def kept_rows(self, keys: int, values: int) -> KeptRows:
+        from ivme import _kernel
+
+        return _kernel.KeptRows(keys, values, secrets.randbits(64))
+
+    def get(self, name: str, codes: Sequence[int]) -> int:
+        if name in self._heaps:
+            return self.kernel.heap_weight(self._heaps[name], codes)
+        found = self.kernel.get(self._maps[name], codes)
+        return 0 if found is None else int(found[0])
+
+    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:
+        if name in self._heaps:
+            return self._rows(self._heaps[name], distinct)
+        columns, counts, _ = self.kernel.scan(self._maps[name])
+        return columns, counts
+
+    def _rows(self, heap: int, distinct: bool) -> tuple[list[Codes], Codes]:
+        columns, weights = self.kernel.heap_rows(heap)
+        if distinct and not self.kernel.heap_is_distinct(heap):
+            return self.kernel.net(columns, weights)
+        return columns, weights
+
+    def dump(self, name: str) -> Codes:
+        """All entries of a map as they are stored: the codes and the payload's words of each, one after the other."""
+        return self.kernel.dump_map(self._maps[name])
+
+    def load(self, name: str, records: Codes) -> None:
+        """Fills a map without entries with what `dump` gave, its indexes included; about a memory access an entry."""
+        self.kernel.load_map(self._maps[name], records)
+
+    def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
+        return self.kernel.is_sweep_due(_natives(dictionaries), least)
+
+    def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
+        self.kernel.sweep_codes(_natives(dictionaries), held)
+
+    def size(self, name: str) -> int:
+        return self.kernel.heap_size(self._heaps[name]) if name in self._heaps else self.kernel.size(self._maps[name])
+
+    def entries(self) -> int:
+        stored = sum(map(self.kernel.heap_size, self._heaps.values()))
+        return stored + sum(map(self.kernel.size, self._maps.values()))
+
+    def memory_bytes(self) -> int:
+        return self.kernel.memory_bytes()
+
+    @property
+    def operations(self) -> int:
+        return self.kernel.operations
+
+    @property
+    def scans(self) -> int:
+        return self.kernel.scans
+
+
+def _natives(dictionaries: Sequence[Any]) -> list[Any]:
+    """The kernel's own of dictionaries."""
+    return [dictionary.native for dictionary in dictionaries]
+
+
+def _native_order(domain: Any) -> Any:
+    """The dictionary by which the kernel compares codes; None where codes are in the order of values."""
+    if domain is None:
+        return None
+    native = getattr(domain.dictionary, "native", None)
+    if native is None:
+        raise PlanError(f"MIN and MAX over {domain.type} are not supported; CAST it to a decimal of up to 18 digits")
+    return native

@@ -1,0 +1,149 @@
+"""What there is in a database: tables, views, what maintains them, and who follows or reads them."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Collection
+from functools import partial
+
+from ivme.engine.backend import Backend
+from ivme.engine.codes.domains import Domains
+from ivme.engine.expression.feed_column import FeedColumn
+from ivme.engine.ingest.feed import Feed
+from ivme.engine.ingest.row_batch import Inputs, Layout
+from ivme.engine.runtime.delta import Delta
+from ivme.engine.runtime.image import Image
+from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.open_read import OpenRead
+from ivme.engine.runtime.participant import MaintainedView
+from ivme.engine.runtime.positions import Positions
+from ivme.engine.runtime.reclaim import Holder
+from ivme.engine.runtime.shared_views import SharedViews
+from ivme.engine.runtime.single_row import SingleRowPath
+from ivme.engine.runtime.stored_sums import check_row
+from ivme.engine.runtime.transaction import StateLock
+from ivme.engine.runtime.view_state import TableState, ViewState
+from ivme.errors import PlanError
+from ivme.query.model import Table
+
+
+class Catalog:
+    """What there is in a database. Its callers hold `lock`."""
+
+    def __init__(self, backend: Backend, domains: Domains) -> None:
+        self.backend = backend
+        self.domains = domains
+        self.lock = StateLock()
+        self.tables: dict[str, TableState] = {}
+        self.views: dict[str, ViewState] = {}
+        self.positions = Positions()
+        self.journal: Journal | None = None
+        self.image: Image | None = None
+        self.participants: dict[str, MaintainedView] = {}
+        self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
+        self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+        self.shared: dict[tuple[str, ...], SharedViews] = {}
+        self.groups_made = 0
+        self.queues: dict[str, list[deque[Delta]]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._inputs: dict[str, Inputs] = {}
+        self.single_rows: dict[str, SingleRowPath] = {}
+        self.misfits: list[tuple[str, tuple[int, ...]]] = []
+
+    def relation(self, name: str) -> Table:
+        """The table of that name, or the view seen as one."""
+        return self.tables[name].table if name in self.tables else self.views[name].table
+
+    def layout(self, relation: str) -> Layout:
+        """The columns of a table or view."""
+        if relation not in self._layouts:
+            self._layouts[relation] = Layout(self.relation(relation), self.domains)
+        return self._layouts[relation]
+
+    def change_layout(self, state: ViewState) -> Layout:
+        """The columns of a view's changes: those of its parameters in front."""
+        typed = state.typed
+        given = zip(typed.query.parameters, typed.query.input, strict=True)
+        return Layout(state.table, self.domains, [(name, typed.types[variable]) for name, variable in given])
+
+    def inputs(self, relation: str) -> Inputs:
+        """What the triggers of a relation want: first that of a table's own maps, then those of the groups."""
+        found = self._inputs.get(relation)
+        if found is None:
+            found = self._inputs[relation] = self.wanted(relation, self.feeds(relation))
+        return found
+
+    def feeds(self, relation: str) -> list[tuple[str, Feed]]:
+        """What each trigger of a relation wants."""
+        groups = [group for group in self.shared.values() if relation in group.feeds]
+        feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
+        state = self.tables.get(relation)
+        return feeds if state is None else [(state.rows, state.feed), *feeds]
+
+    def wanted(self, relation: str, feeds: list[tuple[str, Feed]]) -> Inputs:
+        """What triggers want of a relation's rows, in a form that knows whom to name if there is no such thing."""
+        kind = "table" if relation in self.tables else "view"
+        return Inputs(self.relation(relation), self.domains, feeds, partial(self._owner, relation), kind)
+
+    def _owner(self, relation: str, column: FeedColumn) -> str:
+        """A view that computes a column from a relation's rows, or nothing if it is not there yet."""
+        for name, state in self.views.items():
+            for atom in state.atoms:
+                guarded = column.expression in atom.columns and column.guard == atom.where
+                if atom.relation == relation and (guarded or column.expression == atom.where):
+                    return name
+        return ""
+
+    @property
+    def groups(self) -> list[SharedViews]:
+        """The groups of views that are made of maps."""
+        return list(self.shared.values())
+
+    def rebalanced(self, relation: str | None = None) -> list[SharedViews]:
+        """The groups of views with partitions; with a relation, those that read it."""
+        return [g for g in self.shared.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
+
+    def forget_inputs(self) -> None:
+        """To be called whenever a trigger, a table or a view comes, goes or changes."""
+        self._layouts.clear()
+        self._inputs.clear()
+        self.single_rows.clear()
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of maps and dictionaries, and those of dictionaries alone."""
+        dictionaries = self.domains.memory_bytes()
+        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+
+    def forget_constants(self) -> None:
+        """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
+        self.domains.memos.forget()
+
+    def readers(self, relation: str) -> list[str]:
+        """The views that are built on a table or view."""
+        found = [name for name, state in self.views.items() if relation in state.relations]
+        return found + [
+            name for name, each in self.participants.items() if relation in each.relations and name not in found
+        ]
+
+    def check_there(self, state: ViewState) -> None:
+        """Raises PlanError if a view was dropped."""
+        if self.views.get(state.name) is not state:
+            raise PlanError(f"view {state.name} was dropped, or its database closed")
+
+    def check_sums(self) -> None:
+        """Raises DataError if the open transaction left a stored sum beyond the type in which a view shows it."""
+        for name, codes in dict.fromkeys(self.backend.misfits()):
+            for view in (view for group in self.groups for view in group.stored_sums.get(name, ())):
+                check_row(self.views[view], codes)
+
+    def let_reads_finish(self, relations: Collection[str] | None = None) -> None:
+        """Before relations change, or with None anything: answers that are read from them are read to their end."""
+        changed = set(relations or ())
+        for state in self.views.values():
+            if relations is None or changed.intersection(state.relations):
+                changed.add(state.name)
+        for known in tuple(self.open_reads.values()):
+            read = known()
+            if read is not None and (read.state.name in changed):
+                read.finish()
