@@ -36,6 +36,6 @@ def test_each_compared_plan_is_assembled_once_and_what_is_installed_once(query: 
 
 def test_an_explanation_takes_the_same_passes_as_a_view() -> None:
     database = tables()
-    taken = walk(lambda: compile_view(Request(VIEW, database._relations(), {})))
+    taken = walk(lambda: compile_view(Request(VIEW, database.definitions.relations(), {})))
     assert dict.fromkeys(PASSES, 1) == {each: taken.times(each) for each in PASSES}
     assert 1 == taken.times(typed)
