@@ -348,7 +348,7 @@ def test_a_snapshot_that_failed_forgets_no_change(tmp_path: Path, monkeypatch: p
         db.insert("R", [(1,)])
         db.checkpoint()
         db.insert("R", [(2,)])
-        for broken in ("ivme.store.store.write_table", "ivme.engine.runtime.runtime.Runtime.all_rows"):
+        for broken in ("ivme.store.store.write_table", "ivme.engine.runtime.reader.Reader.all_rows"):
             with monkeypatch.context() as patch:
                 patch.setattr(broken, _without_memory)
                 with pytest.raises(MemoryError):

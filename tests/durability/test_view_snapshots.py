@@ -156,7 +156,7 @@ def test_a_view_that_is_loaded_is_what_it_was_and_goes_on(
     for file in (tmp_path / "built").glob("views-*"):
         file.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.reader.Reader.run_once", never)
         db = loaded(tmp_path / "db", caplog)
     with db, Database(tmp_path / "built") as built:
         assert expected == entries(db)
@@ -180,7 +180,7 @@ def test_views_that_were_loaded_take_the_changes_of_the_log(
     rows = rows_of(db)
     crash(db)
     with monkeypatch.context() as patch:
-        patch.setattr("ivme.engine.runtime.relations.Relations._run_once", never)
+        patch.setattr("ivme.engine.runtime.reader.Reader.run_once", never)
         db = loaded(tmp_path, caplog)
     with db:
         assert rows == rows_of(db)
