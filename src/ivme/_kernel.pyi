@@ -125,9 +125,10 @@ class ArrowColumns:
     greatest number that it may hold, and the dictionary of strings or bytes."""
 
     def __init__(self, columns: Sequence[tuple[str, str, int, int, Dictionary | None]]) -> None: ...
-    def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
-        """The codes of all columns, by row of the result; None if the data are no rows of these columns, or a value is
-        in doubt. The capsules are those of `__arrow_c_array__`, of data that Arrow has validated."""
+    def encode(self, capsules: tuple[Any, Any], /) -> list[Codes] | None:
+        """The codes of each column; None if the data are no rows of these columns, or a value is in doubt. Columns
+        that are their own codes share Arrow's memory. The capsules are those of `__arrow_c_array__`, of data that Arrow
+        has validated."""
 
 class Cursor:
     """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""

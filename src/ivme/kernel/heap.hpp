@@ -65,8 +65,11 @@ public:
 private:
     void append(const int64_t* const* columns, size_t row, int64_t weight);
     void net(const int64_t* const* columns, const int64_t* weights, size_t n);
-    bool weigh(const int64_t* weights, size_t n);
+    bool weigh(const int64_t* weights, size_t n, int64_t most);
     void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void append_keyed(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void cut(size_t end) noexcept;
+    void prefetch(uint32_t id) const;
     void insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative);
     void remove(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight);
     template <class Work>
