@@ -157,6 +157,13 @@ class Kernel:
     def heap_weight(self, heap: int, row: Sequence[int]) -> int:
         """The weight of a row; from here on rows are distinct."""
     def heap_rows(self, heap: int, columns: Sequence[int] | None = None) -> tuple[list[Codes], Codes]: ...
+    def heap_rows_of_keys(self, heap: int, keys: Sequence[Codes]) -> list[Codes]:
+        """The rows that have one of some distinct primary keys, by column."""
+    def heap_places(self, heap: int) -> tuple[int, int]:
+        """How many places for rows there are, and how often rows have been moved to others."""
+    def heap_column(self, heap: int, column: int, first: int, end: int) -> Codes:
+        """A column at some of the places; where the weight is zero, there is no row."""
+    def heap_weights(self, heap: int, first: int, end: int) -> Codes: ...
     def add_trigger(self, registers: int, slots: Sequence[str], steps: list[Step]) -> int: ...
     def drop_trigger(self, trigger: int) -> None: ...
     def add_partition(self, heavy: int, degrees: Sequence[Sequence[tuple[int, Sequence[int], Sequence[int]]]]) -> int:

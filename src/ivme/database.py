@@ -295,6 +295,31 @@ class Database:
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 
+    def upsert(self, table: str, rows: Any) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        with self.batch() as batch:
+            batch.upsert(table, rows)
+
+    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
+        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        with self.batch() as batch:
+            batch.update(table, set=set, where=where, **parameters)
+
+    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
+        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        with self.batch() as batch:
+            batch.delete_where(table, where, **parameters)
+
+    def replace(self, table: str, rows: Any) -> None:
+        """Makes these rows all that the table holds; views and followers are told the difference."""
+        with self.batch() as batch:
+            batch.replace(table, rows)
+
+    def truncate(self, table: str) -> None:
+        """Takes all rows of a table away."""
+        with self.batch() as batch:
+            batch.truncate(table)
+
     def batch(self, source: str | None = None, position: int | None = None) -> Batch:
         """Several changes, all or nothing: they are made when the `with` block ends without an error.
 

@@ -27,6 +27,8 @@ Inputs = Mapping[str, tuple[Sequence[Codes], Codes]]
 """The changed rows of relations: the columns of their feeds, and weights."""
 
 _WORD = 2**64 - 1
+_ALL = 2**32
+"""More places than a table has."""
 
 Block = tuple[list[Codes], Codes, list[Any], list[Codes]]
 """Rows of an answer: output columns, counts, sums by slot, extremes."""
@@ -194,6 +196,15 @@ class Backend(Protocol):
         """All entries of a map with their counts, or all rows of a table with their weights.
 
         Without `distinct`, rows of a table may come in several places."""
+
+    def weights(self, name: str) -> Codes:
+        """The weights of a table's rows; equal ones may come in several places."""
+
+    def column(self, name: str, position: int) -> Codes:
+        """A column of a table's rows, in the order of their `weights`."""
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:
+        """The rows of a table that have one of some distinct primary keys; `key` are the places of its columns."""
 
     def size(self, name: str) -> int:
         """The entries of a map, or the rows of a table, where equal ones may count more than once."""
@@ -429,6 +440,21 @@ class NativeBackend:
         if distinct and not self.kernel.heap_is_distinct(heap):
             return self.kernel.net(columns, weights)
         return columns, weights
+
+    def weights(self, name: str) -> Codes:
+        found = self._weights(self._heaps[name])
+        return found[found != 0]
+
+    def column(self, name: str, position: int) -> Codes:
+        heap = self._heaps[name]
+        codes = self.kernel.heap_column(heap, position, 0, _ALL)
+        return codes if len(codes) == self.kernel.heap_size(heap) else codes[self._weights(heap) != 0]
+
+    def _weights(self, heap: int) -> Codes:
+        return self.kernel.heap_weights(heap, 0, _ALL)
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:  # noqa: ARG002
+        return self.kernel.heap_rows_of_keys(self._heaps[name], keys)
 
     def dump(self, name: str) -> Codes:
         """All entries of a map as they are stored: the codes and the payload's words of each, one after the other."""

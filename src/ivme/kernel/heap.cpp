@@ -257,6 +257,7 @@ void Heap::clear() noexcept {
     live_ = 0;
     mass_ = 0;
     ++version;
+    ++moves_;
     settle();
 }
 
@@ -284,6 +285,7 @@ void Heap::compact() noexcept {
     cut(to);
     shrink();
     ++version;
+    ++moves_;
     settle();
 }
 

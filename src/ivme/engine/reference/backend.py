@@ -243,6 +243,18 @@ class PureBackend:
         stored = dict(self.kernel.maps[name].items())
         return _columns(stored, len(self.kernel.maps[name].declared.schema)), _counts(stored)
 
+    def weights(self, name: str) -> Codes:
+        return self.scan(name)[1]
+
+    def column(self, name: str, position: int) -> Codes:
+        return self.scan(name)[0][position]
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:
+        wanted = set(zip(*(column.tolist() for column in keys), strict=True))
+        stored = self.kernel.maps[name].peek_all()
+        found = {row: payload for row, payload in stored.items() if tuple(row[i] for i in key) in wanted}
+        return _columns(found, len(self.kernel.maps[name].declared.schema))
+
     def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
         kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)
         maps = self.kernel.maps

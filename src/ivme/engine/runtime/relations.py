@@ -30,6 +30,7 @@ from ivme.engine.runtime.reclaim import Holder
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import SharedViews, too_many
 from ivme.engine.runtime.single_row import SingleRowPath
+from ivme.engine.runtime.stored_rows import StoredRows
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock, Transaction
 from ivme.engine.runtime.view_state import TableState, ViewState
@@ -130,10 +131,10 @@ class Relations:
         """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
         self.domains.memos.forget()
 
-    def all_rows(self, relation: str, *, distinct: bool = True) -> RowBatch:
-        """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""
+    def all_rows(self, relation: str) -> RowBatch:
+        """All rows of a table or view, with their multiplicities; equal ones once."""
         if relation in self.tables:
-            columns, counts = self.backend.scan(self.tables[relation].rows, distinct=distinct)
+            columns, counts = self.backend.scan(self.tables[relation].rows)
             return RowBatch(self.layout(relation), counts, None, list(columns))
         state = self.views[relation]
         if isinstance(state.group, ExternalView):
@@ -148,9 +149,14 @@ class Relations:
             columns, weights = net(self.backend, columns, weights)
         return RowBatch(layout, weights, None, list(columns))
 
-    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> RowBatch:
-        """The same for another view, which takes what a table may hold."""
-        rows = self.all_rows(relation, distinct=distinct)
+    def rows_to_feed(self, relation: str, *, each: bool = False) -> RowBatch:
+        """The same for another view, which takes what a table may hold.
+
+        With `each`, equal rows of a table may come more than once, and only columns that are asked for are copied.
+        """
+        if each and relation in self.tables:
+            return StoredRows(self.layout(relation), self.backend, self.tables[relation].rows)
+        rows = self.all_rows(relation)
         if relation in self.views:
             check_numbers(self.views[relation], rows)
         return rows
@@ -166,7 +172,7 @@ class Relations:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.rows_to_feed(relation, distinct=False)
+                rows = self.rows_to_feed(relation, each=True)
                 inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:
