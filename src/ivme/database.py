@@ -39,6 +39,7 @@ from ivme.query.model import table as declare
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
 from ivme.store.broken_views import broken_source, rebuild, whole
+from ivme.table_columns import add_column, drop_column
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -266,6 +267,14 @@ class Database:
                 self._runtime.drop_table(name)
             reclaim(self._runtime)
         self._runtime.settle()
+
+    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
+        """Gives a table a further column, behind the others; the rows that are there have the default in it."""
+        add_column(self, table, name, type, default)
+
+    def drop_column(self, table: str, name: str) -> None:
+        """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
+        drop_column(self, table, name)
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""

@@ -29,7 +29,7 @@ _LAYERS = (
     ("engine.runtime",),
     ("engine.read",),
     ("closure", "planning", "view", "closure_view", "ies_view", "installing"),
-    ("database", "store"),
+    ("database", "store", "table_columns"),
     ("pipeline", "serve", "shards"),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),

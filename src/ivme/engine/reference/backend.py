@@ -86,11 +86,12 @@ class PureBackend:
 
     def saved(self) -> Callable[[], None]:
         kernel, triggers, readers, slots = self.kernel, dict(self._triggers), dict(self._readers), dict(self._slots)
-        maps, partitions = dict(kernel.maps), dict(kernel.partitions)
+        maps, partitions, tables = dict(kernel.maps), dict(kernel.partitions), set(self._tables)
 
         def put_back() -> None:
             kernel.maps, kernel.partitions = maps, partitions
             self._triggers, self._readers, self._slots = triggers, readers, slots
+            self._tables = tables
 
         return put_back
 

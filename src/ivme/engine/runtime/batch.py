@@ -37,6 +37,7 @@ class Batch:
         self._runtime = runtime
         self._progress = progress
         self._parts: dict[str, list[RowBatch | TableChange]] = {}
+        self._declared: dict[str, Table] = {}
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[Few] | None = [] if progress is None else None
@@ -107,9 +108,7 @@ class Batch:
         state = self._changed_table(table)
         self._add(state, delete_where(state.table, where, parameters))
 
-    def update(
-        self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any
-    ) -> None:
+    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
         """Gives columns other values in the rows for which a condition holds, or in all.
 
         A string in `set` is an SQL expression over the old row, as in {"n": "n + 1"}; a value of another type is taken
@@ -126,6 +125,7 @@ class Batch:
         return state
 
     def _add(self, state: TableState, change: RowBatch | TableChange) -> None:
+        self._declared.setdefault(state.table.name, state.table)
         self._parts.setdefault(state.table.name, []).append(change)
 
     def _check_open(self) -> None:
@@ -193,6 +193,8 @@ class Batch:
             for name, parts in collected.items():
                 state = self._table(name)
                 self._check_static(state)
+                if state.table != self._declared[name]:
+                    raise PlanError(f"table {name} was given other columns while the batch was open; make it again")
                 changed = self._resolved(state, parts)
                 changed = self._runtime.clipped(name, changed) if name in self._clipped else changed
                 changed = self._runtime.grown(name, changed)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+import numpy as np
+
 from ivme.engine.backend import Codes
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
@@ -53,6 +55,22 @@ class Installation(Relations):
         state.feed = self.backend.set_table(state.rows, _whole(state.table), state.table.key_positions, ring=ring)
         state.ring = ring
         self.forget_inputs()
+
+    def change_columns(self, table: Table, places: Sequence[int | None], default: object = None) -> None:
+        """Gives a table other columns: each of the old one at a place, or where there is none one of a constant."""
+        with self.catalog_change():
+            state = self.tables[table.name]
+            domains = [self.domains.domain(declared_type(table, column)) for column in table.columns]
+            old, weights = self.backend.scan(state.rows, distinct=False)
+            columns = [
+                np.full(len(weights), domain.encode_value(default)) if place is None else old[place]
+                for place, domain in zip(places, domains, strict=True)
+            ]
+            self.backend.drop_table(state.rows)
+            changed = TableState(table, domains, state.rows, Feed(()))
+            self._set_checks(changed, ring=state.ring)
+            self.tables[table.name] = changed
+            self.backend.run(state.rows, {table.name: (columns, weights)})
 
     def drop_table(self, name: str) -> None:
         with self.catalog_change():

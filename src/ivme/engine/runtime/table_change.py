@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivme.engine.backend import Codes
-from ivme.engine.codes.domains import NAN_CODE
 from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.codes.domains import NAN_CODE
 from ivme.engine.codes.value_check import NAN_REASON
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn

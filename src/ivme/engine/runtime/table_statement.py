@@ -3,46 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.value_check import checked
 from ivme.engine.runtime.table_change import DeleteWhere, Update
-from ivme.errors import DataError, SchemaError, UnknownNameError, shown
-from ivme.query.expression import Expression
-from ivme.query.model import Table
+from ivme.errors import SchemaError, UnknownNameError, shown
+from ivme.query.expression import Expression, Literal
+from ivme.query.inference import type_of
+from ivme.query.model import Column, Table
+from ivme.query.one_type import cast_to
+from ivme.query.types import Type
+
+if TYPE_CHECKING:
+    from ivme.query.table_expression import Parameters
 
 
 def delete_where(table: Table, where: str, parameters: Mapping[str, Any]) -> DeleteWhere:
     """Deletes the rows for which a condition holds."""
     if where is None:
         raise SchemaError(f"delete_where needs a condition; truncate({table.name!r}) takes all rows away")
-    return DeleteWhere(_condition(table, where, parameters, []))
+    values = _parameters(parameters)
+    condition = _condition(table, where, values)
+    values.refuse_unused()
+    return DeleteWhere(condition)
 
 
 def update(table: Table, given: Mapping[str, Any], where: str | None, parameters: Mapping[str, Any]) -> Update:
     """Sets columns by name; see `Batch.update`."""
     if not isinstance(given, Mapping) or not given:
         raise SchemaError(f"update of table {table.name} needs set={{column: value}} with at least one column")
-    texts = [value for value in given.values() if isinstance(value, str)]
-    condition = _condition(table, where, parameters, texts)
-    values: dict[int, Expression] = {}
+    named, values = _parameters(parameters), dict[int, Expression]()
+    condition = None if where is None else _condition(table, where, named)
     for name, value in given.items():
         position = _position(table, name)
         if position in values:
             raise SchemaError(f"update of table {table.name} sets column {table.column_names[position]} twice")
-        values[position] = _value(table, position, value, parameters)
+        values[position] = _value(table, position, value, named)
+    named.refuse_unused()
     return Update(condition, values)
 
 
-def _condition(
-    table: Table, where: str | None, parameters: Mapping[str, Any], texts: list[str]
-) -> Expression | None:
-    from ivme.query.table_expression import check_values, parse_condition
+def _parameters(given: Mapping[str, Any]) -> Parameters:
+    from ivme.query.table_expression import Parameters
 
-    if where is not None and not isinstance(where, str):
+    return Parameters(given)
+
+
+def _condition(table: Table, where: object, parameters: Parameters) -> Expression:
+    from ivme.query.table_expression import parse_condition
+
+    if not isinstance(where, str):
         raise SchemaError(f"where is an SQL condition, such as 'a = :a'; it is {shown(where)}")
-    check_values(parameters, *texts, *([] if where is None else [where]))
-    return None if where is None else parse_condition(where, table, parameters)
+    return parse_condition(where, table, parameters)
 
 
 def _position(table: Table, name: object) -> int:
@@ -55,15 +68,21 @@ def _position(table: Table, name: object) -> int:
     return names.index(name.lower())
 
 
-def _value(table: Table, position: int, value: Any, parameters: Mapping[str, Any]) -> Expression:
-    from ivme.query.table_expression import literal, parse_value
+def _value(table: Table, position: int, value: Any, parameters: Parameters) -> Expression:
+    """A string is an expression; a value of another type is one that an insert would take."""
+    from ivme.query.table_expression import parse_value
 
     column = table.columns[position]
     wanted = declared_type(table, column)
     if not isinstance(value, str):
-        return parse_value(":value", table, wanted, {"value": literal(value, f"the value of {column.name}").value})
+        return _constant(table, column, wanted, value)
     try:
         return parse_value(value, table, wanted, parameters)
     except UnknownNameError as error:
         hint = f"a string in set= is an SQL expression; give a value as {{{column.name!r}: ':x'}} with x={value!r}"
         raise UnknownNameError(f"{error} ({hint})") from error
+
+
+def _constant(table: Table, column: Column, wanted: Type, value: Any) -> Expression:
+    kept = Literal(checked(value, wanted, f"table {table.name}, column {column.name}"))
+    return cast_to(kept, type_of(kept, table), wanted)
