@@ -32,7 +32,7 @@ from ivme.engine.runtime.ring_view import RingView, lifting
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
-from ivme.installing import install_view, new_runtime, prepare_view
+from ivme.installing import install_view, new_runtime, prepare_view, start_build
 from ivme.planning import parse_view, plan_ring_view, plan_view
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.model import table as declare
@@ -148,11 +148,12 @@ class Database:
             planned = plan_view(parsed, options, stored)
             prepared = prepare_view(self._runtime, planned)
             text = None if self._store is None else planned.text()
+            build = None if self._is_opening else start_build(self._runtime, planned)
             with self._runtime.lock:
                 if self._are_current(parsed.tables, relations):
                     self._check_new(name)
                     with self._catalog_change():
-                        made = install_view(self._runtime, planned, prepared)
+                        made = install_view(self._runtime, planned, prepared, build)
                         claim()
                         if self._store is not None:
                             self._store.create_view(name, query, options, text)

@@ -398,6 +398,10 @@ class NativeBackend:
         """The kernel's number of a trigger, for `run_one`."""
         return self._triggers[name][0]
 
+    def heap(self, name: str) -> int:
+        """The kernel's number of a table."""
+        return self._heaps[name]
+
     def row_runs(self, runs: list[tuple[int, Sequence[int] | None]]) -> Callable[[tuple[int, ...], int], None]:
         """Takes one row through triggers, all or none; see `_kernel.RowRuns`."""
         from ivme import _kernel

@@ -5,9 +5,10 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
+from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.relations import Relations, weighted
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import Assembled, SharedViews
@@ -80,7 +82,7 @@ class Installation(Relations):
 
     def prepared(self, name: str, typed: TypedQuery, plan: Plan) -> Assembled:
         """What has to be installed for a view as things stand: found out without the lock, as that may take long."""
-        key = (*typed.slots, *self._own(name, plan.blueprint))
+        key = self.key_of(name, typed, plan)
         checks = {
             each: check.blueprint
             for each, check in new_checks(name, plan).items()
@@ -90,6 +92,10 @@ class Installation(Relations):
             group = self._groups.get(key) or self._new_group(key, typed.slots)
             blueprints = {**group.blueprints, name: plan.blueprint, **checks}
         return group.assembled(blueprints)
+
+    def key_of(self, name: str, typed: TypedQuery, plan: Plan) -> tuple[str, ...]:
+        """The key of the group that a view belongs to."""
+        return (*typed.slots, *self._own(name, plan.blueprint))
 
     def add_view(
         self,
@@ -101,8 +107,9 @@ class Installation(Relations):
         *,
         ring: bool = False,
         prepared: Assembled | None = None,
+        built: Image | None = None,
     ) -> ViewState:
-        """Installs a view and fills it from the tables; on any error nothing stays behind."""
+        """Installs a view and fills it from the tables, or with what was `built`; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
         try:
@@ -112,7 +119,7 @@ class Installation(Relations):
                 checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
                 mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
-                self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
+                self._install(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared, built)
                 finisher = RowDecoder(typed, group.enumerations[name], self.domains)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
                 for stored, codes in self._misfits:
@@ -317,6 +324,7 @@ class Installation(Relations):
         blueprints: Mapping[str, Blueprint],
         new: Mapping[str, TypedQuery],
         prepared: Assembled | None = None,
+        built: Image | None = None,
     ) -> None:
         """Assembles a group and fills the maps that are new."""
         self.forget_inputs()
@@ -325,19 +333,10 @@ class Installation(Relations):
         types = {name: known[view_of(name)].types for name in blueprints}
         filled = group.install(blueprints, types, prepared)
         self._misfits = limit_sums(self.backend, group, known)
-        if self.image is not None:
-            filled = self.image.fill(self.backend, group, filled)
-        steps = list(group.assembly.fill(filled))
-        if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
-            self._run_once(steps, group.slots)
-            group.rebalancer.start()
-            steps = []
-        for name, blueprint in blueprints.items():
-            mine = () if blueprint.lazy else group.assembly.build(name, filled)
-            filled |= {step.map for step in mine if isinstance(step, ir.Add)}
-            steps += mine
-        if steps:
-            self._run_once(steps, group.slots)
+        image = self.image if built is None else built
+        if image is not None:
+            filled = image.fill(self.backend, group, filled)
+        fill_group(group, blueprints, filled, partial(self._run_once, slots=group.slots), is_new=is_new)
 
     def close(self) -> None:
         """Forgets everything."""
@@ -348,6 +347,28 @@ class Installation(Relations):
                 self.drop_view(view)
             for table in tuple(self.tables):
                 self.drop_table(table)
+
+
+def fill_group(
+    group: SharedViews,
+    blueprints: Mapping[str, Blueprint],
+    filled: frozenset[str],
+    run: Callable[[list[ir.Step]], object],
+    *,
+    is_new: bool,
+) -> None:
+    """Fills the maps of a group that are not filled yet; `run` runs steps over whole relations."""
+    steps = list(group.assembly.fill(filled))
+    if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
+        run(steps)
+        group.rebalancer.start()
+        steps = []
+    for name, blueprint in blueprints.items():
+        mine = () if blueprint.lazy else group.assembly.build(name, filled)
+        filled |= {step.map for step in mine if isinstance(step, ir.Add)}
+        steps += mine
+    if steps:
+        run(steps)
 
 
 def _whole(table: Table) -> ir.Source:

@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,9 @@ from ivme.errors import DataError, PlanError
 from ivme.plan.ir import program as ir
 from ivme.query.model import Table
 
+if TYPE_CHECKING:
+    from ivme.engine.runtime.build_beside import BuildBeside
+
 
 class Relations:
     """The tables and views of a database. Whoever changes or reads them holds `lock`."""
@@ -55,6 +58,7 @@ class Relations:
         self.maintained: dict[str, ExternalView] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+        self.builds: weakref.WeakSet[BuildBeside] = weakref.WeakSet()
         self._groups: dict[tuple[str, ...], SharedViews] = {}
         self._groups_made = 0
         self._queues: dict[str, list[deque[Delta]]] = {}
@@ -83,7 +87,7 @@ class Relations:
         """What the triggers of a relation want: first that of a table's own maps, then those of the groups."""
         found = self._inputs.get(relation)
         if found is None:
-            found = self._inputs[relation] = self._wanted(relation, self._feeds(relation))
+            found = self._inputs[relation] = self.wanted(relation, self._feeds(relation))
         return found
 
     def _feeds(self, relation: str) -> list[tuple[str, Feed]]:
@@ -93,7 +97,7 @@ class Relations:
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
 
-    def _wanted(self, relation: str, feeds: list[tuple[str, Feed]]) -> Inputs:
+    def wanted(self, relation: str, feeds: list[tuple[str, Feed]]) -> Inputs:
         """What triggers want of a relation's rows, in a form that knows whom to name if there is no such thing."""
         kind = "table" if relation in self.tables else "view"
         return Inputs(self.relation(relation), self.domains, feeds, partial(self._owner, relation), kind)
@@ -173,7 +177,7 @@ class Relations:
             inputs = {}
             for relation, feed in feeds.items():
                 rows = self.rows_to_feed(relation, each=True)
-                inputs[relation] = (self._wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
+                inputs[relation] = (self.wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.backend.begin()
             try:
                 self.backend.run("once", inputs)
