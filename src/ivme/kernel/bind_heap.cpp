@@ -82,6 +82,37 @@ nb::object places_of(Kernel& kernel, size_t id, size_t first, size_t end, Pick p
     return to_numpy(std::move(found), end - first);
 }
 
+// The weights of all places in a byte each, to take them down quickly; those that a byte does not hold are 255, and
+// come by their places.
+nb::tuple small_weights_of(Kernel& kernel, size_t id) {
+    constexpr int64_t LARGE = 255;
+    Array<uint8_t> small;
+    Array<int64_t> places, large;
+    size_t n = 0;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Heap& heap = kernel.heap(id);
+        n = heap.high();
+        small.resize(n);
+        const int64_t* weights = heap.weights();
+        bool all = true;
+        for (size_t i = 0; i < n; ++i) {
+            bool fits = weights[i] >= 0 && weights[i] < LARGE;
+            small[i] = static_cast<uint8_t>(fits ? weights[i] : LARGE);
+            all &= fits;
+        }
+        for (size_t i = 0; !all && i < n; ++i) {
+            if (small[i] != LARGE) continue;
+            places.push(static_cast<int64_t>(i));
+            large.push(weights[i]);
+        }
+    }
+    size_t rest = places.size();
+    return nb::make_tuple(to_numpy(std::move(small), n), to_numpy(std::move(places), rest),
+                          to_numpy(std::move(large), rest));
+}
+
 nb::object column_of(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
     return places_of(kernel, id, first, end, [&](const Heap& heap) {
         if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
@@ -143,6 +174,7 @@ void bind_heap(nb::class_<Kernel>& kernel) {
              [](Kernel& k, size_t id, size_t first, size_t end) {
                  return places_of(k, id, first, end, [](const Heap& heap) { return heap.weights(); });
              })
+        .def("heap_small_weights", &small_weights_of)
         .def("heap_rows_of_keys", &rows_of_keys)
         .def("heap_rows", &rows_of, nb::arg("heap"), nb::arg("columns") = nb::none());
 }

@@ -74,8 +74,15 @@ class _TableThen:
     def __init__(self, backend: NativeBackend, state: TableState) -> None:
         self.state = state
         self.heap = backend.heap(state.rows)
-        places, self.moves = backend.kernel.heap_places(self.heap)
-        self.weights = backend.kernel.heap_weights(self.heap, 0, places)
+        self.places, self.moves = backend.kernel.heap_places(self.heap)
+        self._small, self._large_places, self._large = backend.kernel.heap_small_weights(self.heap)
+
+    def weights(self, first: int) -> Codes:
+        """The weights of a piece of the places; zero where there was no row."""
+        found = self._small[first : first + PIECE].astype(np.int64)
+        start, end = np.searchsorted(self._large_places, (first, first + PIECE))
+        found[self._large_places[start:end] - first] = self._large[start:end]
+        return found
 
 
 class BuildBeside:
@@ -150,11 +157,11 @@ class BuildBeside:
         then, parts, weights = self._tables[relation], list[list[Codes]](), list[Codes]()
         with self._live.lock:
             wanted = self._live.wanted(relation, [("once", feed)])
-        for first in range(0, len(then.weights), PIECE):
+        for first in range(0, then.places, PIECE):
             with self._live.lock:
                 self._check_tables()
                 layout = self._live.layout(relation)
-                rows = _Rows(layout, self._kernel, then.heap, then.weights[first : first + PIECE], first)
+                rows = _Rows(layout, self._kernel, then.heap, then.weights(first), first)
                 parts.append(wanted.of(rows)[0][1])
                 weights.append(rows.weights)
                 if self._kernel.kernel.heap_places(then.heap)[1] != then.moves:
