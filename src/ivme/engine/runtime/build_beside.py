@@ -160,12 +160,12 @@ class BuildBeside:
         for first in range(0, then.places, PIECE):
             with self._live.lock:
                 self._check_tables()
+                if self._kernel.kernel.heap_places(then.heap)[1] != then.moves:
+                    raise _MovedError
                 layout = self._live.layout(relation)
                 rows = _Rows(layout, self._kernel, then.heap, then.weights(first), first)
                 parts.append(wanted.of(rows)[0][1])
                 weights.append(rows.weights)
-                if self._kernel.kernel.heap_places(then.heap)[1] != then.moves:
-                    raise _MovedError
             time.sleep(_BREATH)
         nothing = np.empty(0, np.int64)
         columns = [np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(len(feed.columns))]
