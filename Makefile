@@ -5,7 +5,7 @@ JOBS ?= 2
 SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check test test-long test-browser sanitize demo lint format typecheck coverage bench bench-peers bench-peers-record docs clean
+.PHONY: help venv check test test-long test-browser sanitize clang demo lint tidy format typecheck coverage bench bench-peers bench-peers-record docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test-browser: $(STAMP) ## run the page's tests in chromium, which is installed o
 sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
 	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
 
+clang: $(STAMP) ## build the kernel with clang, warnings being errors, and run its unit tests
+	BIN=$(CURDIR)/$(BIN) bash scripts/clang
+
 demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark recomputing it; leaves its files in demo/
 	@bash scripts/find-java --needed
 	$(BIN)/ivme demo flights --folder demo
@@ -44,6 +47,9 @@ lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror src/ivme/kernel/*.hpp src/ivme/kernel/*.cpp
+
+tidy: $(STAMP) ## run clang-tidy over the kernel
+	BIN=$(CURDIR)/$(BIN) JOBS=$(JOBS) bash scripts/tidy
 
 format: $(STAMP) ## format the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix

@@ -22,6 +22,9 @@ inline void spend_allocation() {
     --allocation_budget;
 }
 
+// A count of columns, slots or steps, which is small.
+unsigned count_of(const auto& items) { return static_cast<unsigned>(items.size()); }
+
 template <class T>
 class Array {
     static_assert(std::is_trivially_copyable_v<T>);

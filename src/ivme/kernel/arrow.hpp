@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -108,7 +109,7 @@ inline bool encode_floats(const ArrowArray& array, const ArrowBits& valid, int64
         codes[i] = bits < 0 ? bits ^ 0x7FFFFFFFFFFFFFFFll : bits;
         if (valid && !valid[i]) {
             codes[i] = NULL_CODE;
-        } else if (numbers[i] != numbers[i] || bits == negative_zero) {
+        } else if (std::isnan(numbers[i]) || bits == negative_zero) {
             return false;
         }
     }
@@ -180,7 +181,7 @@ private:
 // Whether the data have the columns' names and formats, in their order.
 inline bool is_of(const std::vector<ArrowColumn>& columns, const ArrowSchema& schema, const ArrowArray& array) {
     auto n = static_cast<int64_t>(columns.size());
-    if (std::strcmp(schema.format, "+s") || schema.n_children != n || array.n_children != n || array.offset)
+    if (std::strcmp(schema.format, "+s") != 0 || schema.n_children != n || array.n_children != n || array.offset)
         return false;
     for (int64_t i = 0; i < n; ++i) {
         const ArrowSchema& given = *schema.children[i];

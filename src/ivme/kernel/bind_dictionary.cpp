@@ -8,8 +8,8 @@ namespace ivme {
 namespace {
 
 struct PyDictionary {
-    PyDictionary(uint64_t seed, int64_t base, bool binary, bool numbers)
-        : dictionary(seed, base, numbers), binary(binary) {}
+    PyDictionary(uint64_t seed, int64_t base, bool of_bytes, bool numbers)
+        : dictionary(seed, base, numbers), binary(of_bytes) {}
     Dictionary dictionary;
     bool binary;
 

@@ -63,7 +63,7 @@ public:
         if (!run.complete) {
             nb::list rows;
             for (const auto& each : run.missing) rows.append(array_of(each));
-            missing = rows;
+            missing = std::move(rows);
         }
         return nb::make_tuple(as_rows(std::move(found), n), array_of(run.doubtful), missing);
     }

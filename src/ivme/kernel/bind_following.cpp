@@ -80,10 +80,10 @@ using Sums = nb::ndarray<const int64_t, nb::c_contig, nb::device::cpu>;
 using Floats = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 struct Finishing {
-    Finishing(const Sums& sums, const Codes& counts) : sums(sums.data()), counts(counts.data()), n(counts.size()) {
-        if (sums.ndim() < 1 || sums.ndim() > 2 || sums.shape(0) != n)
+    Finishing(const Sums& totals, const Codes& rows) : sums(totals.data()), counts(rows.data()), n(rows.size()) {
+        if (totals.ndim() < 1 || totals.ndim() > 2 || totals.shape(0) != n)
             throw std::invalid_argument("a sum for each count");
-        width = sums.ndim() == 1 ? 1 : static_cast<unsigned>(sums.shape(1));
+        width = totals.ndim() == 1 ? 1 : static_cast<unsigned>(totals.shape(1));
         codes.resize(n);
     }
     // None if a total was left out.

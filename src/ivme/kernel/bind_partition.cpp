@@ -40,7 +40,7 @@ nb::tuple net(Kernel& kernel, const std::vector<Codes>& columns, const Codes& we
         from.push_back(column.data());
     }
     alone(kernel, [&] {
-        netted.shape(columns.size(), Layout());
+        netted.shape(count_of(columns), Layout());
         kernel.machine.net(from, weights.data(), weights.size(), netted);
     });
     nb::list shown;

@@ -17,7 +17,7 @@ LiftKind parse_lift(const std::string& kind) {
     if (kind == "count") return LiftKind::Count;
     if (kind == "int") return LiftKind::Int;
     if (kind == "float") return LiftKind::Float;
-    if (kind == "wide") return LiftKind::Wide;
+    if (kind == "wide") return LiftKind::Int128;
     throw std::invalid_argument("a lift is none, count, int, float or wide, not " + kind);
 }
 
@@ -95,7 +95,7 @@ struct ReaderBuilder {
     void loop(size_t id, const Numbers& columns, const Numbers& fresh) {
         Loop loop;
         loop.map = use(id);
-        unsigned level = reader.loops.size() + 1;
+        unsigned level = count_of(reader.loops) + 1;
         for (unsigned variable : fresh) {
             require(variable < known_at.size(), "a loop yields a variable that is not there");
             known_at[variable] = level;
@@ -121,7 +121,7 @@ struct ReaderBuilder {
 
     void factor(size_t id, const Numbers& columns) {
         Factor factor{use(id), columns, 0, -1};
-        check(factor.map, columns, reader.loops.size());
+        check(factor.map, columns, count_of(reader.loops));
         for (unsigned variable : columns) factor.level = std::max(factor.level, known_at[variable]);
         for (size_t i = 0; i < loops.size(); ++i) {
             if (reader.loops[i].map == factor.map && loops[i] == columns && factor.loop < 0) {

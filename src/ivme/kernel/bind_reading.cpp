@@ -15,12 +15,12 @@ std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
 }
 
 struct Cursor {
-    Cursor(Kernel& kernel, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool whole)
-        : kernel(kernel),
+    Cursor(Kernel& owner, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool at_once)
+        : kernel(owner),
           plan(std::move(reader)),
           inputs(std::move(codes)),
           rows(*plan),
-          whole(whole),
+          whole(at_once),
           version(plan->version()) {
         rows.open(addresses(inputs), 1);
     }
@@ -254,7 +254,7 @@ nb::object get(Kernel& kernel, size_t id, const nb::sequence& given) {
 
 }  // namespace
 
-ShownFloats::ShownFloats(const Layout& layout, const int64_t* payloads, size_t n, bool exact) : exact(exact) {
+ShownFloats::ShownFloats(const Layout& layout, const int64_t* payloads, size_t n, bool in_full) : exact(in_full) {
     if (!layout.has_floats) return;
     rounded.resize(layout.slots.size());
     full.resize(layout.slots.size());

@@ -17,7 +17,7 @@ namespace ivme {
 
 // An edge would close a cycle where none may be; the codes of its nodes, the first one again at the end.
 struct Cycle : std::runtime_error {
-    explicit Cycle(std::vector<int64_t> codes) : std::runtime_error("cycle"), codes(std::move(codes)) {}
+    explicit Cycle(std::vector<int64_t> nodes) : std::runtime_error("cycle"), codes(std::move(nodes)) {}
     std::vector<int64_t> codes;
 };
 

@@ -259,7 +259,7 @@ void ForestClosure::followed_changed() {
 size_t ForestClosure::bytes() const {
     size_t total = graph_.bytes() + tours_.bytes() + label_.capacity() * 8;
     for (const Level& each : levels_) {
-        total += each.vertex.capacity() * 4 + each.loose.capacity() * sizeof(each.loose[0]);
+        total += each.vertex.capacity() * 4 + each.loose.capacity() * sizeof(std::vector<uint32_t>);
         for (const auto& list : each.loose) total += list.capacity() * 4;
     }
     for (const Member& each : members_) total += sizeof(Member) + each.arcs.capacity() * 8;

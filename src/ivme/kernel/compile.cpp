@@ -46,7 +46,7 @@ void TriggerBuilder::use(Map* map) {
 
 void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     require(step.lifts.empty() || step.lifts.size() == layout.slots.size(), "a load lifts into every slot or none");
-    define(step.target, step.columns.size(), step.lifts.empty() ? Layout() : layout);
+    define(step.target, count_of(step.columns), step.lifts.empty() ? Layout() : layout);
     auto& widths = trigger_->input_widths;
     if (widths.size() <= step.input) widths.resize(step.input + 1, 0);
     unsigned width = widths[step.input];
@@ -55,7 +55,7 @@ void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     for (auto [one, other] : step.equals) width = std::max({width, one + 1, other + 1});
     for (unsigned column : step.not_null) width = std::max(width, column + 1);
     for (const Lift& lift : step.lifts) {
-        if (lift.kind != LiftKind::None) width = std::max(width, lift.column + (lift.kind == LiftKind::Wide ? 2 : 1));
+        if (lift.kind != LiftKind::None) width = std::max(width, lift.column + (lift.kind == LiftKind::Int128 ? 2 : 1));
     }
     widths[step.input] = width;
     trigger_->steps.push_back(std::move(step));
@@ -153,7 +153,7 @@ void TriggerBuilder::join(unsigned target, unsigned from, unsigned added, const 
 void TriggerBuilder::project(unsigned target, unsigned from, std::vector<unsigned> columns) {
     const Delta& source = origin(from);
     for (unsigned column : columns) require(column < source.columns.size(), "a sum keeps a column that is not there");
-    define(target, columns.size(), source.layout);
+    define(target, count_of(columns), source.layout);
     bool permutes = columns.size() == source.columns.size();
     for (unsigned c = 0; permutes && c < source.columns.size(); ++c) {
         permutes = std::find(columns.begin(), columns.end(), c) != columns.end();
@@ -173,7 +173,7 @@ void TriggerBuilder::filter(unsigned target, unsigned from, Map* map, std::vecto
     require(columns.size() == map->arity(), "a filter gives a value to every column of its map");
     for (unsigned column : columns)
         require(column < source.columns.size(), "a filter reads a column that is not there");
-    define(target, source.columns.size(), source.layout);
+    define(target, count_of(source.columns), source.layout);
     use(map);
     trigger_->steps.push_back(FilterStep{target, from, map, std::move(columns), present});
 }

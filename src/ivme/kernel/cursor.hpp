@@ -88,6 +88,8 @@ public:
     // left out, and all that the loops find has the count 1.
     explicit Enumerator(const Reader& reader, FloatPool* floats = nullptr, bool bare = false);
     Enumerator(const Enumerator&) = delete;
+    Enumerator& operator=(const Enumerator&) = delete;
+    ~Enumerator() = default;
 
     // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a
     // result: whoever asks for users, to whom NULL equals nothing, asks nothing with it.

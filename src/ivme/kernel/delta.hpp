@@ -104,7 +104,7 @@ public:
     // Adds the rows of `origin` from `start` on, with their `picked` columns.
     void add(const Delta& origin, const std::vector<unsigned>& picked, size_t start, size_t count) {
         const int64_t* from[64];
-        unsigned arity = picked.size();
+        unsigned arity = count_of(picked);
         for (unsigned c = 0; c < arity; ++c) from[c] = origin.columns[picked[c]].data() + start;
         add_rows(from, arity, origin.payload(start), origin.layout.words, count);
     }

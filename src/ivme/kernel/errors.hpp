@@ -23,7 +23,7 @@ struct Stale : std::runtime_error {
 
 // An entry's count broke what its map demands; `what()` names the demand. The batch is rolled back.
 struct BrokenCheck : std::runtime_error {
-    BrokenCheck(const char* check, std::vector<int64_t> codes) : std::runtime_error(check), codes(std::move(codes)) {}
+    BrokenCheck(const char* check, std::vector<int64_t> row) : std::runtime_error(check), codes(std::move(row)) {}
     std::vector<int64_t> codes;
 };
 

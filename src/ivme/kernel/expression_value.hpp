@@ -133,7 +133,7 @@ struct ModuloReal {
 };
 
 // A decimal with fewer digits behind its point.
-enum class Rounding { half_up, floor, ceil, truncate };
+enum class Rounding : uint8_t { half_up, floor, ceil, truncate };
 
 template <Rounding rounding>
 inline Wide dropped(Wide value, Wide unit) {

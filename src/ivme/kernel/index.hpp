@@ -96,7 +96,7 @@ struct Members {
 
 class GroupIndex {
 public:
-    GroupIndex(std::vector<unsigned> key, const Seed& seed) : key_(std::move(key)), groups_(key_.size(), seed) {}
+    GroupIndex(std::vector<unsigned> key, const Seed& seed) : key_(std::move(key)), groups_(count_of(key_), seed) {}
 
     const std::vector<unsigned>& key() const { return key_; }
     const GroupTable& groups() const { return groups_; }

@@ -12,7 +12,7 @@ class Machine::CandidateKey {
 public:
     CandidateKey(const JoinStep& step, const Delta& origin, const Candidates& candidates,
                  const std::vector<unsigned>& columns)
-        : candidates_(candidates), added_(step.added), arity_(columns.size()) {
+        : candidates_(candidates), added_(step.added), arity_(count_of(columns)) {
         for (unsigned i = 0; i < arity_; ++i) {
             known_[i] = columns[i] < step.known;
             from_[i] =
@@ -80,7 +80,7 @@ void Machine::look_up(const JoinStep& step, Trigger& trigger) {
 
 void Machine::extend(const JoinStep& step, Trigger& trigger) {
     const Delta& origin = trigger.registers[step.origin];
-    unsigned reads = step.reads.size();
+    unsigned reads = count_of(step.reads);
     groups_.resize(static_cast<size_t>(BLOCK) * reads * 2);
     uint32_t rows[BLOCK];
     for (size_t start = 0; start < origin.n; start += BLOCK) {
@@ -99,7 +99,7 @@ void Machine::extend(const JoinStep& step, Trigger& trigger) {
 unsigned Machine::find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
                               unsigned count) {
     const Read& read = step.reads[r];
-    unsigned reads = step.reads.size(), kept = 0;
+    unsigned reads = count_of(step.reads), kept = 0;
     bool pending = read.overlay >= 0;
     operations += static_cast<uint64_t>(count) * (pending ? 2 : 1);
     if (!read.groups) return count;

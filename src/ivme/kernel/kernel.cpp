@@ -180,9 +180,12 @@ NB_MODULE(_kernel, m) {
     m.attr("NULL") = NULL_CODE;
     // A thread that outlives the interpreter may hold a database, which is no leak of ours.
     nb::set_leak_warnings(std::getenv("IVME_LEAK_WARNINGS") != nullptr);
+    // nanobind keeps what these objects make.
+    // NOLINTBEGIN(bugprone-unused-raii, bugprone-throw-keyword-missing)
     nb::exception<Overflow>(m, "PayloadOverflow", PyExc_OverflowError);
     nb::exception<Capacity>(m, "CapacityError", PyExc_MemoryError);
     nb::exception<Stale>(m, "StaleCursor", PyExc_RuntimeError);
+    // NOLINTEND(bugprone-unused-raii, bugprone-throw-keyword-missing)
     set_broken_check(m);
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
     bind_closure(m);
@@ -205,7 +208,7 @@ NB_MODULE(_kernel, m) {
              })
         .def("add_index",
              [](Kernel& k, size_t map, std::vector<unsigned> key, std::vector<unsigned> values) {
-                 exclusively(k, [&] { k.map(map).add_index(std::move(key), std::move(values)); });
+                 exclusively(k, [&] { k.map(map).add_index(key, values); });
              })
         .def(
             "add_sorted",

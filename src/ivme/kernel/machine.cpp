@@ -22,7 +22,7 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
     std::fill_n(word, width(slot), 0);
     if (lift.kind == LiftKind::None) return;
     int64_t code = input.columns[lift.column][row];
-    if (code == NULL_CODE && lift.kind != LiftKind::Wide) return;
+    if (code == NULL_CODE && lift.kind != LiftKind::Int128) return;
     if (slot == Slot::F64) {
         double value = lift.kind == LiftKind::Count ? 1
                        : lift.kind == LiftKind::Int ? static_cast<double>(code)
@@ -33,11 +33,11 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
         word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
         return;
     }
-    if (slot == Slot::I128 && lift.kind != LiftKind::Wide) {
+    if (slot == Slot::I128 && lift.kind != LiftKind::Int128) {
         return store_wide(word, static_cast<Wide>(weight) * (lift.kind == LiftKind::Count ? 1 : code));
     }
     word[0] = lift.kind == LiftKind::Count ? 1 : code;
-    word[1] = lift.kind == LiftKind::Wide ? input.columns[lift.column + 1][row] : word[0] >> 63;
+    word[1] = lift.kind == LiftKind::Int128 ? input.columns[lift.column + 1][row] : word[0] >> 63;
     if (slot == Slot::I128) {
         scale_words<2>(word, weight, word);
     } else {
@@ -105,7 +105,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     bool sum = step.consolidate && input.n > 1;
     Delta& loaded = sum ? chunk_ : target;
     if (sum) {
-        chunk_.shape(target.columns.size(), target.layout);
+        chunk_.shape(count_of(target.columns), target.layout);
         consolidator_.begin(&target, input.n);
     }
     loaded.clear();
@@ -152,7 +152,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
 void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target) {
     operations += n;
     consolidator_.begin(&target, n);
-    consolidator_.add_rows(columns.data(), columns.size(), weights, 1, n);
+    consolidator_.add_rows(columns.data(), count_of(columns), weights, 1, n);
     consolidator_.end();
 }
 

@@ -172,7 +172,7 @@ void Map::support(Projection& projection, const int64_t* row, int64_t change) {
     projection.map->add(key, projection.map->tag(key), &change, &old);
 }
 
-void Map::add_index(std::vector<unsigned> key, std::vector<unsigned> values) {
+void Map::add_index(const std::vector<unsigned>& key, const std::vector<unsigned>& values) {
     for (unsigned column : key) {
         if (column >= arity_) throw std::invalid_argument("an index names a column that the map does not have");
     }
@@ -189,12 +189,12 @@ void Map::add_index(std::vector<unsigned> key, std::vector<unsigned> values) {
         return;
     }
     if (projection(key, values)) return;
-    Projection fresh{key, values, std::make_unique<Map>(key.size() + values.size(), Layout(), seed_)};
+    Projection fresh{key, values, std::make_unique<Map>(count_of(key) + count_of(values), Layout(), seed_)};
     if (!key.empty() && !values.empty()) {
         std::vector<unsigned> first(key.size());
         for (unsigned i = 0; i < first.size(); ++i) first[i] = i;
         std::vector<unsigned> rest(values.size());
-        for (unsigned i = 0; i < rest.size(); ++i) rest[i] = first.size() + i;
+        for (unsigned i = 0; i < rest.size(); ++i) rest[i] = count_of(first) + i;
         fresh.map->add_index(first, rest);
     }
     for (uint32_t id = 0; id < high(); ++id) {

@@ -73,7 +73,7 @@ public:
     // Makes the entry have this payload again; no count, no entry. Cannot fail while `undoing`.
     void restore(const int64_t* key, const int64_t* old);
 
-    void add_index(std::vector<unsigned> key, std::vector<unsigned> values);
+    void add_index(const std::vector<unsigned>& key, const std::vector<unsigned>& values);
     void add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order);
     const GroupIndex* index(const std::vector<unsigned>& key) const;
     const Projection* projection(const std::vector<unsigned>& key, const std::vector<unsigned>& values) const;

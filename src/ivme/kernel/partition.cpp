@@ -85,17 +85,17 @@ void Part::prefetch(uint32_t tag) const {
     }
 }
 
-Partition::Partition(Map* heavy, const std::vector<std::vector<PartSpec>>& leaves)
-    : heavy(heavy),
-      maps{heavy},
-      rising(heavy->arity(), Layout(), heavy->seed()),
-      falling(heavy->arity(), Layout(), heavy->seed()) {
-    require(heavy->arity(), "a partition has a key of at least one column");
+Partition::Partition(Map* keys, const std::vector<std::vector<PartSpec>>& leaves)
+    : heavy(keys),
+      maps{keys},
+      rising(keys->arity(), Layout(), keys->seed()),
+      falling(keys->arity(), Layout(), keys->seed()) {
+    require(keys->arity(), "a partition has a key of at least one column");
     require(!leaves.empty(), "a partition has at least one leaf that counts");
     for (const auto& leaf : leaves) {
         degrees.emplace_back();
         for (const PartSpec& spec : leaf) {
-            require(spec.key.size() == heavy->arity(), "a degree's key has the columns of the heavy keys");
+            require(spec.key.size() == keys->arity(), "a degree's key has the columns of the heavy keys");
             degrees.back().parts.push_back(resolve(spec));
             if (std::find(maps.begin(), maps.end(), spec.map) == maps.end()) maps.push_back(spec.map);
         }

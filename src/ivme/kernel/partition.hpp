@@ -36,7 +36,8 @@ struct Degree {
         return total;
     }
     unsigned asked() const {
-        return std::count_if(parts.begin(), parts.end(), [](const Part& part) { return part.target->size() != 0; });
+        return static_cast<unsigned>(
+            std::ranges::count_if(parts, [](const Part& part) { return part.target->size() != 0; }));
     }
 };
 

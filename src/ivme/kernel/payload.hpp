@@ -32,7 +32,7 @@ struct Layout {
     bool has_floats = false;
 
     Layout() = default;
-    Layout(std::vector<Slot> kinds, FloatPool* pool) : slots(std::move(kinds)), pool(pool) {
+    Layout(std::vector<Slot> kinds, FloatPool* floats) : slots(std::move(kinds)), pool(floats) {
         for (Slot slot : slots) {
             words += width(slot);
             has_floats |= slot == Slot::F64;

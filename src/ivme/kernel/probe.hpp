@@ -15,10 +15,10 @@ struct KeyColumns {
     unsigned arity = 0;
     const int64_t* from[Map::MAX_ARITY];
 
-    KeyColumns(const Delta& delta, const std::vector<unsigned>& columns) : arity(columns.size()) {
+    KeyColumns(const Delta& delta, const std::vector<unsigned>& columns) : arity(count_of(columns)) {
         for (unsigned c = 0; c < arity; ++c) from[c] = delta.columns[columns[c]].data();
     }
-    explicit KeyColumns(const Delta& delta) : arity(delta.columns.size()) {
+    explicit KeyColumns(const Delta& delta) : arity(count_of(delta.columns)) {
         for (unsigned c = 0; c < arity; ++c) from[c] = delta.columns[c].data();
     }
     void gather(size_t row, int64_t* key) const {

@@ -27,11 +27,11 @@ struct Read {
     const GroupIndex* pending_groups = nullptr;
 };
 
-enum class LiftKind : uint8_t { None, Count, Int, Float, Wide };
+enum class LiftKind : uint8_t { None, Count, Int, Float, Int128 };
 
 struct Lift {
     LiftKind kind = LiftKind::None;
-    unsigned column = 0;  // of the input; Wide takes the next one too
+    unsigned column = 0;  // of the input; Int128 takes the next one too
 };
 
 struct LoadStep {
@@ -87,7 +87,7 @@ struct FilterStep {
 };
 
 // What a map demands of the counts that an add leaves: anything, none below zero, or zero and one only.
-enum class Check { none, present, unique };
+enum class Check : uint8_t { none, present, unique };
 
 struct AddStep {
     unsigned origin;

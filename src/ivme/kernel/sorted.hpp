@@ -16,7 +16,7 @@ namespace ivme {
 class SortedIndex {
 public:
     SortedIndex(std::vector<unsigned> key, unsigned value, const Dictionary* order, const Seed& seed)
-        : key_(std::move(key)), value_(value), order_(order), seed_(seed), groups_(key_.size(), seed) {}
+        : key_(std::move(key)), value_(value), order_(order), seed_(seed), groups_(count_of(key_), seed) {}
 
     const std::vector<unsigned>& key() const { return key_; }
     unsigned value() const { return value_; }

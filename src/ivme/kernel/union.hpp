@@ -49,8 +49,9 @@ struct Branch {
 };
 
 struct Union {
-    explicit Union(const Seed& seed) : seed(seed) {}
+    explicit Union(const Seed& random) : seed(random) {}
     Union(const Union&) = delete;
+    Union& operator=(const Union&) = delete;
     ~Union();
 
     unsigned inputs = 0;
@@ -97,6 +98,7 @@ class UnionCursor {
 public:
     explicit UnionCursor(const Union& plan) : plan_(plan) {}
     UnionCursor(const UnionCursor&) = delete;
+    UnionCursor& operator=(const UnionCursor&) = delete;
     ~UnionCursor();
 
     // The requests' inputs by column; they stay the caller's.
