@@ -447,7 +447,8 @@ class NativeBackend:
 
     def weights(self, name: str) -> Codes:
         found = self._weights(self._heaps[name])
-        return found[found != 0]
+        there: Codes = found[found != 0]
+        return there
 
     def column(self, name: str, position: int) -> Codes:
         heap = self._heaps[name]
