@@ -35,7 +35,7 @@ from ivme.query.typed import TypedQuery
 LEAST_ROWS = 200_000
 """Fewer rows are built under the lock, in less time than a writer notices."""
 
-PIECE = 250_000
+PIECE = 100_000
 """So many rows are read under the lock at a time."""
 
 FEW_BATCHES = 4

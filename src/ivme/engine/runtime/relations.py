@@ -191,6 +191,16 @@ class Relations:
         finally:
             self.backend.drop_trigger("once")
 
+    def note_in_builds(self, batch: Mapping[str, RowBatch]) -> None:
+        """Views that are being built are told of a batch when the transaction that is under way commits."""
+        if self.builds and isinstance(self.lock.pending, Transaction):
+            noted = [act for build in self.builds for act in build.note(batch)]
+            self.lock.pending.finish = (*self.lock.pending.finish, *noted)
+
+    def is_read_by_builds(self, relation: str) -> bool:
+        """Whether a view is being built from a table: then its changes are batches, which are noted."""
+        return any(build.reads(relation) for build in self.builds)
+
     def check_sums(self) -> None:
         """Raises DataError if the open transaction left a stored sum beyond the type in which a view shows it."""
         for name, codes in dict.fromkeys(self.backend.misfits()):

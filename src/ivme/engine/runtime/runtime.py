@@ -75,9 +75,7 @@ class Runtime(Installation):
         def record() -> None:
             if self.journal is not None:
                 self.journal.batch(batch, progress)
-            if self.builds and isinstance(self.lock.pending, Transaction):
-                noted = [act for build in self.builds for act in build.note(batch)]
-                self.lock.pending.finish = (*self.lock.pending.finish, *noted)
+            self.note_in_builds(batch)
 
         with self.lock:
             self.positions.check(progress)
@@ -250,9 +248,7 @@ class Runtime(Installation):
         return self.short_way(name)
 
     def _short_way(self, name: str) -> SingleRowPath | None:
-        if not isinstance(self.backend, NativeBackend) or self.ring_views:
-            return None
-        if any(build.reads(name) for build in self.builds):  # they are told of batches
+        if not isinstance(self.backend, NativeBackend) or self.ring_views or self.is_read_by_builds(name):
             return None
         table = self.relation(name)
         readers = [view for view in self.views.values() if name in view.relations]
