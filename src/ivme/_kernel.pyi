@@ -127,9 +127,10 @@ class ArrowColumns:
     greatest number that it may hold, and the dictionary of strings or bytes."""
 
     def __init__(self, columns: Sequence[tuple[str, str, int, int, Dictionary | None]]) -> None: ...
-    def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
-        """The codes of all columns, by row of the result; None if the data are no rows of these columns, or a value is
-        in doubt. The capsules are those of `__arrow_c_array__`, of data that Arrow has validated."""
+    def encode(self, capsules: tuple[Any, Any], /) -> list[Codes] | None:
+        """The codes of each column; None if the data are no rows of these columns, or a value is in doubt. Columns
+        that are their own codes share Arrow's memory. The capsules are those of `__arrow_c_array__`, of data that Arrow
+        has validated."""
 
 class Cursor:
     """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""
@@ -158,6 +159,15 @@ class Kernel:
     def heap_weight(self, heap: int, row: Sequence[int]) -> int:
         """The weight of a row; from here on rows are distinct."""
     def heap_rows(self, heap: int, columns: Sequence[int] | None = None) -> tuple[list[Codes], Codes]: ...
+    def heap_rows_of_keys(self, heap: int, keys: Sequence[Codes]) -> list[Codes]:
+        """The rows that have one of some distinct primary keys, by column."""
+    def heap_places(self, heap: int) -> tuple[int, int]:
+        """How many places for rows there are, and how often rows have been moved to others."""
+    def heap_column(self, heap: int, column: int, first: int, end: int) -> Codes:
+        """A column at some of the places; where the weight is zero, there is no row."""
+    def heap_small_weights(self, heap: int) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
+        """The weights of all places, 255 for those that are larger or below zero: these come by their places."""
+    def heap_weights(self, heap: int, first: int, end: int) -> Codes: ...
     def add_trigger(self, registers: int, slots: Sequence[str], steps: list[Step]) -> int: ...
     def drop_trigger(self, trigger: int) -> None: ...
     def add_partition(self, heavy: int, degrees: Sequence[Sequence[tuple[int, Sequence[int], Sequence[int]]]]) -> int:

@@ -22,6 +22,7 @@ from ivme.errors import SchemaError
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.store.broken_views import rebuild, whole
+from ivme.table_columns import add_column, drop_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,6 +150,14 @@ class Database:
         """Forgets a table and its rows; one that views are built on is refused."""
         self.definitions.drop_table(name)
 
+    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
+        """Gives a table a further column, behind the others; the rows that are there have the default in it."""
+        add_column(self.definitions, table, name, type, default)
+
+    def drop_column(self, table: str, name: str) -> None:
+        """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
+        drop_column(self.definitions, table, name)
+
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""
         with self._runtime.lock:
@@ -176,6 +185,31 @@ class Database:
         """Adds each row with its weight as multiplicity; a negative weight takes it away."""
         with self.batch() as batch:
             batch.apply(table, rows, weights)
+
+    def upsert(self, table: str, rows: Any) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        with self.batch() as batch:
+            batch.upsert(table, rows)
+
+    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
+        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        with self.batch() as batch:
+            batch.update(table, set=set, where=where, **parameters)
+
+    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
+        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        with self.batch() as batch:
+            batch.delete_where(table, where, **parameters)
+
+    def replace(self, table: str, rows: Any) -> None:
+        """Makes these rows all that the table holds; views and followers are told the difference."""
+        with self.batch() as batch:
+            batch.replace(table, rows)
+
+    def truncate(self, table: str) -> None:
+        """Takes all rows of a table away."""
+        with self.batch() as batch:
+            batch.truncate(table)
 
     def batch(self, source: str | None = None, position: int | None = None) -> Batch:
         """Several changes, all or nothing: they are made when the `with` block ends without an error.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
-from ivme.installing import install_view, new_runtime
+from ivme.installing import install_view, new_runtime, start_build
 from ivme.planning import plan_ring_view
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.names import check_name
@@ -85,11 +85,12 @@ class Definitions:
             with self._naming_broken_views():
                 planned = compile_view(request)
             text = None if self.store is None else planned.text()
+            build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
                 if self._are_current(planned.sources, relations):
                     self.check_new(name)
                     with self._change():
-                        made = install_view(self.runtime, planned)
+                        made = install_view(self.runtime, planned, build)
                         claim()
                         if self.store is not None:
                             self.store.create_view(name, query, options, text)
@@ -171,6 +172,17 @@ class Definitions:
                     del self.views[name]
             reclaim(self.catalog)
         self.runtime.wait_durable()
+
+    def table(self, name: str) -> Table:
+        """The table of that name."""
+        return self.catalog.tables[known(name, self.catalog.tables, "table")].table
+
+    def change_columns(self, new: Table, places: Sequence[int | None], default: object) -> None:
+        """Gives a table other columns; see `Installation.change_columns`. The caller holds the lock."""
+        with self._change():
+            if self.store is not None:
+                self.store.change_columns(new, places, default)
+            self.runtime.installation.change_columns(new, places, default)
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""

@@ -31,7 +31,7 @@ _LAYERS = (
     ("base_view", "closure"),
     ("view", "participating_view"),
     ("closure_view", "ies_view", "ring_view", "installing"),
-    ("database", "definitions", "store"),
+    ("database", "definitions", "store", "table_columns"),
     ("pipeline", "serve", "shards"),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),

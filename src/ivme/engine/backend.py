@@ -192,6 +192,15 @@ class Backend(Protocol):
 
         Without `distinct`, rows of a table may come in several places."""
 
+    def weights(self, name: str) -> Codes:
+        """The weights of a table's rows; equal ones may come in several places."""
+
+    def column(self, name: str, position: int) -> Codes:
+        """A column of a table's rows, in the order of their `weights`."""
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:
+        """The rows of a table that have one of some distinct primary keys; `key` are the places of its columns."""
+
     def size(self, name: str) -> int:
         """The entries of a map, or the rows of a table, where equal ones may count more than once."""
 

@@ -15,6 +15,9 @@ from ivme.engine.ingest.feed import Feed
 from ivme.errors import PlanError
 from ivme.plan.ir import program as ir
 
+_ALL = 2**32
+"""More places than a table has."""
+
 
 class NativeBackend:
     """The compiled kernel."""
@@ -188,6 +191,10 @@ class NativeBackend:
         """The kernel's number of a trigger, for `run_one`."""
         return self._triggers[name][0]
 
+    def heap(self, name: str) -> int:
+        """The kernel's number of a table."""
+        return self._heaps[name]
+
     def row_runs(self, runs: list[tuple[int, Sequence[int] | None]]) -> Callable[[tuple[int, ...], int], None]:
         """Takes one row through triggers, all or none; see `_kernel.RowRuns`."""
         from ivme import _kernel
@@ -230,6 +237,22 @@ class NativeBackend:
         if distinct and not self.kernel.heap_is_distinct(heap):
             return self.kernel.net(columns, weights)
         return columns, weights
+
+    def weights(self, name: str) -> Codes:
+        found = self._weights(self._heaps[name])
+        there: Codes = found[found != 0]
+        return there
+
+    def column(self, name: str, position: int) -> Codes:
+        heap = self._heaps[name]
+        codes = self.kernel.heap_column(heap, position, 0, _ALL)
+        return codes if len(codes) == self.kernel.heap_size(heap) else codes[self._weights(heap) != 0]
+
+    def _weights(self, heap: int) -> Codes:
+        return self.kernel.heap_weights(heap, 0, _ALL)
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:  # noqa: ARG002
+        return self.kernel.heap_rows_of_keys(self._heaps[name], keys)
 
     def dump(self, name: str) -> Codes:
         """All entries of a map as they are stored: the codes and the payload's words of each, one after the other."""

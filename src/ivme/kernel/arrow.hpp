@@ -89,6 +89,17 @@ bool encode_numbers(const ArrowColumn& column, const ArrowArray& array, const Ar
     return !outside;
 }
 
+// The numbers of a column of 64-bit integers without NULLs, which are their own codes, unless one is out of bounds or
+// they do not lie as they should: then null.
+inline const int64_t* own_codes(const ArrowColumn& column, const ArrowArray& array) {
+    if ((column.format != "l" && column.format != "tsu:") || (array.null_count && array.buffers[0])) return nullptr;
+    const int64_t* numbers = static_cast<const int64_t*>(array.buffers[1]) + array.offset;
+    if (reinterpret_cast<uintptr_t>(numbers) % alignof(int64_t)) return nullptr;
+    bool outside = false;
+    for (int64_t i = 0; i < array.length; ++i) outside |= (numbers[i] < column.least) | (numbers[i] > column.most);
+    return outside ? nullptr : numbers;
+}
+
 // The order-preserving code of floats; neither NaN nor a negative zero has one.
 inline bool encode_floats(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
     const double* numbers = static_cast<const double*>(array.buffers[1]) + array.offset;
@@ -136,6 +147,36 @@ inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, c
     column.dictionary->encode_all(text, at, n, [&](size_t i) { return !valid || valid[i]; }, codes);
     return true;
 }
+
+// Memory for codes that the last batch has no more use for: fresh pages would be cleared first, which takes longer than
+// encoding. One block for all, of a limited size.
+class SpareCodes {
+public:
+    static SpareCodes& shared() {
+        static SpareCodes spare;
+        return spare;
+    }
+
+    Array<int64_t> take(size_t size) {
+        Array<int64_t> taken;
+        {
+            std::lock_guard lock(mutex_);
+            taken.swap(block_);
+        }
+        taken.resize(size);
+        return taken;
+    }
+
+    void give(Array<int64_t>&& block) {
+        std::lock_guard lock(mutex_);
+        if (block.bytes() <= MOST_BYTES && block.bytes() > block_.bytes()) block_.swap(block);
+    }
+
+private:
+    static constexpr size_t MOST_BYTES = size_t{1} << 25;
+    std::mutex mutex_;
+    Array<int64_t> block_;
+};
 
 // Whether the data have the columns' names and formats, in their order.
 inline bool is_of(const std::vector<ArrowColumn>& columns, const ArrowSchema& schema, const ArrowArray& array) {

@@ -21,8 +21,8 @@ public:
         }
     }
 
-    // The codes of all columns, one row of the array for each; None if the data are of other types, or a value is in
-    // doubt. `given` are the two capsules that `__arrow_c_array__` returns.
+    // The codes of each column; None if the data are of other types, or a value is in doubt. Columns that are their own
+    // codes share Arrow's memory. `given` are the two capsules that `__arrow_c_array__` returns.
     nb::object encode(const nb::tuple& given) const {
         if (given.size() != 2) throw std::invalid_argument("__arrow_c_array__ returns two capsules");
         auto* schema = static_cast<ArrowSchema*>(PyCapsule_GetPointer(given[0].ptr(), "arrow_schema"));
@@ -30,23 +30,58 @@ public:
         auto* array = static_cast<ArrowArray*>(PyCapsule_GetPointer(given[1].ptr(), "arrow_array"));
         if (!array) throw nb::python_error();
         if (!array->length || !is_of(columns_, *schema, *array)) return nb::none();
-        auto rows = static_cast<size_t>(array->length);
+        std::vector<const int64_t*> shared(columns_.size());
         Array<int64_t> codes;
-        codes.resize(rows * columns_.size());
         bool certain = true;
         {
             nb::gil_scoped_release release;
-            for (size_t c = 0; c < columns_.size() && certain; ++c) {
-                certain = encode_column(columns_[c], *array->children[c], codes.data() + c * rows);
-            }
+            certain = encode_all(*array, shared, codes);
         }
         if (!certain) return nb::none();
-        auto* owned = new Array<int64_t>(std::move(codes));
-        nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Array<int64_t>*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, int64_t>(owned->data(), {columns_.size(), rows}, owner));
+        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1]);
     }
 
 private:
+    // Finds the columns that are their own codes, and encodes the others, one behind the other.
+    bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes) const {
+        size_t encoded = 0, rows = static_cast<size_t>(array.length);
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            shared[c] = own_codes(columns_[c], *array.children[c]);
+            encoded += !shared[c];
+        }
+        if (encoded) codes = SpareCodes::shared().take(encoded * rows);
+        size_t at = 0;
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            if (shared[c]) continue;
+            if (!encode_column(columns_[c], *array.children[c], codes.data() + at)) return false;
+            at += rows;
+        }
+        return true;
+    }
+
+    static nb::object shown(const std::vector<const int64_t*>& shared, Array<int64_t>&& codes, size_t rows,
+                            const nb::object& array) {
+        auto* owned = new Array<int64_t>(std::move(codes));
+        nb::capsule owner(owned, [](void* p) noexcept {
+            auto* block = static_cast<Array<int64_t>*>(p);
+            SpareCodes::shared().give(std::move(*block));
+            delete block;
+        });
+        nb::list columns;
+        size_t at = 0;
+        for (const int64_t* numbers : shared) {
+            using Shared = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
+            using Own = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
+            if (numbers) {
+                columns.append(nb::cast(Shared(numbers, {rows}, array)));
+            } else {
+                columns.append(nb::cast(Own(owned->data() + at, {rows}, owner)));
+                at += rows;
+            }
+        }
+        return columns;
+    }
+
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;
 };

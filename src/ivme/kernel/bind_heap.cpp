@@ -63,6 +63,95 @@ nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<uns
     return nb::make_tuple(shown, to_numpy(std::move(weights), n));
 }
 
+using Column = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Numbers from `first` on of a column, or of the weights, of all places: where a weight is zero, there is no row.
+template <class Pick>
+nb::object places_of(Kernel& kernel, size_t id, size_t first, size_t end, Pick pick) {
+    Array<int64_t> found;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Heap& heap = kernel.heap(id);
+        const int64_t* from = pick(heap);
+        end = std::min(end, heap.high());
+        first = std::min(first, end);
+        found.resize(end - first);
+        std::copy_n(from + first, end - first, found.data());
+    }
+    return to_numpy(std::move(found), end - first);
+}
+
+// The weights of all places in a byte each, to take them down quickly; those that a byte does not hold are 255, and
+// come by their places.
+nb::tuple small_weights_of(Kernel& kernel, size_t id) {
+    constexpr int64_t LARGE = 255;
+    Array<uint8_t> small;
+    Array<int64_t> places, large;
+    size_t n = 0;
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Heap& heap = kernel.heap(id);
+        n = heap.high();
+        small.resize(n);
+        const int64_t* weights = heap.weights();
+        bool all = true;
+        for (size_t i = 0; i < n; ++i) {
+            bool fits = weights[i] >= 0 && weights[i] < LARGE;
+            small[i] = static_cast<uint8_t>(fits ? weights[i] : LARGE);
+            all &= fits;
+        }
+        for (size_t i = 0; !all && i < n; ++i) {
+            if (small[i] != LARGE) continue;
+            places.push(static_cast<int64_t>(i));
+            large.push(weights[i]);
+        }
+    }
+    size_t rest = places.size();
+    return nb::make_tuple(to_numpy(std::move(small), n), to_numpy(std::move(places), rest),
+                          to_numpy(std::move(large), rest));
+}
+
+nb::object column_of(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
+    return places_of(kernel, id, first, end, [&](const Heap& heap) {
+        if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
+        return heap.column(column);
+    });
+}
+
+// The rows that have one of these keys, which are distinct.
+nb::list rows_of_keys(Kernel& kernel, size_t id, const std::vector<Column>& keys) {
+    std::vector<Array<int64_t>> columns;
+    size_t n = 0, given = keys.empty() ? 0 : keys[0].shape(0);
+    std::vector<const int64_t*> words;
+    for (const Column& key : keys) {
+        if (key.shape(0) != given) throw std::invalid_argument("the columns of keys differ in length");
+        words.push_back(key.data());
+    }
+    {
+        nb::gil_scoped_release release;
+        auto lock = kernel.reading();
+        const Heap& heap = kernel.heap(id);
+        if (words.size() != heap.key_columns() || !heap.is_distinct())
+            throw std::invalid_argument("a key has a column for each of the table's primary key");
+        std::vector<uint32_t> ids;
+        for (size_t row = 0; row < given; ++row) {
+            uint32_t found = heap.find_key(words.data(), row);
+            if (found != NIL) ids.push_back(found);
+        }
+        n = ids.size();
+        columns.resize(heap.arity());
+        for (unsigned c = 0; c < heap.arity(); ++c) {
+            columns[c].resize(n);
+            for (size_t i = 0; i < n; ++i) columns[c][i] = heap.column(c)[ids[i]];
+        }
+    }
+    nb::list shown;
+    for (auto& column : columns) shown.append(to_numpy(std::move(column), n));
+    return shown;
+}
+
 }  // namespace
 
 void bind_heap(nb::class_<Kernel>& kernel) {
@@ -76,6 +165,17 @@ void bind_heap(nb::class_<Kernel>& kernel) {
         .def("heap_is_distinct",
              [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).is_distinct(); }); })
         .def("heap_weight", &weight_of)
+        .def("heap_places",
+             [](Kernel& k, size_t id) {
+                 return reading(k, [&] { return std::pair(k.heap(id).high(), k.heap(id).moves()); });
+             })
+        .def("heap_column", &column_of)
+        .def("heap_weights",
+             [](Kernel& k, size_t id, size_t first, size_t end) {
+                 return places_of(k, id, first, end, [](const Heap& heap) { return heap.weights(); });
+             })
+        .def("heap_small_weights", &small_weights_of)
+        .def("heap_rows_of_keys", &rows_of_keys)
         .def("heap_rows", &rows_of, nb::arg("heap"), nb::arg("columns") = nb::none());
 }
 

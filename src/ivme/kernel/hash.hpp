@@ -113,6 +113,14 @@ public:
         --size_;
     }
 
+    // Gives what is there another id.
+    void renumber(uint32_t tag, uint32_t id, uint32_t fresh) {
+        uint64_t i = home(tag);
+        uint64_t wanted = pack(tag, id);
+        while (slots_[i] != wanted) i = (i + 1) & mask_;
+        slots_[i] = pack(tag, fresh);
+    }
+
     void clear() {
         if (slots_.size() > 1024 && size_ * 16 < slots_.size()) {
             slots_.release();

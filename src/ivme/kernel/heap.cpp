@@ -14,7 +14,8 @@ namespace {
 
 // Compaction pays once so many places are free.
 constexpr size_t MIN_FREE = 1024;
-constexpr size_t MANY = 64;
+constexpr size_t MANY = 32;
+constexpr int64_t SMALL = int64_t{1} << 31;
 
 }  // namespace
 
@@ -30,12 +31,17 @@ Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
 }
 
 void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative) {
-    bool removes = std::any_of(weights, weights + n, [](int64_t weight) { return weight < 0; });
-    bool adds = std::any_of(weights, weights + n, [](int64_t weight) { return weight > 0; });
+    int64_t least = 0, most = 0;
+    for (size_t row = 0; row < n; ++row) {
+        least = std::min(least, weights[row]);
+        most = std::max(most, weights[row]);
+    }
+    bool removes = least < 0, adds = most > 0;
     may_be_negative = may_be_negative && !keyed_;
     if (removes) make_index();
-    if (!indexed_ && !weigh(weights, n)) make_index();
+    if (!indexed_ && !weigh(weights, n, most)) make_index();
     if (!indexed_) return append_all(columns, weights, n);
+    if (keyed_ && !removes) return append_keyed(columns, weights, n);
     if (removes && adds && !may_be_negative && n > 1) return net(columns, weights, n);
     each(columns, weights, n, -1, [&](size_t row, uint32_t hashed) {
         if (may_be_negative) return insert(columns, row, hashed, weights[row], true);
@@ -46,13 +52,16 @@ void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, 
 }
 
 // Whether the weights of all rows fit 64 bits together with these, so that no row's can exceed them.
-bool Heap::weigh(const int64_t* weights, size_t n) {
-    int64_t mass = mass_;
-    for (size_t row = 0; row < n; ++row) {
-        if (add_overflows(mass, weights[row], &mass)) return false;
+bool Heap::weigh(const int64_t* weights, size_t n, int64_t most) {
+    int64_t mass = 0;
+    if (most < SMALL && n < static_cast<size_t>(SMALL)) {
+        mass = std::accumulate(weights, weights + n, mass);
+    } else {
+        for (size_t row = 0; row < n; ++row) {
+            if (add_overflows(mass, weights[row], &mass)) return false;
+        }
     }
-    mass_ = mass;
-    return true;
+    return !add_overflows(mass_, mass, &mass_);
 }
 
 // The sum for each row; what goes then makes place for what comes, as a row may be replaced by one of the same key.
@@ -81,9 +90,19 @@ void Heap::each(const int64_t* const* columns, const int64_t* weights, size_t n,
             index_.prefetch(tags[i]);
         }
         for (size_t i = 0; i < count; ++i) {
+            if (is_wanted(i)) prefetch(index_.guess(tags[i]));
+        }
+        for (size_t i = 0; i < count; ++i) {
             if (is_wanted(i)) work(start + i, tags[i]);
         }
     }
+}
+
+// Fetches a row that is about to be compared.
+void Heap::prefetch(uint32_t id) const {
+    if (id == NIL) return;
+    for (const auto& column : columns_) __builtin_prefetch(&column[id]);
+    __builtin_prefetch(&weights_[id]);
 }
 
 int64_t Heap::get(const int64_t* row) {
@@ -137,6 +156,25 @@ void Heap::append_all(const int64_t* const* columns, const int64_t* weights, siz
     std::copy_n(weights, n, weights_.data() + start);
     live_ += n - static_cast<size_t>(std::count(weights, weights + n, 0));
     ++version;
+}
+
+// Rows that only come have new keys: they are copied as a whole, and then found a place in the index.
+void Heap::append_keyed(const int64_t* const* columns, const int64_t* weights, size_t n) {
+    size_t start = weights_.size();
+    index_.reserve(index_.size() + n);
+    append_all(columns, weights, n);
+    each(columns, weights, n, 1, [&](size_t row, uint32_t hashed) {
+        if (weights[row] > 1 || find(given(columns, row), hashed) != NIL) {
+            cut(start + row);  // those behind it are not in the index
+            refuse("unique", columns, row, false);
+        }
+        index_.insert(hashed, static_cast<uint32_t>(start + row));
+    });
+}
+
+void Heap::cut(size_t end) noexcept {
+    for (auto& column : columns_) column.resize(end);
+    weights_.resize(end);
 }
 
 void Heap::append(const int64_t* const* columns, size_t row, int64_t weight) {
@@ -199,8 +237,7 @@ void Heap::roll_back() noexcept {
     for (size_t id = base_; indexed_ && id < weights_.size(); ++id) {
         if (weights_[id]) index_.erase(tag(stored(static_cast<uint32_t>(id))), static_cast<uint32_t>(id));
     }
-    for (auto& column : columns_) column.resize(base_);
-    weights_.resize(base_);
+    cut(base_);
     for (size_t i = reweighed_.size(); i; i -= 2) {
         auto id = static_cast<uint32_t>(reweighed_[i - 2]);
         if (!weights_[id]) index_.insert(tag(stored(id)), id);
@@ -220,29 +257,35 @@ void Heap::clear() noexcept {
     live_ = 0;
     mass_ = 0;
     ++version;
+    ++moves_;
     settle();
 }
 
 // Moves the rows together, in their order.
 void Heap::compact() noexcept {
-    uint32_t to = 0;
-    for (uint32_t id = 0; id < weights_.size(); ++id) {
-        if (!weights_[id]) continue;
-        if (to != id) {
-            if (indexed_) {
-                uint32_t hashed = tag(stored(id));
-                index_.erase(hashed, id);
-                index_.insert(hashed, to);
-            }
-            for (auto& column : columns_) column[to] = column[id];
-            weights_[to] = weights_[id];
+    uint32_t to = 0, tags[MANY];
+    auto high = static_cast<uint32_t>(weights_.size());
+    for (uint32_t start = 0; start < high; start += MANY) {
+        uint32_t end = std::min<uint32_t>(high, start + MANY);
+        for (uint32_t id = start; indexed_ && id < end; ++id) {
+            if (!weights_[id]) continue;
+            tags[id - start] = tag(stored(id));
+            index_.prefetch(tags[id - start]);
         }
-        ++to;
+        for (uint32_t id = start; id < end; ++id) {
+            if (!weights_[id]) continue;
+            if (to != id) {
+                if (indexed_) index_.renumber(tags[id - start], id, to);
+                for (auto& column : columns_) column[to] = column[id];
+                weights_[to] = weights_[id];
+            }
+            ++to;
+        }
     }
-    for (auto& column : columns_) column.resize(to);
-    weights_.resize(to);
+    cut(to);
     shrink();
     ++version;
+    ++moves_;
     settle();
 }
 

@@ -39,6 +39,17 @@ public:
     // The weight of a row.
     int64_t get(const int64_t* row);
 
+    // The number of the row that has a key, given by its columns in the order of the table's; NIL if there is none.
+    // Without a primary key, the key is the whole row.
+    uint32_t find_key(const int64_t* const* key, size_t row) const {
+        auto word = [&](unsigned i) { return key[i][row]; };
+        return find(word, tag(word));
+    }
+    size_t key_columns() const { return key_.size(); }
+
+    // How often rows got other numbers; between two changes of this, a number is the same row, or none.
+    uint64_t moves() const { return moves_; }
+
     // From here on each row lies in one place, and is found in constant time.
     void make_index();
 
@@ -65,8 +76,11 @@ public:
 private:
     void append(const int64_t* const* columns, size_t row, int64_t weight);
     void net(const int64_t* const* columns, const int64_t* weights, size_t n);
-    bool weigh(const int64_t* weights, size_t n);
+    bool weigh(const int64_t* weights, size_t n, int64_t most);
     void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void append_keyed(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void cut(size_t end) noexcept;
+    void prefetch(uint32_t id) const;
     void insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative);
     void remove(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight);
     template <class Work>
@@ -109,6 +123,7 @@ private:
     uint64_t live_ = 0;
     int64_t mass_ = 0;  // without an index, the weights of all rows together: no row can have more
     uint64_t marked_size_ = 0;
+    uint64_t moves_ = 0;
     size_t base_ = 0;  // rows from here on came after the last commit
     int64_t base_mass_ = 0;
     uint64_t base_live_ = 0;    // how many there were then

@@ -1,8 +1,9 @@
 """What records of the log say, and what they add up to.
 
 A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
-name}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`. A batch has a part for each table: a few
-rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as its last column.
+name}`, `{"change_columns": ...}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`. A batch has a
+part for each table: a few rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as
+its last column.
 """
 
 from __future__ import annotations
@@ -138,6 +139,27 @@ class StoredTable:
         """The snapshot and the changes since then in one."""
         return _joined([self.take_snapshot(), self.take_changes()])
 
+    def change_columns(self, table: Table, places: list[int | None], default: Any) -> None:
+        """Gives the rows that are there other columns: each an old one by its place, or where there is none a constant.
+
+        What the log says from here on has the new ones.
+        """
+        self._gather()
+        values = convert([[default if place is None else None for place in places]], readers(table))[0]
+        schema = arrow_schema(table)
+
+        def changed(piece: tuple[pa.Table, Codes]) -> tuple[pa.Table, Codes]:
+            data, weights = piece
+            columns = [
+                pa.repeat(pa.scalar(value, field.type), data.num_rows) if place is None else data.column(place)
+                for place, value, field in zip(places, values, schema, strict=True)
+            ]
+            return pa.Table.from_arrays(columns, schema=schema), weights
+
+        self.snapshot = None if self.snapshot is None else changed(self.snapshot)
+        self.pieces = list(map(changed, self.pieces))
+        self.table = table
+
     def _gather(self) -> None:
         columns = list(zip(*convert(self.rows, readers(self.table)), strict=True)) or [()] * len(self.table.columns)
         types = [arrow_type(declared_type(self.table, column)) for column in self.table.columns]
@@ -203,6 +225,8 @@ class Contents:
         if kind == "create_table":
             self.tables[what["name"]] = StoredTable(read_table(what))
             self.changed.add(what["name"])
+        elif kind == "change_columns":
+            self._change_columns(**what)
         elif kind == "create_view":
             self.views[what["name"]] = StoredView(**what)
             self.new_views.add(what["name"])
@@ -214,3 +238,9 @@ class Contents:
             del self.views[what]
         elif kind != "closed":
             raise KeyError(kind)
+
+    def _change_columns(self, table: Mapping[str, Any], places: list[int | None], default: Any) -> None:
+        declared = read_table(table)
+        if declared.name not in self.lost:
+            self.tables[declared.name].change_columns(declared, places, default)
+            self.changed.add(declared.name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,15 @@ class Store:
 
     def create_table(self, table: Table) -> None:
         self.log.append({"create_table": plain_table(table)})
+        self._changed.add(table.name)
+
+    def change_columns(self, table: Table, places: Sequence[int | None], default: object) -> None:
+        """Keeps that a table has other columns; see `Installation.change_columns`."""
+        new = [list(places).index(None)] if None in places else []
+        row = [[default if place is None else None for place in places]]
+        (plain,) = convert(row, writers(table))
+        change = {"table": plain_table(table), "places": list(places), "default": plain[new[0]] if new else None}
+        self.log.append({"change_columns": change})
         self._changed.add(table.name)
 
     def create_view(self, name: str, query: str, options: Mapping[str, object], plan: str | None = None) -> None:

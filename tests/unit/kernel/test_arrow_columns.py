@@ -55,7 +55,8 @@ def record_batch(rows: list[Any], of: Table = T) -> pa.RecordBatch:
 
 def whole(batch: pa.RecordBatch, layout: Layout) -> Any:
     assert layout.encoder is not None
-    return layout.encoder.encode(batch.__arrow_c_array__())
+    found = layout.encoder.encode(batch.__arrow_c_array__())
+    return None if found is None else [codes.tolist() for codes in found]
 
 
 @pytest.mark.slow
@@ -66,14 +67,14 @@ def test_a_slice_of_a_batch_has_the_codes_that_its_columns_have(rows: list[Any],
     if not part.num_rows:
         return
     expected = [domain.encode(column).tolist() for domain, column in zip(layout.domains, part.columns, strict=True)]
-    assert expected == whole(part, layout).tolist()
+    assert expected == whole(part, layout)
     given_back = codes_of(pa.Table.from_batches([part]), layout)
     assert given_back is not None
     assert expected == [codes.tolist() for codes in given_back if codes is not None]
 
 
 def test_nulls_have_the_code_of_null_in_every_column() -> None:
-    assert [[NULL_CODE]] * len(ALL) == whole(record_batch([(None,) * len(ALL)]), Layout(T, native_domains())).tolist()
+    assert [[NULL_CODE]] * len(ALL) == whole(record_batch([(None,) * len(ALL)]), Layout(T, native_domains()))
 
 
 def test_codes_stay_when_the_batch_is_gone() -> None:
@@ -81,8 +82,8 @@ def test_codes_stay_when_the_batch_is_gone() -> None:
     batch = record_batch([(i, None, None, None, float(i), None, str(i), None) for i in range(5000)])
     codes = whole(batch, layout)
     del batch
-    assert list(range(5000)) == codes[0].tolist()
-    assert [str(i) for i in range(5000)] == layout.domains[6].values(codes[6].tolist())
+    assert list(range(5000)) == codes[0]
+    assert [str(i) for i in range(5000)] == layout.domains[6].values(codes[6])
 
 
 def single(kind: str) -> tuple[Layout, pa.Schema]:
@@ -109,7 +110,7 @@ def test_a_value_that_no_column_holds_is_left_to_the_long_way(kind: str, array: 
 def test_a_number_under_a_null_is_not_looked_at() -> None:
     layout, schema = single("int")
     hidden = pa.Array.from_buffers(pa.int64(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(np.array([-(2**63)]))])
-    assert [[NULL_CODE]] == whole(pa.RecordBatch.from_arrays([hidden], schema=schema), layout).tolist()
+    assert [[NULL_CODE]] == whole(pa.RecordBatch.from_arrays([hidden], schema=schema), layout)
 
 
 BAD_UTF8 = [

@@ -183,3 +183,39 @@ def test_rows_survive_compaction(changes: list[tuple[int, int]], keyed: bool) ->
     table.change([((1000 + i, i), -1) for i in range(3000)])
     table.kernel.verify()
     assert +known == table.rows()
+
+
+def test_a_key_that_comes_twice_in_a_batch_leaves_nothing_of_it() -> None:
+    table = Table(2, key=[0])
+    table.change([((number, 0), 1) for number in range(10)])
+    with pytest.raises(BrokenCheck, match="unique"):
+        table.change([((number % 40 + 10, 1), 1) for number in range(50)])
+    assert Counter({(number, 0): 1 for number in range(10)}) == table.rows()
+    table.change([((number, 2), 1) for number in range(10, 60)])
+    table.change([((number, 0), -1) for number in range(10)])
+    assert Counter({(number, 2): 1 for number in range(10, 60)}) == table.rows()
+
+
+def test_rows_are_found_by_their_keys_also_after_they_moved() -> None:
+    table = Table(3, key=[0, 2])
+    table.change([((number, 7, number % 5), 1) for number in range(5000)])
+    _, moves = table.kernel.heap_places(table.heap)
+    table.change([((number, 7, number % 5), -1) for number in range(4000)])
+    assert (1000, moves + 1) == table.kernel.heap_places(table.heap)
+    keys = [np.array([4000, 17, 4999, 4001]), np.array([0, 2, 4, 3])]
+    found = table.kernel.heap_rows_of_keys(table.heap, keys)
+    assert [[4000, 4999], [7, 7], [0, 4]] == [column.tolist() for column in found]
+    with pytest.raises(ValueError, match="a column for each"):
+        table.kernel.heap_rows_of_keys(table.heap, keys[:1])
+
+
+def test_weights_are_taken_down_in_a_byte_each() -> None:
+    table = Table(1, ring=True)
+    table.change([((1,), 1), ((2,), 254), ((3,), 255), ((4,), 2**40)])
+    table.change([((1,), -1), ((5,), -3)])
+    small, places, large = table.kernel.heap_small_weights(table.heap)
+    assert [0, 254, 255, 255, 255] == small.tolist()
+    assert [2, 3, 4] == places.tolist()
+    assert [255, 2**40, -3] == large.tolist()
+    assert [254, 255] == table.kernel.heap_weights(table.heap, 1, 3).tolist()
+    assert [2, 3] == table.kernel.heap_column(table.heap, 0, 1, 3).tolist()

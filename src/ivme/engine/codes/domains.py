@@ -191,8 +191,8 @@ def plain_dictionary(type_: Type) -> Dictionary:
 class BatchEncoder(Protocol):
     """Takes record batches of one table to codes."""
 
-    def encode(self, capsules: tuple[Any, Any], /) -> Codes | None:
-        """The codes of all columns, one row of the result for each; None if the batch path has to look at the values.
+    def encode(self, capsules: tuple[Any, Any], /) -> list[Codes] | None:
+        """The codes of each column, which may share the data's memory; None if the batch path has to look at them.
 
         The capsules are those of `__arrow_c_array__`; Arrow has validated the data.
         """

@@ -132,7 +132,7 @@ def codes_of(rows: Any, layout: Layout) -> list[Codes | None] | None:
     return list(columns)
 
 
-def _encoded(rows: Any, encoder: BatchEncoder) -> Codes | None:
+def _encoded(rows: Any, encoder: BatchEncoder) -> list[Codes] | None:
     """The codes of a record batch, or of a table of one, by the quickest way."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
     if len(batches) != 1 or not isinstance(batches[0], pa.RecordBatch):

@@ -89,11 +89,12 @@ class PureBackend:
 
     def saved(self) -> Callable[[], None]:
         kernel, triggers, readers, slots = self.kernel, dict(self._triggers), dict(self._readers), dict(self._slots)
-        maps, partitions = dict(kernel.maps), dict(kernel.partitions)
+        maps, partitions, tables = dict(kernel.maps), dict(kernel.partitions), set(self._tables)
 
         def put_back() -> None:
             kernel.maps, kernel.partitions = maps, partitions
             self._triggers, self._readers, self._slots = triggers, readers, slots
+            self._tables = tables
 
         return put_back
 
@@ -245,6 +246,18 @@ class PureBackend:
     def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:  # noqa: ARG002
         stored = dict(self.kernel.maps[name].items())
         return columns_of(stored, len(self.kernel.maps[name].declared.schema)), counts_of(stored)
+
+    def weights(self, name: str) -> Codes:
+        return self.scan(name)[1]
+
+    def column(self, name: str, position: int) -> Codes:
+        return self.scan(name)[0][position]
+
+    def rows_of_keys(self, name: str, key: Sequence[int], keys: Sequence[Codes]) -> list[Codes]:
+        wanted = set(zip(*(column.tolist() for column in keys), strict=True))
+        stored = self.kernel.maps[name].peek_all()
+        found = {row: payload for row, payload in stored.items() if tuple(row[i] for i in key) in wanted}
+        return columns_of(found, len(self.kernel.maps[name].declared.schema))
 
     def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
         kept, added = sum(each.kept for each in dictionaries), sum(each.added for each in dictionaries)

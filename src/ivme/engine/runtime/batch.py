@@ -5,7 +5,7 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -21,8 +21,10 @@ from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
+from ivme.engine.runtime.table_change import DeleteWhere, Replace, TableChange, Upsert
+from ivme.engine.runtime.table_statement import delete_where, update
 from ivme.engine.runtime.view_state import TableState
-from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.query.model import Table
 
 
@@ -35,7 +37,8 @@ class Batch:
     def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
         self._runtime = runtime
         self._progress = progress
-        self._parts: dict[str, list[RowBatch]] = {}
+        self._parts: dict[str, list[RowBatch | TableChange]] = {}
+        self._declared: dict[str, Table] = {}
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[RowChange] | None = [] if progress is None else None
@@ -61,9 +64,9 @@ class Batch:
         if few and self._runtime.try_apply_rows(few):
             return len(few)
         self._take_batch_path()
-        self._commit(self._parts)
+        rows = self._commit(self._parts)
         self._runtime.wait_durable()
-        return sum(len(each.weights) for changes in self._parts.values() for each in changes)
+        return rows
 
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows."""
@@ -81,6 +84,50 @@ class Batch:
     def apply(self, table: str, rows: Any, weights: Any) -> None:
         """Adds each row with its weight as multiplicity."""
         self._take(table, rows, weights)
+
+    def upsert(self, table: str, rows: Any) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        state = self._changed_table(table)
+        if not state.table.key_positions:
+            raise SchemaError(
+                f"table {state.table.name} has no primary key to upsert by; declare one, as in "
+                f"create_table({state.table.name!r}, ..., primary_key={state.table.column_names[0]!r}), or use insert"
+            )
+        self._add(state, Upsert(self._rows(state, rows, 1)))
+
+    def replace(self, table: str, rows: Any) -> None:
+        """Makes these rows all that the table holds; what changes is the difference."""
+        state = self._changed_table(table)
+        self._add(state, Replace(self._rows(state, rows, 1)))
+
+    def truncate(self, table: str) -> None:
+        """Takes all rows away."""
+        self._add(self._changed_table(table), DeleteWhere(None))
+
+    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
+        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        state = self._changed_table(table)
+        self._add(state, delete_where(state.table, where, parameters))
+
+    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
+        """Gives columns other values in the rows for which a condition holds, or in all.
+
+        A string in `set` is an SQL expression over the old row, as in {"n": "n + 1"}; a value of another type is taken
+        as it is, and a string value is given as a parameter: {"name": ":name"} with name="Ann".
+        """
+        state = self._changed_table(table)
+        self._add(state, update(state.table, set, where, parameters))
+
+    def _changed_table(self, name: str) -> TableState:
+        self._check_open()
+        self._take_batch_path()
+        state = self._table(name)
+        self._check_static(state)
+        return state
+
+    def _add(self, state: TableState, change: RowBatch | TableChange) -> None:
+        self._declared.setdefault(state.table.name, state.table)
+        self._parts.setdefault(state.table.name, []).append(change)
 
     def _check_open(self) -> None:
         if self._over:
@@ -111,17 +158,19 @@ class Batch:
 
     def _take_all(self, name: str, rows: Any, weights: Any) -> TableState:
         state = self._table(name)
+        changed = self._rows(state, rows, weights)
+        self._check_static(state)
+        if len(changed.weights):
+            self._add(state, changed)
+        return state
+
+    def _rows(self, state: TableState, rows: Any, weights: Any) -> RowBatch:
         layout = self._runtime.catalog.layout(state.table.name)
         with self._runtime.lock:
             codes = codes_of(rows, layout)
         data = to_arrow(rows, state.table) if codes is None else rows
         _check_key(state.table, data)
-        given = read_weights(weights, data.num_rows, state.table.name)
-        self._check_static(state)
-        if data.num_rows:
-            changed = RowBatch(layout, given, data, codes)
-            self._parts.setdefault(state.table.name, []).append(changed)
-        return state
+        return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
 
     def _check_static(self, state: TableState) -> None:
         if state.table.static and self._runtime.backend.size(state.rows):
@@ -137,23 +186,42 @@ class Batch:
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.catalog.tables[known[name.lower()]]
 
-    def _commit(self, collected: dict[str, list[RowBatch]]) -> None:
+    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]]) -> int:
+        """Makes the changes; how many rows they have."""
         batch = {}
         with self._runtime.lock:
             self._encode_anew(collected)
             for name, parts in collected.items():
-                self._check_static(self._table(name))
-                changed = joined(parts)
+                state = self._table(name)
+                self._check_static(state)
+                if state.table != self._declared[name]:
+                    raise PlanError(f"table {name} was given other columns while the batch was open; make it again")
+                changed = self._resolved(state, parts)
                 changed = clipped(self._runtime.catalog, name, changed) if name in self._clipped else changed
-                batch[name] = grown(self._runtime.catalog, name, changed)
+                changed = grown(self._runtime.catalog, name, changed)
+                if len(changed.weights):
+                    batch[name] = changed
             if batch or self._progress is not None:
                 self._runtime.transact(batch, self._progress)
+        return sum(len(changed.weights) for changed in batch.values())
 
-    def _encode_anew(self, collected: dict[str, list[RowBatch]]) -> None:
+    def _resolved(self, state: TableState, parts: Sequence[RowBatch | TableChange]) -> RowBatch:
+        """The rows of all changes of a table: those that depend on what is in it see the ones before them."""
+        rows: list[RowBatch] = []
+        for part in parts:
+            if isinstance(part, TableChange):
+                rows.append(part.resolved(self._runtime.catalog, state, joined(rows) if rows else None))
+            else:
+                rows.append(part)
+        return joined(rows)
+
+    def _encode_anew(self, collected: Mapping[str, Sequence[RowBatch | TableChange]]) -> None:
         """Codes that nothing held when they were taken back may be other values' now."""
         if self._sweeps != self._runtime.domains.sweeps:
-            for changed in (each for parts in collected.values() for each in parts):
-                changed.forget_codes()
+            for part in (each for parts in collected.values() for each in parts):
+                given = part.given() if isinstance(part, TableChange) else part
+                if given is not None:
+                    given.forget_codes()
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:

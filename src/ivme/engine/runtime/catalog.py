@@ -6,6 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Collection
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ivme.engine.backend import Backend
 from ivme.engine.codes.domains import Domains
@@ -27,6 +28,9 @@ from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import PlanError
 from ivme.query.model import Table
 
+if TYPE_CHECKING:
+    from ivme.engine.runtime.build_beside import BuildBeside
+
 
 class Catalog:
     """What there is in a database. Its callers hold `lock`."""
@@ -43,6 +47,7 @@ class Catalog:
         self.participants: dict[str, MaintainedView] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+        self.builds: weakref.WeakSet[BuildBeside] = weakref.WeakSet()
         self.shared: dict[tuple[str, ...], SharedViews] = {}
         self.groups_made = 0
         self.queues: dict[str, list[deque[Delta]]] = {}
@@ -125,6 +130,10 @@ class Catalog:
         return found + [
             name for name, each in self.participants.items() if relation in each.relations and name not in found
         ]
+
+    def is_read_by_builds(self, relation: str) -> bool:
+        """Whether a view is being built from a table: then its changes are batches, which are noted."""
+        return any(build.reads(relation) for build in self.builds)
 
     def check_there(self, state: ViewState) -> None:
         """Raises PlanError if a view was dropped."""

@@ -5,9 +5,12 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
@@ -17,6 +20,7 @@ from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
+from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.shared_views import SharedViews
@@ -68,6 +72,22 @@ class Installation:
         state.ring = ring
         self.catalog.forget_inputs()
 
+    def change_columns(self, table: Table, places: Sequence[int | None], default: object = None) -> None:
+        """Gives a table other columns: each of the old one at a place, or where there is none one of a constant."""
+        with self.catalog_change():
+            backend, state = self.catalog.backend, self.catalog.tables[table.name]
+            domains = [self.catalog.domains.domain(declared_type(table, column)) for column in table.columns]
+            old, weights = backend.scan(state.rows, distinct=False)
+            columns = [
+                np.full(len(weights), domain.encode_value(default)) if place is None else old[place]
+                for place, domain in zip(places, domains, strict=True)
+            ]
+            backend.drop_table(state.rows)
+            changed = TableState(table, domains, state.rows, Feed(()))
+            self.set_checks(changed, ring=state.ring)
+            self.catalog.tables[table.name] = changed
+            backend.run(state.rows, {table.name: (columns, weights)})
+
     def drop_table(self, name: str) -> None:
         with self.catalog_change():
             state = self.catalog.tables.pop(name)
@@ -90,8 +110,9 @@ class Installation:
         *,
         ring: bool = False,
         prepared: Assembled | None = None,
+        built: Image | None = None,
     ) -> ViewState:
-        """Installs a view and fills it from the tables; on any error nothing stays behind."""
+        """Installs a view and fills it from the tables, or with what was `built`; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
         try:
@@ -101,7 +122,8 @@ class Installation:
                 checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
                 mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
-                self._reinstall(group, {**group.blueprints, name: plan.blueprint, **mine}, {name: typed}, prepared)
+                blueprints = {**group.blueprints, name: plan.blueprint, **mine}
+                self._reinstall(group, blueprints, {name: typed}, prepared, built)
                 finisher = RowDecoder(typed, group.enumerations[name], self.catalog.domains)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
                 for stored, codes in self.catalog.misfits:
@@ -280,6 +302,7 @@ class Installation:
         blueprints: Mapping[str, Blueprint],
         new: Mapping[str, TypedQuery],
         prepared: Assembled | None = None,
+        built: Image | None = None,
     ) -> None:
         """Assembles a group and fills the maps that are new."""
         self.catalog.forget_inputs()
@@ -288,19 +311,10 @@ class Installation:
         types = {name: known[view_of(name)].types for name in blueprints}
         filled = group.install(blueprints, types, prepared)
         self.catalog.misfits = limit_sums(self.catalog.backend, group, known)
-        if self.catalog.image is not None:
-            filled = self.catalog.image.fill(self.catalog.backend, group, filled)
-        steps = list(group.assembly.fill(filled))
-        if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
-            self.reader.run_once(steps, group.slots)
-            group.rebalancer.start()
-            steps = []
-        for name, blueprint in blueprints.items():
-            mine = () if blueprint.lazy else group.assembly.build(name, filled)
-            filled |= {step.map for step in mine if isinstance(step, ir.Add)}
-            steps += mine
-        if steps:
-            self.reader.run_once(steps, group.slots)
+        image = self.catalog.image if built is None else built
+        if image is not None:
+            filled = image.fill(self.catalog.backend, group, filled)
+        fill_group(group, blueprints, filled, partial(self.reader.run_once, slots=group.slots), is_new=is_new)
 
     def close(self) -> None:
         """Forgets everything."""
@@ -310,6 +324,28 @@ class Installation:
                 self.drop_view(view)
             for table in tuple(self.catalog.tables):
                 self.drop_table(table)
+
+
+def fill_group(
+    group: SharedViews,
+    blueprints: Mapping[str, Blueprint],
+    filled: frozenset[str],
+    run: Callable[[list[ir.Step]], object],
+    *,
+    is_new: bool,
+) -> None:
+    """Fills the maps of a group that are not filled yet; `run` runs steps over whole relations."""
+    steps = list(group.assembly.fill(filled))
+    if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
+        run(steps)
+        group.rebalancer.start()
+        steps = []
+    for name, blueprint in blueprints.items():
+        mine = () if blueprint.lazy else group.assembly.build(name, filled)
+        filled |= {step.map for step in mine if isinstance(step, ir.Add)}
+        steps += mine
+    if steps:
+        run(steps)
 
 
 def _whole(table: Table) -> ir.Source:

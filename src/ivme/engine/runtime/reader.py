@@ -19,6 +19,7 @@ from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.open_read import FIRST_ROWS, MANY
 from ivme.engine.runtime.shared_views import too_many
+from ivme.engine.runtime.stored_rows import StoredRows
 from ivme.engine.runtime.transaction import Transaction, Undo
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError
@@ -36,10 +37,10 @@ class Reader:
         """The table of that name, or the view seen as one."""
         return self.catalog.relation(name)
 
-    def all_rows(self, relation: str, *, distinct: bool = True) -> RowBatch:
-        """All rows of a table or view, with their multiplicities; equal ones once, unless not asked for."""
+    def all_rows(self, relation: str) -> RowBatch:
+        """All rows of a table or view, with their multiplicities; equal ones once."""
         if relation in self.catalog.tables:
-            columns, counts = self.catalog.backend.scan(self.catalog.tables[relation].rows, distinct=distinct)
+            columns, counts = self.catalog.backend.scan(self.catalog.tables[relation].rows)
             return RowBatch(self.catalog.layout(relation), counts, None, list(columns))
         state = self.catalog.views[relation]
         if isinstance(state.group, ExternalView):
@@ -54,9 +55,15 @@ class Reader:
             columns, weights = net(self.catalog.backend, columns, weights)
         return RowBatch(layout, weights, None, list(columns))
 
-    def rows_to_feed(self, relation: str, *, distinct: bool = True) -> RowBatch:
-        """The same for another view, which takes what a table may hold."""
-        rows = self.all_rows(relation, distinct=distinct)
+    def rows_to_feed(self, relation: str, *, each: bool = False) -> RowBatch:
+        """The same for another view, which takes what a table may hold.
+
+        With `each`, equal rows of a table may come more than once, and only columns that are asked for are copied.
+        """
+        if each and relation in self.catalog.tables:
+            stored = self.catalog.tables[relation].rows
+            return StoredRows(self.catalog.layout(relation), self.catalog.backend, stored)
+        rows = self.all_rows(relation)
         if relation in self.catalog.views:
             check_numbers(self.catalog.views[relation], rows)
         return rows
@@ -72,7 +79,7 @@ class Reader:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.rows_to_feed(relation, distinct=False)
+                rows = self.rows_to_feed(relation, each=True)
                 inputs[relation] = (self.catalog.wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.catalog.backend.begin()
             try:

@@ -33,10 +33,10 @@ class Holder(Protocol):
 def reclaim(catalog: Catalog, *, now: bool = False) -> None:
     """Takes back codes if many may be held no more, or `now`. The caller holds the lock, and no code.
 
-    Not in the middle of a change, nor while maps are still to be loaded: these are not asked. An exception in between
-    leaves everything as it was, as the kernel does all in one call.
+    Not in the middle of a change, nor while maps are still to be loaded, or views built elsewhere: these are not asked.
+    An exception in between leaves everything as it was, as the kernel does all in one call.
     """
-    if catalog.lock.pending is not None or catalog.image is not None:
+    if catalog.lock.pending is not None or catalog.image is not None or catalog.builds:
         return
     dictionaries = list(catalog.domains.dictionaries().values())
     if not dictionaries or not (now or catalog.backend.is_sweep_due(dictionaries, LEAST_CODES)):

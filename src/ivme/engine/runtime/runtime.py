@@ -89,6 +89,7 @@ class Runtime:
         def record() -> None:
             if self.catalog.journal is not None:
                 self.catalog.journal.batch(batch, progress)
+            self._note_in_builds(batch)
 
         with self.lock:
             self.catalog.positions.check(progress)
@@ -153,6 +154,12 @@ class Runtime:
             acts += [] if changed is None else self._deliveries(view, changed)
         acts.append(partial(self.catalog.positions.advance, progress))
         return acts
+
+    def _note_in_builds(self, batch: Mapping[str, RowBatch]) -> None:
+        """Views that are being built are told of a batch when the transaction that is under way commits."""
+        if self.catalog.builds and isinstance(self.lock.pending, Transaction):
+            noted = [act for build in self.catalog.builds for act in build.note(batch)]
+            self.lock.pending.then = [*self.lock.pending.then, *noted]
 
     def _deliveries(self, view: str, changed: RowBatch) -> list[Act]:
         """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
@@ -296,7 +303,9 @@ class Runtime:
 
     def _new_path(self, name: str) -> SingleRowPath | None:
         catalog = self.catalog
-        if not isinstance(self.backend, NativeBackend) or catalog.relation(name).static:
+        if not isinstance(self.backend, NativeBackend) or catalog.is_read_by_builds(name):
+            return None
+        if catalog.relation(name).static:
             return None
         readers = catalog.readers(name)
         views = [catalog.views[view] for view in readers if view in catalog.views]

@@ -1,0 +1,98 @@
+"""Columns that come to a table and go from it.
+
+A view keeps the meaning that it had when it was made, also when a directory is opened again and its text is read
+anew. So a change is refused that would give the text of a view another meaning: a column goes that it reads, or one
+comes where it says SELECT *, names all columns by their places, as rules do, or no name would be unambiguous any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ivme.engine.codes.value_check import checked
+from ivme.errors import PlanError, QueryError, SchemaError
+from ivme.query.model import Column, Query, Table
+from ivme.query.names import check_name
+from ivme.query.parse import parse
+from ivme.query.types import Type, parse_type
+
+if TYPE_CHECKING:
+    from ivme.definitions import Definitions
+
+
+def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: object) -> None:
+    """Adds a column behind the others; see `Database.add_column`."""
+    check_name(name, f"a column of table {table}")
+    kind = type_ if isinstance(type_, Type) else parse_type(type_)
+    with definitions.runtime.lock:
+        old = _table(definitions, table)
+        if old.column(name) is not None:
+            raise SchemaError(f"table {old.name} has a column {name} already; choose another name")
+        kept = checked(default, kind, f"the default of column {name} of table {old.name}")
+        new = replace(old, columns=(*old.columns, Column(name, kind)))
+        _change(definitions, old, new, [*range(len(old.columns)), None], kept)
+    definitions.runtime.wait_durable()
+
+
+def drop_column(definitions: Definitions, table: str, name: str) -> None:
+    """Drops a column; see `Database.drop_column`."""
+    with definitions.runtime.lock:
+        old = _table(definitions, table)
+        column = old.column(name) if isinstance(name, str) else None
+        if column is None:
+            raise SchemaError(f"table {old.name} has no column {name!r}; it has: {', '.join(old.column_names)}")
+        place = old.columns.index(column)
+        if place in old.key_positions:
+            raise SchemaError(f"column {column.name} is in the primary key of table {old.name}, and cannot be dropped")
+        if len(old.columns) == 1:
+            raise SchemaError(f"{column.name} is the only column of table {old.name}; drop the table")
+        kept = [i for i in range(len(old.columns)) if i != place]
+        distinct = tuple(pair for pair in old.distinct if pair[0].lower() != column.name.lower())
+        new = replace(old, columns=tuple(old.columns[i] for i in kept), distinct=distinct)
+        _change(definitions, old, new, kept, None)
+    definitions.runtime.wait_durable()
+
+
+def _table(definitions: Definitions, name: str) -> Table:
+    definitions.check_open()
+    return definitions.table(name)
+
+
+def _change(definitions: Definitions, old: Table, new: Table, places: Sequence[int | None], default: object) -> None:
+    for view in definitions.catalog.readers(old.name):
+        _check_view(definitions, view, old, new)
+    definitions.change_columns(new, places, default)
+
+
+def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> None:
+    state = definitions.catalog.views.get(view)
+    text = "" if state is None else state.typed.written.text
+    if view not in definitions.views or not text:
+        hidden = [] if state is None else definitions.catalog.readers(view)
+        raise PlanError(
+            f"cannot change the columns of table {old.name}: {', '.join(hidden) or view} needs them as they are; "
+            "drop that first"
+        )
+    others = [table for table in definitions.relations() if table.name != old.name]
+    try:
+        same = _meaning(parse(text, (*others, new))) == _meaning(parse(text, (*others, old)))
+    except QueryError as error:
+        raise _refusal(view, old, new) from error
+    if not same:
+        raise _refusal(view, old, new)
+
+
+def _meaning(query: Query) -> Any:
+    return query.atoms, query.head, query.output, query.input, query.parameters, query.distinct
+
+
+def _refusal(view: str, old: Table, new: Table) -> PlanError:
+    gone = [name for name in old.column_names if name not in new.column_names]
+    if gone:
+        return PlanError(f"cannot drop column {gone[0]} of table {old.name}: view {view} reads it; drop that first")
+    return PlanError(
+        f"cannot add column {new.column_names[-1]} to table {old.name}: the text of view {view} would mean something "
+        "else with it (SELECT *, a rule, or a name that would be ambiguous); drop that first, and make it again"
+    )
