@@ -112,7 +112,7 @@ def show_unread(name: str, schema: Schema, data: pa.Table, options: argparse.Nam
     show(f"{name}: two copies in Arrow", copied / rows * 1e9, "ns/row")
     show(f"{name}: insert, Arrow", per_row(rows, options.runs, lambda: filled(schema, batches)), "ns/row")
     database, _ = filled(schema, batches)
-    show(f"{name}: memory", database._runtime.memory()["memory_bytes"] / rows, "bytes/row")
+    show(f"{name}: memory", database._runtime.catalog.memory()["memory_bytes"] / rows, "bytes/row")
     database.close()
     few = tuples(batches[:1])
     show(f"{name}: insert, tuples", per_row(len(few[0]), options.runs, lambda: filled(schema, few)), "ns/row")

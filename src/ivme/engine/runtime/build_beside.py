@@ -195,11 +195,11 @@ class BuildBeside:
 def build_beside(live: Catalog, name: str, typed: TypedQuery, plan: Plan | None) -> BuildBeside | None:
     """Builds a view while others write, if it is one that can be, and large; without the lock."""
     with live.lock:
-        build = BuildBeside(live, name, typed, plan) if plan is not None and _is_for(live, name, typed, plan) else None
+        build = BuildBeside(live, name, typed, plan) if plan is not None and _is_for(live, typed, plan) else None
     return build if build is not None and build.run() else None
 
 
-def _is_for(live: Catalog, name: str, typed: TypedQuery, plan: Plan) -> bool:
+def _is_for(live: Catalog, typed: TypedQuery, plan: Plan) -> bool:
     backend = live.backend
     if not isinstance(backend, NativeBackend) or live.image is not None or live.lock.pending is not None:
         return False

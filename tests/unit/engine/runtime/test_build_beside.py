@@ -108,7 +108,7 @@ def test_changes_between_pieces_are_in_the_view(monkeypatch: pytest.MonkeyPatch,
         view.verify()
         change(db, rng)
     other.verify()
-    assert not db._runtime.builds
+    assert not db._runtime.catalog.builds
 
 
 @pytest.mark.parametrize("query", [QUERIES["join"], QUERIES["triangle"]])
@@ -189,7 +189,7 @@ def test_one_that_is_interrupted_leaves_nothing(monkeypatch: pytest.MonkeyPatch,
         db.create_view("v", QUERIES["join"])
     assert () == db.views
     gc.collect()
-    assert not db._runtime.builds
+    assert not db._runtime.catalog.builds
     db.create_view("v", QUERIES["join"]).verify()
 
 
@@ -205,7 +205,7 @@ def test_what_fails_says_what_it_says_without_writers() -> None:
         with pytest.raises(error):
             db.create_view("v", query)
         assert () == db.views
-        assert not db._runtime.builds
+        assert not db._runtime.catalog.builds
 
 
 def test_codes_of_values_that_are_gone_are_not_given_again_while_a_view_is_built(
@@ -219,7 +219,7 @@ def test_codes_of_values_that_are_gone_are_not_given_again_while_a_view_is_built
     def write() -> None:
         for number, _ in zip(numbers, range(20), strict=False):
             db.upsert("R", [(number, f"new {number}")])
-            reclaim(db._runtime, now=True)
+            reclaim(db._runtime.catalog, now=True)
 
     at_each_breath(monkeypatch, write)
     view = db.create_view("v", "SELECT s, COUNT(*) AS n FROM R WHERE s LIKE 'old%' GROUP BY s")
