@@ -26,6 +26,7 @@ from ivme.compile import parse
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.catalog_change import saved
+from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.ring_view import RingView, lifting
@@ -57,12 +58,21 @@ class Database:
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
     durability="async" soon after. What the directory holds is there again when it is opened. A damaged directory is
     refused; accept_loss=True opens what is left of it, and sets the rest aside.
+
+    With a memory_limit (bytes, or a text such as "2GB"), a batch or a view that would take more is refused with
+    `MemoryLimitError`, and changes nothing.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync", accept_loss: bool = False
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        durability: str = "sync",
+        accept_loss: bool = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self._runtime = new_runtime()
+        self._runtime.memory_limit = None if memory_limit is None else read_size(memory_limit)
         self._views: dict[str, View] = {}
         self._broken: dict[str, str] = {}
         self._closed = False

@@ -18,6 +18,7 @@ from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck, check_slots, new_checks, view_of
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
+from ivme.engine.runtime.memory import check_memory, limit_growth
 from ivme.engine.runtime.relations import Relations, weighted
 from ivme.engine.runtime.ring_view import Participant
 from ivme.engine.runtime.shared_views import Assembled, SharedViews
@@ -89,6 +90,7 @@ class Installation(Relations):
         self._check_ring(name, relations, ring=ring)
         try:
             with self.catalog_change():
+                limit_growth(self)
                 group = self._group(typed.slots, self._own(name, plan.blueprint))
                 group.tuning = plan.tuning
                 checks = self._new_checks(name, typed, plan)
@@ -107,6 +109,7 @@ class Installation(Relations):
                 self.views[name] = state
                 self._refuse_failures(state)
                 self._switch_rings(relations)
+                check_memory(self)
         except ExpressionError as error:
             raise error.of_view(name) from error
         return self.views[name]
@@ -138,6 +141,7 @@ class Installation(Relations):
         name = table.name
         self._check_ring(name, (relation,), ring=False)
         with self.catalog_change():
+            limit_growth(self)
             self._follow_all((relation,))
             rows = self.rows_to_feed(relation)
             wanted = Inputs(self.relation(relation), self.domains, [("once", group.feeds[relation])])
@@ -147,6 +151,7 @@ class Installation(Relations):
             self.views[name] = ViewState(name, typed, None, explanation, group, table, finisher, (relation,))
             self.forget_inputs()
             self._switch_rings((relation,))
+            check_memory(self)
         return self.views[name]
 
     def _follow_all(self, relations: Iterable[str]) -> None:

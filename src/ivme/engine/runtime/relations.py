@@ -24,6 +24,7 @@ from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.memory import check_memory, limit_growth, memory_of
 from ivme.engine.runtime.open_read import FIRST_ROWS, MANY, OpenRead
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.reclaim import Holder
@@ -50,6 +51,8 @@ class Relations:
         self.positions = Positions()
         self.journal: Journal | None = None
         self.image: Image | None = None
+        self.memory_limit: int | None = None
+        self.is_limited = False
         self.ring_views: dict[str, Participant] = {}
         self.maintained: dict[str, ExternalView] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
@@ -122,9 +125,8 @@ class Relations:
         self._ways.clear()
 
     def memory(self) -> dict[str, int]:
-        """The bytes of maps and dictionaries, and those of dictionaries alone."""
-        dictionaries = self.domains.memory_bytes()
-        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+        """The bytes that rows take; see `memory_of`."""
+        return memory_of(self)
 
     def forget_constants(self) -> None:
         """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
@@ -265,7 +267,9 @@ class Relations:
                 self._rebuild(state)
                 return
             with Transaction(self.lock, [self.backend.rollback]):
+                limit_growth(self)
                 self._rebuild(state)
+                check_memory(self)
 
     def _rebuild(self, state: ViewState) -> None:
         """One that is interrupted, or refused, leaves the view stale."""

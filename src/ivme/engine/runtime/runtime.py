@@ -23,13 +23,14 @@ from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.relations import check_numbers, weighted
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, Emitted, Few, RowLog, SingleRowPath, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, delivery
 from ivme.engine.runtime.view_state import Key, TableState, ViewState
-from ivme.errors import DataError
+from ivme.errors import DataError, MemoryLimitError
 
 Observer = Callable[[int, float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
@@ -78,10 +79,14 @@ class Runtime(Installation):
 
         with self.lock:
             self.positions.check(progress)
+            limit_growth(self, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
                 self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
             except (self.backend.overflow, _CountError):
                 self._transact(batch, run_deletes_first, record, 0, progress)
+            except MemoryLimitError:
+                leave_no_trace(self)
+                raise
             reclaim(self)
 
     def _transact(
@@ -110,6 +115,7 @@ class Runtime(Installation):
             self.backend.begin()
             changes, touched = self._propagate(relations, run, few)
             self.check_sums()
+            check_memory(self)
             for state in self.views.values():
                 if state.checks and not state.lazy and touched.intersection(state.relations):
                     self.check_failures(state)
@@ -162,11 +168,16 @@ class Runtime(Installation):
                 return False
             if self.open_reads:
                 self.let_reads_finish((name,))
-            if way.followed:
-                kept = way.check(row)
-                done = kept is not None and self._put_all([Few(name, kept, weight, way)])
-            else:
-                done = way.put(row, weight)
+            limit_growth(self, grows=weight > 0)
+            try:
+                if way.followed:
+                    kept = way.check(row)
+                    done = kept is not None and self._put_all([Few(name, kept, weight, way)])
+                else:
+                    done = way.put(row, weight)
+            except MemoryLimitError:
+                leave_no_trace(self)
+                raise
             if way.coded:
                 self._rows_written += 1
                 if self._rows_written >= ROWS_BETWEEN:
@@ -189,7 +200,12 @@ class Runtime(Installation):
         """Makes changes of a few rows, all or none; False if they have to take the batch path."""
         with self.lock:
             current = all(self._way_of_table(each.table, each.weight) is each.way for each in changes)
-            done = current and self._put_all(changes)
+            limit_growth(self, grows=any(each.weight > 0 for each in changes))
+            try:
+                done = current and self._put_all(changes)
+            except MemoryLimitError:
+                leave_no_trace(self)
+                raise
             self._rows_written += len(changes)
             if self._rows_written >= ROWS_BETWEEN:
                 self._reclaim_after_rows()
@@ -388,7 +404,9 @@ class Runtime(Installation):
     def subscribe(self, view: str, queue: deque[Delta]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
         with self.lock, self.catalog_change():
+            limit_growth(self)
             self.follow(view)
+            check_memory(self)
             self._queues[view] = [*self._queues.get(view, []), queue]
 
     def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
