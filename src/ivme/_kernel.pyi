@@ -253,6 +253,8 @@ class Kernel:
     def sweep_codes(self, dictionaries: list[Dictionary], held: Sequence[Codes], /) -> None:
         """Takes back the codes that neither an entry of a map nor `held` has; not within a transaction."""
     def memory_bytes(self) -> int: ...
+    def release_buffers(self) -> None:
+        """Gives back what batches left for the next ones; between two transactions."""
     def digest(self) -> int:
         """The logical contents of all maps and indexes as one number, whatever their order in memory."""
     def verify(self) -> None:
@@ -318,9 +320,14 @@ class KeptRows:
         """Keeps the rows that groups have now, and none of those that have no row any more."""
     def columns(self) -> list[Codes]:
         """All rows by column: keys, then values."""
+    def memory_bytes(self) -> int: ...
 
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
+
+def limit_memory(room: int | None, limit: int) -> None:
+    """Lets arrays of this thread grow by so many bytes more, until it lets go of its `StateLock`; beyond that an
+    allocation fails with `ivme.errors.MemoryLimitError`, which names the limit. With None there is no limit."""
 
 class Cycle(Exception):  # noqa: N818
     """An edge would close a cycle where none may be; the argument is its nodes' codes, the first again at the end."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ivme.definitions import Definitions, known
 from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
 from ivme.query.model import Table
@@ -43,13 +44,22 @@ class Database:
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
     durability="async" soon after. What the directory holds is there again when it is opened. A damaged directory is
     refused; accept_loss=True opens what is left of it, and sets the rest aside.
+
+    With a memory_limit (bytes, or a text such as "2GB"), a batch or a view that would take more is refused with
+    `MemoryLimitError`, and changes nothing.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, durability: str = "sync", accept_loss: bool = False
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        durability: str = "sync",
+        accept_loss: bool = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.definitions = Definitions(is_opening=path is not None)
         self._runtime = self.definitions.runtime
+        self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
         if path is not None:
             from ivme.store.opening import open_store
 

@@ -106,6 +106,18 @@ class DataError(IvmeError):
     """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
 
 
+class MemoryLimitError(IvmeError):
+    """A batch or a view that would take more memory than the database may have. Nothing was changed."""
+
+    @classmethod
+    def beyond(cls, limit: int) -> MemoryLimitError:
+        """The error of whatever would go beyond a limit, in bytes."""
+        return cls(
+            f"this would take more memory than memory_limit allows, {limit:,} bytes; nothing was changed. "
+            "Delete rows, drop views, or set a higher limit"
+        )
+
+
 class ExpressionError(DataError):
     """An expression that has no value for a row: a division by zero, an overflow, a text that is no date.
 

@@ -105,6 +105,10 @@ class ParticipatingView(BaseView):
         """It has values, no codes."""
         return []
 
+    def memory_bytes(self) -> int:
+        """Its Python objects are not counted."""
+        return 0
+
 
 def weighted(rows: RowBatch) -> dict[Row, int]:
     """Rows as Python values with their net weights."""

@@ -24,6 +24,7 @@ from ivme.cli.directory import (
 from ivme.cli.errors import errors_shown
 from ivme.cli.pipeline import (
     MASTER,
+    MEMORY_LIMIT,
     REMOTE,
     add_pipeline_commands,
     explain_pipeline,
@@ -184,6 +185,7 @@ def serve(
         typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
     ] = 500,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
+    memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
@@ -197,11 +199,12 @@ def serve(
     """
     with errors_shown():
         if is_pipeline(str(target)):
-            serve_pipeline(target, serve_settings(host, port, per_address), durability, master, remote)
+            settings = serve_settings(host, port, per_address)
+            serve_pipeline(target, settings, durability, master, remote, memory_limit)
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, serve_settings(host, port, per_address), durability)
+        serve_directory(target, serve_settings(host, port, per_address), durability, memory_limit)
 
 
 def _show_gallery() -> None:

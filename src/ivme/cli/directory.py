@@ -119,20 +119,20 @@ def serve_settings(host: str, port: int, per_address: int) -> Settings:
     return settings
 
 
-def serve_directory(path: Path, settings: Settings, durability: str) -> None:
+def serve_directory(path: Path, settings: Settings, durability: str, memory_limit: str | None = None) -> None:
     """Serves a database until it is interrupted."""
     from ivme.serve.server import serve
 
-    with _opened(path, durability) as db:
+    with _opened(path, durability, memory_limit) as db:
         print(f"serving {path} on http://{settings.host}:{settings.port}", flush=True)
         serve(db, settings)
 
 
-def _opened(path: Path, durability: str = "sync") -> Database:
+def _opened(path: Path, durability: str = "sync", memory_limit: str | None = None) -> Database:
     from ivme.database import Database
 
     _check_holds_database(path)
-    return Database(path, durability=durability)
+    return Database(path, durability=durability, memory_limit=memory_limit)
 
 
 def _check_holds_database(path: Path) -> None:

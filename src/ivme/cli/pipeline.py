@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
 MASTER = typer.Option(help="Spark's master, such as local[4] or spark://host:7077; local[*] if not given.")
+MEMORY_LIMIT = typer.Option(
+    metavar="SIZE", help="The most memory of the database, such as 2GB; a batch or view beyond it is refused."
+)
 REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://host.")
 
 
@@ -38,6 +41,7 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Catch up with all sources, then stop.")] = False,
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
+    memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
 ) -> None:
     """Run a pipeline: load its tables, keep its views fresh, and write its sinks, each change exactly once.
 
@@ -55,14 +59,21 @@ def run(
 
         console = Console()
         progress = Progress(console)
-        with _opened(found, master, remote, progress) as driver, stopped_by_signals() as stop:
+        with _opened(found, master, remote, progress, memory_limit) as driver, stopped_by_signals() as stop:
             console.print(f"{found.name} is at batch {driver.reached}; its state is in {found.state}", markup=False)
             with progress.shown():
                 run_driver(driver, once=once, stop=stop)
             console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
 
 
-def serve_pipeline(path: Path, settings: Settings, durability: str, master: str | None, remote: str | None) -> None:
+def serve_pipeline(
+    path: Path,
+    settings: Settings,
+    durability: str,
+    master: str | None,
+    remote: str | None,
+    memory_limit: str | None = None,
+) -> None:
     """Runs a pipeline, and serves its database meanwhile; both end between two batches."""
     from rich.console import Console
 
@@ -79,7 +90,7 @@ def serve_pipeline(path: Path, settings: Settings, durability: str, master: str 
     console = Console()
     progress = Progress(console)
     with (
-        _opened(found, master, remote, progress) as driver,
+        _opened(found, master, remote, progress, memory_limit) as driver,
         stopped_by_signals() as stop,
         serving(driver.database, replace(settings, owner=_owner(path, found))) as address,
     ):
@@ -134,7 +145,9 @@ def told(compared: Compared) -> str:
 
 
 @contextmanager
-def _opened(pipeline: Pipeline, master: str | None, remote: str | None, report: Report) -> Iterator[Driver]:
+def _opened(
+    pipeline: Pipeline, master: str | None, remote: str | None, report: Report, memory_limit: str | None = None
+) -> Iterator[Driver]:
     """The pipeline on a session of its own; what Spark says goes to a log in the pipeline's state."""
     from ivme.spark.pipeline.driver import Driver
     from ivme.spark.session.session import open_session
@@ -149,7 +162,7 @@ def _opened(pipeline: Pipeline, master: str | None, remote: str | None, report: 
         conf=dict(pipeline.spark),
         log=log,
     )
-    driver = Driver(session, pipeline, report)
+    driver = Driver(session, pipeline, report, memory_limit)
     try:
         yield driver
     finally:

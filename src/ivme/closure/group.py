@@ -178,6 +178,9 @@ class ClosureGroup(ExternalView):
         nodes = self._domain.values(self.engine.path(first, last))
         return (nodes[::-1] if self.backward else nodes) or None
 
+    def memory_bytes(self) -> int:
+        return self.engine.memory_bytes()
+
     def stats(self) -> dict[str, int]:
         """The sizes of the graph and of its closure, and the engine's memory and work."""
         engine = self.engine

@@ -88,6 +88,7 @@ class KeptRows(Protocol):
         self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /
     ) -> tuple[list[Codes], Codes]: ...
     def put(self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /) -> None: ...
+    def memory_bytes(self) -> int: ...
     def columns(self) -> list[Codes]: ...
 
 
@@ -214,6 +215,13 @@ class Backend(Protocol):
         """The sizes of all maps together."""
 
     def memory_bytes(self) -> int: ...
+    def release_buffers(self) -> None:
+        """Gives back what batches left for the next ones; between two transactions."""
+
+    def limit_memory(self, room: int | None, limit: int) -> None:
+        """Until this thread lets go of the lock, its allocations may take so much more, which is what a limit leaves:
+        the next is refused with `MemoryLimitError`. With None they may take what they want."""
+
     @property
     def operations(self) -> int: ...
     @property

@@ -278,6 +278,14 @@ class NativeBackend:
     def memory_bytes(self) -> int:
         return self.kernel.memory_bytes()
 
+    def release_buffers(self) -> None:
+        self.kernel.release_buffers()
+
+    def limit_memory(self, room: int | None, limit: int) -> None:
+        from ivme import _kernel
+
+        _kernel.limit_memory(room, limit)
+
     @property
     def operations(self) -> int:
         return self.kernel.operations

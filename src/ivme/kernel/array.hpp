@@ -2,6 +2,7 @@
 // near what it holds. Every allocation passes `allocate`, which tests can make fail.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,25 @@ inline void spend_allocation() {
 
 // A count of columns, slots or steps, which is small.
 unsigned count_of(const auto& items) { return static_cast<unsigned>(items.size()); }
+
+// A failure like that of an allocation: more memory than whoever limits it wants to give.
+struct MemoryLimit : std::bad_alloc {
+    const char* what() const noexcept override { return "beyond the memory limit"; }
+};
+
+// Bytes by which the arrays of this thread may still grow; negative means no limit. What they give back counts.
+inline thread_local int64_t memory_room = -1;
+
+inline void spend_memory(size_t more, size_t less) {
+    if (memory_room < 0) return;
+    int64_t left = memory_room - static_cast<int64_t>(more) + static_cast<int64_t>(less);
+    if (left < 0) throw MemoryLimit();
+    memory_room = left;
+}
+
+inline void give_memory(size_t bytes) noexcept {
+    if (memory_room >= 0) memory_room += static_cast<int64_t>(bytes);
+}
 
 template <class T>
 class Array {
@@ -57,6 +77,7 @@ public:
     void reserve(size_t wanted) {
         if (wanted <= capacity_) return;
         size_t grown = capacity_ * sizeof(T) < (size_t{1} << 16) ? capacity_ * 2 : capacity_ + capacity_ / 4;
+        if (memory_room >= 0) grown = std::min(grown, capacity_ + static_cast<size_t>(memory_room) / sizeof(T));
         reallocate(wanted > grown ? wanted : grown);
     }
 
@@ -83,8 +104,9 @@ public:
     void zeroed(size_t size) {
         spend_allocation();
         size_t wanted = (size ? size : 1) * sizeof(T);
+        spend_memory(size * sizeof(T), 0);
         T* fresh = static_cast<T*>(wanted < PAGED ? std::calloc(1, wanted) : grow_pages(nullptr, 0, wanted));
-        if (!fresh) throw std::bad_alloc();
+        if (!fresh) refuse(size * sizeof(T));
         discard(data_, capacity_ * sizeof(T));
         data_ = fresh;
         size_ = capacity_ = size;
@@ -100,6 +122,7 @@ private:
     void reallocate(size_t capacity) {
         spend_allocation();
         size_t held = capacity_ * sizeof(T), wanted = (capacity ? capacity : 1) * sizeof(T);
+        spend_memory(capacity * sizeof(T), held);
         void* grown;
         if (wanted < PAGED) {
             grown = std::realloc(data_, wanted);
@@ -111,12 +134,18 @@ private:
                 std::free(data_);
             }
         }
-        if (!grown) throw std::bad_alloc();
+        if (!grown) refuse(capacity * sizeof(T) - held);
         data_ = static_cast<T*>(grown);
         capacity_ = capacity;
     }
 
+    [[noreturn]] static void refuse(size_t bytes) {
+        give_memory(bytes);
+        throw std::bad_alloc();
+    }
+
     static void discard(T* data, size_t bytes) noexcept {
+        give_memory(bytes);
         if (bytes < PAGED) {
             std::free(data);
         } else {

@@ -137,6 +137,7 @@ void bind_following(nb::module_& m) {
         .def("__len__", &KeptRows::size)
         .def("compare", &compare)
         .def("put", &put)
+        .def("memory_bytes", &KeptRows::bytes)
         .def("columns", &columns);
     m.def("sum_codes", &sum_codes);
     m.def("mean_codes", &mean_codes);

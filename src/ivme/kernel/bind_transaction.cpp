@@ -9,7 +9,7 @@ namespace ivme {
 namespace {
 
 // A lock that its thread may take again. `pending` is the change that is under way: whoever takes the lock first, or
-// lets go of it last, calls its `settle` if it is still there.
+// lets go of it last, calls its `settle` if it is still there. A limit of the thread's memory ends with it.
 class StateLock {
 public:
     StateLock() {
@@ -31,7 +31,7 @@ public:
     void release() {
         if (depth_ == 1 && !pending.is_none()) settle_or_let_go();
         call(release_);  // raises if another thread has it
-        --depth_;
+        if (!--depth_) memory_room = -1;
     }
 
     nb::object pending = nb::none();

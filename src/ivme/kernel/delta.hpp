@@ -67,8 +67,7 @@ struct Delta {
         return total;
     }
 
-    void trim() noexcept {
-        constexpr size_t keep = size_t{1} << 17;
+    void trim(size_t keep = size_t{1} << 17) noexcept {
         for (auto& column : columns) column.trim(keep);
         payloads.trim(keep);
         tags.trim(keep);
@@ -155,9 +154,9 @@ public:
     }
 
     size_t bytes() const { return slots_.bytes() + places_.bytes(); }
-    void trim() noexcept {
-        if (slots_.size() > size_t{1} << 18) slots_.release();
-        places_.trim(size_t{1} << 16);
+    void trim(size_t keep = size_t{1} << 18) noexcept {
+        if (slots_.size() > keep) slots_.release();
+        places_.trim(keep / 4);
     }
 
 private:

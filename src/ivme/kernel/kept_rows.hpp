@@ -25,6 +25,7 @@ public:
     KeptRows(unsigned keys, unsigned values, uint64_t seed) : keys_(keys), words_(keys + values), seed_(seed) {}
 
     size_t size() const { return table_.size(); }
+    size_t bytes() const { return table_.bytes() + records_.bytes() + free_.bytes(); }
 
     // Appends the rows that go (weight -1) and come (+1): keys, then values; none where nothing is different.
     void compare(const NewRows& now, Delta& changes) const {

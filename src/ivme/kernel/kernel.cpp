@@ -1,5 +1,6 @@
 // The module ivme._kernel. Writers hold the lock alone; the GIL is free while a batch runs.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <cstdlib>
 
 #include "bind.hpp"
@@ -173,6 +174,28 @@ void set_broken_check(nb::module_& m) {
     });
 }
 
+// The limit that the thread's room for memory stands for, which the message names.
+thread_local int64_t memory_limit = 0;
+
+void set_memory_limit(nb::module_& m) {
+    m.def(
+        "limit_memory",
+        [](std::optional<int64_t> room, int64_t limit) {
+            memory_room = room ? std::max<int64_t>(*room, 0) : -1;
+            memory_limit = limit;
+        },
+        nb::arg("room").none(), nb::arg("limit"));
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const MemoryLimit&) {
+            nb::object type = nb::module_::import_("ivme.errors").attr("MemoryLimitError");
+            nb::object error = type.attr("beyond")(memory_limit);
+            PyErr_SetObject(type.ptr(), error.ptr());
+        }
+    });
+}
+
 }  // namespace
 
 NB_MODULE(_kernel, m) {
@@ -187,6 +210,7 @@ NB_MODULE(_kernel, m) {
     nb::exception<Stale>(m, "StaleCursor", PyExc_RuntimeError);
     // NOLINTEND(bugprone-unused-raii, bugprone-throw-keyword-missing)
     set_broken_check(m);
+    set_memory_limit(m);
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
     bind_closure(m);
     bind_dictionary(m);
@@ -294,6 +318,7 @@ NB_MODULE(_kernel, m) {
                  exclusively(k, [&] { k.sweep_codes(given, words); });
              })
         .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
+        .def("release_buffers", [](Kernel& k) { exclusively(k, [&] { k.release_buffers(); }); })
         .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
         .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })
         .def_prop_ro("operations", [](Kernel& k) {

@@ -163,6 +163,16 @@ public:
         machine.trim();
     }
 
+    // Gives back the buffers that batches left for the next ones.
+    void release_buffers() noexcept {
+        for (const auto& trigger : triggers_) {
+            if (!trigger) continue;
+            for (Delta& delta : trigger->registers) delta.trim(0);
+        }
+        machine.release();
+        log_.release();
+    }
+
     void begin() {
         if (in_transaction_) throw std::invalid_argument("a transaction is already open");
         in_transaction_ = true;

@@ -58,6 +58,10 @@ public:
         consolidator_.trim();
         chunk_.trim();
     }
+    void release() noexcept {
+        consolidator_.trim(0);
+        chunk_.trim(0);
+    }
     size_t bytes() const { return consolidator_.bytes() + chunk_.bytes(); }
 
     // Sums rows with equal codes; `target` has their columns, and plain counts.

@@ -66,6 +66,11 @@ public:
         reset();
     }
 
+    // Gives up its buffer, between two transactions.
+    void release() noexcept {
+        if (empty()) words_.release();
+    }
+
 private:
     void reset() {
         words_.trim(size_t{1} << 18);

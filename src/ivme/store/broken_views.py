@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ivme.errors import BrokenViewError, DamagedError, IvmeError, UnknownNameError
+from ivme.errors import BrokenViewError, DamagedError, IvmeError, MemoryLimitError, UnknownNameError
 from ivme.store.contents import StoredView
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def make_views(
         definitions.broken.pop(view.name, None)
         try:
             _restore(definitions, view, stored)
-        except DamagedError:
+        except (DamagedError, MemoryLimitError):
             raise
         except Exception as error:
             definitions.broken[view.name] = reason_of(error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.positions import Progress
-from ivme.errors import DamagedError, StorageError
+from ivme.errors import DamagedError, MemoryLimitError, StorageError
 from ivme.store.broken_views import make_views
 from ivme.store.contents import Contents
 from ivme.store.directory import DirectoryLock, make_directory, read_contents, set_aside, start, sweep
@@ -60,6 +60,9 @@ def open_store(path: Path, durability: str, definitions: Definitions, *, accept_
             _logger.warning("what is left of %s was opened: %s", path, "; ".join(losses.found))
             store.snapshot()
         return store
+    except MemoryLimitError as error:
+        lock.release()
+        raise MemoryLimitError(f"{path} cannot be opened: {error}") from error
     except BaseException:
         lock.release()
         raise

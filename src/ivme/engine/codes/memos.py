@@ -10,6 +10,7 @@ class Memo(Protocol):
     """Something that is remembered by code."""
 
     def forget(self) -> None: ...
+    def memory_bytes(self) -> int: ...
 
 
 _Memo = TypeVar("_Memo", bound=Memo)
@@ -29,6 +30,10 @@ class Memos:
         if found is None:
             found = self._memos[key] = make()
         return cast(_Memo, found)
+
+    def memory_bytes(self) -> int:
+        """What all of them take."""
+        return sum(memo.memory_bytes() for memo in tuple(self._memos.values()))
 
     def forget(self) -> None:
         """Empties all of them."""

@@ -100,6 +100,9 @@ class CodeMemo:
     def forget(self) -> None:
         self.table.forget()
 
+    def memory_bytes(self) -> int:
+        return self.table.memory_bytes()
+
 
 def code_memo(expression: Expression, position: int, table: Table, domains: Domains) -> CodeMemo:
     """The memo of a function of a column of text: one for all tables that have such a column."""

@@ -285,6 +285,12 @@ class PureBackend:
         """A rough estimate: Python's dictionaries take about 250 bytes an entry."""
         return 250 * self.entries()
 
+    def release_buffers(self) -> None:
+        """It has none."""
+
+    def limit_memory(self, room: int | None, limit: int) -> None:
+        """Nothing stops it on the way: its memory is looked at before a change is committed."""
+
     @property
     def operations(self) -> int:
         return self.kernel.tally.operations

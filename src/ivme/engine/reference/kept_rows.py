@@ -21,6 +21,10 @@ class PureKeptRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def memory_bytes(self) -> int:
+        """A rough estimate, as for maps."""
+        return 250 * len(self._rows)
+
     def compare(
         self, keys: Sequence[Codes], groups: int, numbers: Codes, values: Sequence[Codes], /
     ) -> tuple[list[Codes], Codes]:

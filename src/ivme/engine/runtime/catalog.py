@@ -16,6 +16,7 @@ from ivme.engine.ingest.row_batch import Inputs, Layout
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.memory import memory_of
 from ivme.engine.runtime.open_read import OpenRead
 from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.positions import Positions
@@ -44,6 +45,8 @@ class Catalog:
         self.positions = Positions()
         self.journal: Journal | None = None
         self.image: Image | None = None
+        self.memory_limit: int | None = None
+        self.is_limited = False
         self.participants: dict[str, MaintainedView] = {}
         self.open_reads: dict[int, weakref.ref[OpenRead]] = {}
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
@@ -116,9 +119,8 @@ class Catalog:
         self.single_rows.clear()
 
     def memory(self) -> dict[str, int]:
-        """The bytes of maps and dictionaries, and those of dictionaries alone."""
-        dictionaries = self.domains.memory_bytes()
-        return {"memory_bytes": self.backend.memory_bytes() + dictionaries, "dictionary_bytes": dictionaries}
+        """The bytes that rows take; see `memory_of`."""
+        return memory_of(self)
 
     def forget_constants(self) -> None:
         """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""

@@ -51,6 +51,8 @@ class ExternalView(SharedViews):
         """The codes that it has."""
 
     @abstractmethod
+    def memory_bytes(self) -> int: ...
+    @abstractmethod
     def all_rows(self, layout: Layout) -> RowBatch:
         """All rows, over the columns of the view."""
 

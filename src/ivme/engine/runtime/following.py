@@ -48,6 +48,10 @@ class Followed:
             columns, counts = _there(columns, (now != 0).astype(np.int64) - (now != counts))
         return self._shown([columns[place] for place in self._places], counts), None
 
+    def memory_bytes(self) -> int:
+        """What it keeps beside the view's maps."""
+        return 0
+
     def _counts_now(self, columns: Sequence[Codes], n: int) -> Codes:
         numbers, block = self._state.group.points(self._state.name, representatives(self._state, columns))
         now = np.zeros(n, np.int64)
@@ -78,6 +82,9 @@ class FollowedGroups(Followed):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def memory_bytes(self) -> int:
+        return self._kept.memory_bytes()
 
     def held_codes(self) -> list[Codes]:
         """The codes of the rows as they are: some sums are in no map."""

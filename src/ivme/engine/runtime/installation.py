@@ -21,6 +21,7 @@ from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
 from ivme.engine.runtime.image import Image
+from ivme.engine.runtime.memory import check_memory, limit_growth
 from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.shared_views import SharedViews
@@ -117,6 +118,7 @@ class Installation:
         self._check_ring(name, relations, ring=ring)
         try:
             with self.catalog_change():
+                limit_growth(self.catalog)
                 group = self._group(typed.slots, group_key(name, typed.slots, plan.blueprint))
                 group.tuning = plan.tuning
                 checks = self._new_checks(name, typed, plan)
@@ -136,6 +138,7 @@ class Installation:
                 self.catalog.views[name] = state
                 self._refuse_failures(state)
                 self.switch_rings(relations)
+                check_memory(self.catalog)
         except ExpressionError as error:
             raise error.of_view(name) from error
         return self.catalog.views[name]
@@ -176,11 +179,13 @@ class Installation:
         """Fills a view that maintains itself from its relations, and lets it take part in batches from now on."""
         self._check_ring(participant.name, participant.relations, ring=False)
         with self.catalog_change():
+            limit_growth(self.catalog)
             self._follow_all(participant.relations)
             participant.build({relation: self.reader.rows_to_feed(relation) for relation in participant.relations})
             self.catalog.participants[participant.name] = participant
             self.catalog.forget_inputs()
             self.switch_rings(participant.relations)
+            check_memory(self.catalog)
 
     def _follow_all(self, relations: Iterable[str]) -> None:
         """Follows those that are views."""

@@ -40,3 +40,6 @@ class MaintainedView(Participant, Protocol):
 
     def held_codes(self) -> list[Codes]:
         """The codes that it has outside of maps."""
+
+    def memory_bytes(self) -> int:
+        """What it takes of memory, Python objects aside."""

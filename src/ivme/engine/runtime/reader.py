@@ -17,6 +17,7 @@ from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.error_check import visible_failure
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net, representatives
+from ivme.engine.runtime.memory import check_memory, limit_growth
 from ivme.engine.runtime.open_read import FIRST_ROWS, MANY
 from ivme.engine.runtime.shared_views import too_many
 from ivme.engine.runtime.stored_rows import StoredRows
@@ -157,7 +158,9 @@ class Reader:
                 self._rebuild(state)
                 return
             with Transaction(self.catalog.lock, [Undo([self.catalog.backend.roll_back])]):
+                limit_growth(self.catalog)
                 self._rebuild(state)
+                check_memory(self.catalog)
 
     def _rebuild(self, state: ViewState) -> None:
         """One that is interrupted, or refused, leaves the view stale."""

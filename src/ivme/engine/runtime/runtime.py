@@ -26,6 +26,7 @@ from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
@@ -34,6 +35,7 @@ from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, 
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.engine.runtime.view_state import ViewState
+from ivme.errors import MemoryLimitError
 
 Observer = Callable[[int, float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
@@ -93,10 +95,14 @@ class Runtime:
 
         with self.lock:
             self.catalog.positions.check(progress)
+            limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
                 self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
             except (self.backend.overflow, CountError):
                 self._transact(batch, run_deletes_first, record, 0, progress)
+            except MemoryLimitError:
+                leave_no_trace(self.catalog)
+                raise
             reclaim(self.catalog)
 
     def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
@@ -140,6 +146,7 @@ class Runtime:
             changes, touched = self._propagate(relations, triggers, apply, few)
             for part in parts:
                 part.prepare()
+            check_memory(self.catalog)
             for state in catalog.views.values():
                 if state.checks and not state.lazy and touched.intersection(state.relations):
                     self.reader.check_failures(state)
@@ -201,7 +208,9 @@ class Runtime:
     def subscribe(self, view: str, queue: deque[Delta]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
         with self.lock, self.installation.catalog_change():
+            limit_growth(self.catalog)
             self.installation.follow(view)
+            check_memory(self.catalog)
             self.catalog.queues[view] = [*self.catalog.queues.get(view, []), queue]
 
     def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
@@ -223,11 +232,16 @@ class Runtime:
                 return False
             if self.catalog.open_reads:
                 self.catalog.let_reads_finish((name,))
-            if path.followed:
-                checked = path.check(row)
-                done = checked is not None and self._apply_all([RowChange(name, checked, weight, path)])
-            else:
-                done = path.apply(row, weight)
+            limit_growth(self.catalog, grows=weight > 0)
+            try:
+                if path.followed:
+                    checked = path.check(row)
+                    done = checked is not None and self._apply_all([RowChange(name, checked, weight, path)])
+                else:
+                    done = path.apply(row, weight)
+            except MemoryLimitError:
+                leave_no_trace(self.catalog)
+                raise
             if path.coded:
                 self._rows_written += 1
                 if self._rows_written >= ROWS_BETWEEN:
@@ -250,7 +264,12 @@ class Runtime:
         """Makes changes of a few rows, all or none; False if they have to take the batch path."""
         with self.lock:
             current = all(self._path_of_table(each.table, each.weight) is each.path for each in changes)
-            done = current and self._apply_all(changes)
+            limit_growth(self.catalog, grows=any(each.weight > 0 for each in changes))
+            try:
+                done = current and self._apply_all(changes)
+            except MemoryLimitError:
+                leave_no_trace(self.catalog)
+                raise
             self._rows_written += len(changes)
             if self._rows_written >= ROWS_BETWEEN:
                 self._reclaim_after_rows()

@@ -71,14 +71,20 @@ Report = Callable[[Event], None]
 class Driver:
     """A pipeline that is open: its database, its sources and its sinks."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, report: Report = lambda _: None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        report: Report = lambda _: None,
+        memory_limit: int | str | None = None,
+    ) -> None:
         self.spark, self.pipeline, self.report = spark, pipeline, report
         self.lock = threading.RLock()
         self._owing: str | None = None
         self._halted = False
         self.quarantine = Quarantine(pipeline.state / "quarantine")
         pipeline.state.mkdir(parents=True, exist_ok=True)
-        self.database = Database(pipeline.state / "database", durability="sync")
+        self.database = Database(pipeline.state / "database", durability="sync", memory_limit=memory_limit)
         self.journal = RunJournal(pipeline.state / "journal.sqlite")
         try:
             self._open()
