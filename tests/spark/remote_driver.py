@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -28,7 +29,8 @@ def main(checkpoint: str) -> None:
         with pytest.raises(PlanError, match="Spark Connect"):
             db.stream("R", frame)
     spark.stop()
-    print("done")
+    print("done", flush=True)
+    os._exit(0)  # a session of Spark Connect closes its channel in __del__, which at the end of Python may wait for ever
 
 
 if __name__ == "__main__":
