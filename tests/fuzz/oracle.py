@@ -156,6 +156,8 @@ def _deviation(values: list[Any], *, root: bool) -> float | None:
         return None
     if not all(map(math.isfinite, values)):
         return NAN
+    if any(isinstance(value, float) and math.isinf(value * value) for value in values):
+        return math.inf  # the squares are summed, as docs/sql.md says
     mean = sum(map(Fraction, values)) / len(values)
     variance = float(sum((Fraction(value) - mean) ** 2 for value in values) / (len(values) - 1))
     return math.sqrt(variance) if root else variance
