@@ -94,7 +94,7 @@ def test_a_view_that_took_effect_in_time_is_answered_for_however_late(
     def late() -> None:
         threading.Event().wait(1)
 
-    monkeypatch.setattr(db._runtime, "settle", late)
+    monkeypatch.setattr(db._runtime, "wait_durable", late)
     with serving(db, Settings(seconds=0.3)) as address:
         assert 201 == httpx.post(f"{address}/views", json=VIEW, timeout=60).status_code
     assert "made" in db.views

@@ -30,7 +30,7 @@ def main(checkpoint: str) -> None:
             db.stream("R", frame)
     spark.stop()
     print("done", flush=True)
-    os._exit(0)  # a session of Spark Connect closes its channel in __del__, which at the end of Python may wait for ever
+    os._exit(0)  # the session closes its channel in __del__, which may wait for ever when Python ends
 
 
 if __name__ == "__main__":
