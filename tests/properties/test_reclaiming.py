@@ -228,7 +228,7 @@ class ReclaimingMachine(RuleBasedStateMachine):
     @rule(snapshot=st.booleans())
     def reopen(self, snapshot: bool) -> None:
         self.read_to_the_end()
-        self.feeds = [feed for feed in self.feeds if feed[0]._runtime is not self.databases[2]._runtime]
+        self.feeds = [feed for feed in self.feeds if feed[0]._view.lock is not self.databases[2]._runtime.lock]
         if snapshot:
             self.databases[2].checkpoint()
         self.databases[2].close()
