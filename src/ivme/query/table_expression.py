@@ -72,7 +72,7 @@ def parse_condition(text: str, table: Table, values: Parameters) -> Expression:
 
     >>> from ivme.query.model import table
     >>> str(parse_condition("a = :a AND b IS NULL", table("R", {"a": "int", "b": "int"}), Parameters({"a": 1})))
-    'a = 1 AND b IS NULL'
+    '(a = 1) AND (b IS NULL)'
     """
     source, select = _select(text, f"SELECT * FROM {_quoted(table.name)} WHERE {text}", "where")
     where = select.args.get("where")
