@@ -148,7 +148,7 @@ class BaseView(ABC):
             raise PlanError(f"view {self.name} {self._gone}")
 
     def end(self, reason: str = "was dropped") -> None:
-        """It answers no more; whoever reads it hears the reason."""
+        """From now on reading it raises an error that gives the reason."""
         self._gone = reason
 
 

@@ -1,4 +1,4 @@
-"""How long planning may go on, and whether whoever asked for the plan still waits for it.
+"""How long planning may go on, and whether the caller still waits for the plan.
 
 The searches of the planner call `spend` as they go. What they may spend is a number of steps, so that a plan does not
 depend on how fast the machine is or what else it does; a limit on the time is only for machines on which steps take

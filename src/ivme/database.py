@@ -225,7 +225,7 @@ class Database:
         """Several changes, all or nothing: they are made when the `with` block ends without an error.
 
         With a source and a position, the batch also says that the source has been applied up to there, in the same
-        transaction; one at or below the position that the source has reached is refused, so that whoever sends a
+        transaction; one at or below the position that the source has reached is refused, so that a client that sends a
         batch again after a failure changes nothing twice. An empty batch moves the position alone.
         """
         self.definitions.check_open()

@@ -146,7 +146,7 @@ class Definitions:
         return self.views[whole(known(name, (*self.views, *self.broken), "view"), self.broken)]
 
     def map_view(self, name: str) -> View:
-        """The same for whoever can do with a query's rows only, not with those of a ring or of a user's SQL."""
+        """The same for callers that need the rows of a query; views of rings and of users' SQL are refused."""
         view = self.view(name)
         if not isinstance(view, View):
             raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")

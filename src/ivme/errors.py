@@ -87,7 +87,7 @@ class PlanError(IvmeError):
 
 
 class CancelledError(IvmeError):
-    """What was asked for was cancelled before it took effect, by whoever asked. Nothing was changed."""
+    """What was asked for was cancelled by its caller before it took effect. Nothing was changed."""
 
 
 class BrokenViewError(IvmeError):

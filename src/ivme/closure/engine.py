@@ -1,7 +1,7 @@
 """What keeps the closure of one bag of edges: the compiled kernel's `Closure`, or its twin in plain Python.
 
 Both take columns of codes and know nothing about values. A transaction is at most one `change`, then `commit` or
-`roll_back`; whoever calls holds the database's lock.
+`roll_back`; the caller holds the database's lock.
 """
 
 from __future__ import annotations

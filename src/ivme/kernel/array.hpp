@@ -26,7 +26,7 @@ inline void spend_allocation() {
 // A count of columns, slots or steps, which is small.
 unsigned count_of(const auto& items) { return static_cast<unsigned>(items.size()); }
 
-// A failure like that of an allocation: more memory than whoever limits it wants to give.
+// A failure like that of an allocation: the memory limit is reached.
 struct MemoryLimit : std::bad_alloc {
     const char* what() const noexcept override { return "beyond the memory limit"; }
 };

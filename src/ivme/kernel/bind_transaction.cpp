@@ -8,8 +8,8 @@ namespace ivme {
 
 namespace {
 
-// A lock that its thread may take again. `pending` is the change that is under way: whoever takes the lock first, or
-// lets go of it last, calls its `settle` if it is still there. A limit of the thread's memory ends with it.
+// A lock that its thread may take again. `pending` is the change that is under way: the thread that takes the lock
+// first, or lets go of it last, calls its `settle` if it is still there. A limit of the thread's memory ends with it.
 class StateLock {
 public:
     StateLock() {

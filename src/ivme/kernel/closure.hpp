@@ -1,7 +1,7 @@
 // The transitive closure of a bag of edges, kept while edges come and go: which nodes a path of at least one edge leads
 // to, from each node. The base knows the edges; a kind of graph knows how the closure follows from their changes.
 //
-// A transaction is at most one `change`, then `commit` or `roll_back`. Whoever calls holds a lock.
+// A transaction is at most one `change`, then `commit` or `roll_back`. The caller holds a lock.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct Delta {
     Layout layout;
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
-    // The hashes of the rows, if whoever made them had to know: a map that takes the delta hashes by the same seed.
+    // The hashes of the rows, if their maker had to know: a map that takes the delta hashes by the same seed.
     Array<uint32_t> tags;
     bool tagged = false;
     size_t n = 0;

@@ -49,7 +49,7 @@ class ChangeFile:
 
 
 class RunJournal:
-    """The journal in a folder. One process uses it at a time: whoever has the database beside it.
+    """The journal in a folder. One process uses it at a time: the one that has the database beside it.
 
     Its threads share one connection, and take turns: those that Spark calls back would else get into the transactions
     of the one that drives.

@@ -25,7 +25,7 @@ from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.types import Type, parse_type
 
 MAXIMUM_DEPTH = 100
-"""How deeply expressions may nest: far below what would exhaust the stack of whoever walks them."""
+"""How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.EQ: "eq",

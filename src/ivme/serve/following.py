@@ -2,8 +2,8 @@
 
 The first event is a `snapshot` of the rows (in parts, if they are many: all but the last say `"more": true`), and then
 a `change` comes for each frame with changes: pairs of a row and the change of its multiplicity. The id of an event is
-a position; whoever comes back with it (`Last-Event-ID`, or `_after`) gets what has changed since, or a new snapshot if
-that is not kept any more. `_rows=false` leaves the snapshot out. The last event of one who is dropped is `end`.
+a position; a client that comes back with it (`Last-Event-ID`, or `_after`) gets what has changed since, or a new
+snapshot if that is gone. `_rows=false` leaves the snapshot out. The last event of a dropped client is `end`.
 """
 
 from __future__ import annotations

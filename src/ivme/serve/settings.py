@@ -38,7 +38,7 @@ class Settings:
     linger: float = 60.0
     """How long changes are kept after the last subscriber has left, in seconds."""
     owner: str = ""
-    """What is said to whoever would change the database, if its changes come from somewhere else only."""
+    """The answer to clients that try to change the database, if its changes come from somewhere else only."""
 
     def check(self) -> None:
         """Refuses a port that is none, and to be reachable from other machines without a token."""

@@ -1,8 +1,8 @@
 """`python -m ivme.shards.daemon CHECKPOINT SHARD SOCKET LEASE`: the process that holds one shard on a host.
 
 It listens on a Unix socket that only its owner may open, and ends when nobody has asked it anything for the time of its
-lease, when it is told to, or when its socket or its checkpoint is gone. It keeps nothing: whoever needs the shard after
-that starts another, which rebuilds it from the checkpoint.
+lease, when it is told to, or when its socket or its checkpoint is gone. It keeps nothing: a client that needs the shard
+after that starts another, which rebuilds it from the checkpoint.
 """
 
 from __future__ import annotations

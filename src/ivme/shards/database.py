@@ -215,8 +215,8 @@ class ShardedDatabase:
     def batch(self, source: str | None = None, position: int | None = None) -> ShardedBatch:
         """Several changes, all or nothing.
 
-        With a source and a position, a batch at or below what the source has reached changes nothing: whoever sends a
-        batch again after a failure does nothing twice.
+        With a source and a position, a batch at or below what the source has reached changes nothing: a client that
+        sends a batch again after a failure does nothing twice.
         """
         if self._closed:
             raise PlanError("the database is closed")

@@ -1,8 +1,8 @@
 """What became of a step in all shards, and what the database is after it.
 
-An outcome follows from the one before, the step, and the shards' reports, so that whoever writes it again after a
-failure writes the same. A step that failed in some shard is taken back by the next one in those where it did not: until
-then the database is what it was before.
+An outcome follows from the one before, the step, and the shards' reports, so that a process that writes it again after
+a failure writes the same. A step that failed in some shard is taken back by the next one in those where it did not:
+until then the database is what it was before.
 """
 
 from __future__ import annotations

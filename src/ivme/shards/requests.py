@@ -21,7 +21,7 @@ Answer = tuple[Mapping[str, Any], tuple[pa.Table, ...]]
 
 
 def answer(shard: Shard, message: Message) -> Answer:
-    """The answer to a request. Whoever reads says at which step, and gets no other."""
+    """The answer to a request. The reader names the step, and gets no other."""
     head = message.head
     operation = OPERATIONS.get(head["op"])
     if operation is None:

@@ -1,6 +1,6 @@
 """A shard: its engines, brought from step to step of the log, or rebuilt from a snapshot and the steps since.
 
-A shard knows how far it is. Whoever asks it to go on says where it should be: if it is there, the new steps are
+A shard knows how far it is. A caller that asks it to go on says where it should be: if it is there, the new steps are
 applied; if it has applied them already (Spark repeats a task that failed), the answer is repeated; and otherwise
 everything is rebuilt. So a shard may die at any moment, and what it holds is never trusted beyond what the checkpoint
 says.

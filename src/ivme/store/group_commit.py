@@ -39,7 +39,7 @@ class GroupCommit:
     def wait(self, number: int) -> None:
         """Returns when the record is durable.
 
-        Whoever gets the lock syncs for all who wait for it, and find their records durable then.
+        The thread that gets the lock syncs for all who wait for it; they find their records durable then.
         """
         while self.durable < min(number, self.written):
             with self._syncing:

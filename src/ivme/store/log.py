@@ -1,6 +1,6 @@
 """The log: every commit is a record at its end, written before the commit takes effect in memory.
 
-Whoever appends holds the database's lock, and gives it back before it waits for the disk.
+The caller of `append` holds the database's lock, and gives it back before it waits for the disk.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class _Syncer:
             try:
                 self._sync()
             except StorageError:
-                return  # kept by the commits: whoever writes next is told
+                return  # kept by the commits: the next writer is told
 
 
 def _open(path: Path) -> int:

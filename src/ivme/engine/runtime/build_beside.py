@@ -44,7 +44,7 @@ FEW_BATCHES = 4
 """So many batches are left for the lock."""
 
 _BREATH = 0.0005
-"""The seconds for which a build lets go of the lock: whoever waits gets it, which without a pause is not sure."""
+"""The seconds for which a build releases the lock; without a pause, a waiting writer might not get it."""
 
 Changes = Mapping[str, RowBatch]
 

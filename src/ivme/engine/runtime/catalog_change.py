@@ -24,7 +24,7 @@ class CatalogChange(Transaction):
 
 
 def catalog_change(catalog: Catalog, undo: Iterable[Act], then: Iterable[Act]) -> AbstractContextManager[object]:
-    """A change of tables and views, which whoever makes it holds the lock for; a part of one that is under way."""
+    """A change of tables and views, made by a caller who holds the lock; a part of one that is under way."""
     lock = catalog.lock
     if isinstance(lock.pending, CatalogChange):
         lock.pending.then = (*lock.pending.then, *then)

@@ -1,4 +1,4 @@
-"""What a runtime tells whoever keeps its commits: each before it takes effect, so that an error can still undo it."""
+"""What a runtime tells the journal of its commits: each before it takes effect, so that an error can still undo it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def limit_growth(catalog: Catalog, *, grows: bool = True) -> None:
 
 
 def check_memory(catalog: Catalog) -> None:
-    """Refuses what has been done so far if it takes more than the limit; it is rolled back by whoever did it."""
+    """Refuses what has been done so far if it takes more than the limit; the caller rolls it back."""
     limit = catalog.memory_limit
     if catalog.is_limited and limit is not None and memory_of(catalog)["memory_bytes"] > limit:
         raise MemoryLimitError.beyond(limit)

@@ -1,6 +1,6 @@
 """Answers that are read block by block, all of them as of the moment when they began.
 
-An answer that is being read is known to the runtime. Whoever is about to change what it is read from first lets it
+An answer that is being read is known to the runtime. A writer that is about to change what it reads first lets it
 finish, into columns of codes, which are decoded when they are asked for, and are held until then; an answer that has
 more rows than that may take is stale from then on, and says so. An answer of which all rows are wanted is read at once.
 """
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 FIRST_ROWS, BLOCK, MANY = 64, 8192, 65_536
-"""How many rows are read at first, later, and by whoever wants all."""
+"""How many rows are read at first, later, and by readers that want all."""
 
 MOST_FINISHED = 2**18
 """Up to so many rows are read on for an iterator that is open while the data changes."""
 
 
 class OpenRead:
-    """An answer under way. Blocks grow, so that whoever reads a few rows waits for a few."""
+    """An answer under way. Blocks grow, so that reading a few rows takes the time of a few."""
 
     def __init__(self, reader: Reader, state: ViewState, inputs: tuple[int, ...] | None) -> None:
         """With None as inputs it is an answer without rows."""
@@ -77,7 +77,7 @@ class OpenRead:
             self._read(MANY, most=None)
 
     def finish(self) -> None:
-        """What it reads is about to change. A row that cannot be read is no matter of whoever changes it."""
+        """What it reads is about to change. A row that cannot be read does not concern the writer."""
         with suppress(DataError):
             self._read(MANY, most=MOST_FINISHED)
 

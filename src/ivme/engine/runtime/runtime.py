@@ -70,7 +70,7 @@ class Runtime:
     # Batches
 
     def transact(self, batch: Mapping[str, RowBatch], progress: Progress | None = None) -> None:
-        """Applies a batch, all or nothing, and tells whoever follows a view that it changed.
+        """Applies a batch, all or nothing, and tells those who follow a view that it changed.
 
         The progress of the source that it comes from is part of it.
         """

@@ -2,7 +2,7 @@
 
 Ctrl-C, or another thread, may raise an exception between any two instructions of Python code, also in a handler of
 another. So nothing here depends on a handler that runs to its end. What is under way is noted at the lock before
-anything changes, and is *settled* by whoever is next there: undone if it was not committed, finished if it was. The
+anything changes, and is *settled* by the next thread there: undone if it was not committed, finished if it was. The
 commit is one assignment; what comes after it has been computed before, and may be done twice.
 """
 

@@ -49,7 +49,7 @@ class Storage:
     """The maps of one program under construction.
 
     `existing` are maps that are there already, by key; new names of leaves start with the prefix. Exponents take more
-    time to find than everything else; whoever only runs the program leaves them out, and they are 0.
+    time to find than everything else; callers that only run the program leave them out, and they are 0.
     """
 
     def __init__(
