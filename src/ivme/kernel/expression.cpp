@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "expression_dates.hpp"
 #include "expression_frame.hpp"
 
 namespace ivme {
@@ -51,6 +52,8 @@ size_t ExpressionProgram::limit(Operation operation) const {
         case Operation::gt_text:
         case Operation::ge_text:
             return dictionaries.size();
+        case Operation::fits_bits:
+            return 64;
         default:
             return MOST_DIGITS + 1;
     }
@@ -301,6 +304,84 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
             return f.part_of_date(i, [](Civil date) { return date.month; });
         case Operation::day:
             return f.part_of_date(i, [](Civil date) { return date.day; });
+        case Operation::quarter:
+            return f.part_of_date(i, [](Civil date) { return (date.month + 2) / 3; });
+        case Operation::weekofyear:
+            return f.map_one<Word, Word>(i, [](Word days) { return iso_week_of_days(days).week; });
+        case Operation::yearofweek:
+            return f.map_one<Word, Word>(i, [](Word days) { return iso_week_of_days(days).year; });
+        case Operation::dayofweek:
+            return f.map_one<Word, Word>(i, [](Word days) { return (weekday_of_days(days) + 1) % 7 + 1; });
+        case Operation::weekday:
+            return f.map_one<Word, Word>(i, weekday_of_days);
+        case Operation::dayofweek_iso:
+            return f.map_one<Word, Word>(i, [](Word days) { return weekday_of_days(days) + 1; });
+        case Operation::dayofyear:
+            return f.map_one<Word, Word>(i, day_of_year);
+        case Operation::last_day:
+            return f.map_one<Word, Word>(i, last_day_of_month);
+        case Operation::month_start:
+            return f.map_one<Word, Word>(i, [&i](Word days) { return start_of_months(days, i.k); });
+        case Operation::week_start:
+            return f.map_one<Word, Word>(i, [](Word days) { return days - weekday_of_days(days); });
+        case Operation::add_days:
+            return f.try_map<Word>(i, AddDays());
+        case Operation::add_months:
+            return f.try_map<Word>(i, AddMonths());
+        case Operation::add_micros:
+            return f.try_map<Word>(i, AddMicros());
+        case Operation::add_months_to_micros:
+            return f.try_map<Word>(i, AddMonthsToMicros());
+        case Operation::months_apart:
+            return f.try_map<Word>(i, MonthsApart());
+        case Operation::floor_to:
+            return f.try_map<Word>(i, FloorTo());
+        case Operation::floor_quotient:
+            return f.map<Word, Word>(i, floored_quotient);
+        case Operation::floor_modulo:
+            return f.try_map<Word>(i, FloorModulo());
+        case Operation::fits_bits:
+            return f.try_map_one<Word, Word>(i, [&i](Word value, Word* to) {
+                *to = value;
+                return value >= -(Word{1} << (i.k - 1)) && value < Word{1} << (i.k - 1);
+            });
+        case Operation::div_int:
+            return f.try_map<Word>(i, DivideInt());
+        case Operation::pmod_int:
+            return f.try_map<Word>(i, PositiveModuloInt());
+        case Operation::pmod_real:
+            return f.try_map<double>(i, PositiveModuloReal());
+        case Operation::bit_and:
+            return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a & b; }));
+        case Operation::bit_or:
+            return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a | b; }));
+        case Operation::bit_xor:
+            return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a ^ b; }));
+        case Operation::bit_not:
+            return f.try_map_one<Word, Word>(i, [](Word value, Word* to) { return !is_null(*to = ~value); });
+        case Operation::bit_count:
+            return f.map_one<Word, Word>(i, [](Word value) { return std::popcount(static_cast<uint64_t>(value)); });
+        case Operation::shiftleft:
+            return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a << (b & 63); }));
+        case Operation::shiftright:
+            return f.map<Word, Word>(i, [](Word a, Word b) { return a >> (b & 63); });
+        case Operation::shiftrightunsigned:
+            return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a >> (b & 63); }));
+        case Operation::sqrt_real:
+            return f.try_map_one<double, double>(
+                i, [](double value, double* to) { return !is_null(*to = std::sqrt(value)); });
+        case Operation::exp_real:
+            return f.map_one<double, double>(i, [](double value) { return std::exp(value); });
+        case Operation::ln_real:
+            return f.map_one<double, double>(i, [](double v) { return v > 0 ? std::log(v) : NULL_REAL; });
+        case Operation::log10_real:
+            return f.map_one<double, double>(i, [](double v) { return v > 0 ? std::log10(v) : NULL_REAL; });
+        case Operation::log2_real:
+            return f.map_one<double, double>(i, [](double v) { return v > 0 ? std::log2(v) : NULL_REAL; });
+        case Operation::sign_real:
+            return f.map_one<double, double>(i, [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
+        case Operation::power_real:
+            return f.try_map<double>(i, PowerReal());
         case Operation::look_up:
             run.complete &= f.look_up(i, *tables[i.k]);
             return;

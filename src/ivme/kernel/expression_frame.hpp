@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "expression.hpp"
-#include "expression_value.hpp"
+#include "expression_dates.hpp"
 
 namespace ivme {
 

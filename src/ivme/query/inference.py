@@ -24,6 +24,7 @@ from ivme.query.types import Type
 INT, FLOAT, BOOL, STRING = Type("int"), Type("float"), Type("bool"), Type("string")
 _DATE, _TIMESTAMP, _BINARY = Type("date"), Type("timestamp"), Type("binary")
 
+_SECONDS = Type("decimal", 8, 6)
 _INT_DIGITS = 20
 """The digits that Spark gives to 64-bit integers among decimals."""
 
@@ -53,8 +54,10 @@ def type_of(expression: Expression, table: Table) -> Type | None:
     fixed = FUNCTIONS[expression.function].type
     if fixed is not None:
         return fixed
-    if expression.function == "cast_decimal":
+    if expression.function.endswith("cast_decimal"):
         return _cast_decimal(expression)
+    if expression.function == "extract_second":
+        return _SECONDS
     return _computed(expression, table)
 
 
@@ -108,11 +111,11 @@ def _cast_decimal(call: Call) -> Type:
 def _computed(call: Call, table: Table) -> Type | None:
     """The type of a function whose type depends on its arguments."""
     types = [type_of(argument, table) for argument in valued_arguments(call)]
-    if call.function in ("case", "coalesce"):
+    if FUNCTIONS[call.function].gives == "branches":
         if any(type_ is not None and type_.kind == "decimal" for type_ in types):
             types = [_among_decimals(*pair) for pair in zip(types, valued_arguments(call), strict=True)]
         return reduce(lambda left, right: _branches(left, right, call), types)
-    if call.function == "nullif":
+    if FUNCTIONS[call.function].gives == "first":
         return types[0]
     for type_ in types:
         if type_ is not None and not type_.is_numeric:
@@ -129,7 +132,7 @@ def valued_arguments(call: Call) -> tuple[Expression, ...]:
     """The arguments that the type of the result comes from: of a CASE its values and not its conditions."""
     if call.function == "case":
         return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
-    return call.arguments[:1] if call.function in ("round", "nullif") else call.arguments
+    return call.arguments[:1] if call.function in ("round", "bround", "nullif") else call.arguments
 
 
 def _unary(call: Call, type_: Type) -> Type:
@@ -138,7 +141,7 @@ def _unary(call: Call, type_: Type) -> Type:
             return INT
         precision, scale = _digits(type_)
         return Type("decimal", max(min(precision - scale + 1, _MAX_DIGITS), 1), 0)
-    if call.function == "round" and type_.kind == "decimal":
+    if call.function in ("round", "bround") and type_.kind == "decimal":
         return _rounded(call, type_)
     return type_
 
@@ -169,7 +172,7 @@ def _binary(call: Call, left: Type, right: Type) -> Type:
         case "divide":
             quotient_scale = max(_LEAST_SCALE, scale + other_precision + 1)
             return _adjusted(whole + other_scale + quotient_scale, quotient_scale)
-        case "modulo":
+        case "modulo" | "pmod":
             return _adjusted(max(min(whole, other_whole) + widest, 1), widest)
     return _adjusted(max(whole, other_whole) + widest + 1, widest)
 

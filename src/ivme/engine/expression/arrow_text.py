@@ -85,8 +85,41 @@ def _recased(name: str) -> Kernel:
     return kernel
 
 
-def _trim(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
-    return pc.utf8_trim(arguments[0], characters=" ") if types[0].kind == "string" else None
+def _trim(name: str) -> Kernel:
+    """TRIM, LTRIM or RTRIM, of constant characters."""
+
+    def kernel(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+        characters = _constants(call, (" ",))
+        if types[0].kind != "string" or characters is None or not characters[0]:
+            return None
+        return getattr(pc, name)(arguments[0], characters=characters[0])
+
+    return kernel
+
+
+def _constants(call: Call, defaults: tuple[str, ...]) -> list[str] | None:
+    """The arguments behind the first, if all are constant texts; defaults stand for those that are not written."""
+    given = [argument.value for argument in call.arguments[1:] if isinstance(argument, Literal)]
+    if len(given) + 1 < len(call.arguments) or not all(isinstance(value, str) for value in given):
+        return None
+    return [*given, *defaults[len(given) :]]
+
+
+def _of_part(name: str) -> Kernel:
+    """STARTSWITH, ENDSWITH or CONTAINS, of a constant part."""
+
+    def kernel(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+        part = _constants(call, ())
+        return getattr(pc, name)(arguments[0], pattern=part[0]) if types[0].kind == "string" and part else None
+
+    return kernel
+
+
+def _replace(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    constants = _constants(call, ("", ""))
+    if types[0].kind != "string" or constants is None or not constants[0]:
+        return None
+    return pc.replace_substring(arguments[0], pattern=constants[0], replacement=constants[1])
 
 
 def _length(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
@@ -133,7 +166,13 @@ KERNELS: dict[str, Kernel] = {
     "length": _length,
     "substring": _substring,
     "concat": _concat,
-    "trim": _trim,
+    "trim": _trim("utf8_trim"),
+    "ltrim": _trim("utf8_ltrim"),
+    "rtrim": _trim("utf8_rtrim"),
+    "startswith": _of_part("starts_with"),
+    "endswith": _of_part("ends_with"),
+    "contains": _of_part("match_substring"),
+    "replace": _replace,
     "cast_string": _cast_string,
 }
-"""The kernels by the names of the table of functions: those that run by code, and comparisons."""
+"""The kernels by the names of the table of functions: comparisons, and some of those that run by code."""
