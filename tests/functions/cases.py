@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -87,6 +88,25 @@ def _day(text: str) -> datetime.date:
 
 def _moment(text: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text)
+
+
+def same(left: Any, right: Any, *, exact: bool) -> bool:
+    """Whether two values are equal, and of one type; floats to the last digits if they need not be exact."""
+    if isinstance(left, float) and isinstance(right, float):
+        if math.isnan(left) or not exact:
+            return math.isclose(left, right, rel_tol=4e-16, abs_tol=0.0) or (math.isnan(left) and math.isnan(right))
+        return left == right
+    return type(left) is type(right) and left == right and str(left) == str(right)
+
+
+def is_holdable(found: Any) -> bool:
+    """Whether a column holds a value: NaN and -2**63 are none."""
+    return bool(found == found and found != -(2**63))
+
+
+def no_zero(found: Any) -> Any:
+    """0.0 for -0.0, as columns have it."""
+    return 0.0 if isinstance(found, float) and found == 0 else found
 
 
 def rows(*rows: Any) -> tuple[Row, ...]:

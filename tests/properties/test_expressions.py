@@ -26,8 +26,9 @@ from ivme.engine.expression.rows import RowColumns
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.errors import DataError, SchemaError
 from ivme.query.expression import Call, Expression
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
-from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions
+from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions, table_calls
 
 GUARDS = st.one_of(st.none(), expressions("bool"))
 
@@ -73,6 +74,18 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_the_kernel_computes_what_rows_and_arrow_do(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     check(data.draw(expressions(kind)), data.draw(GUARDS), rows)
+
+
+ALIKE = [name for name, function in FUNCTIONS.items() if function.takes and "decimal" not in function.gives]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), ROWS)
+def test_every_function_is_computed_alike_by_row_and_by_column(
+    name: str, data: Any, rows: list[dict[str, Any]]
+) -> None:
+    check(data.draw(table_calls(name)), None, rows)
 
 
 def _without_masks(_self: Any, _operation: str, mask: Any, _truth: Any) -> Any:

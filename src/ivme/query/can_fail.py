@@ -64,6 +64,8 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
             return all(kind != "binary" for kind in kinds)
         case name if FUNCTIONS[name].fails == "constants":
             return kinds[0] in (None, *FUNCTIONS[name].takes) and _is_checked(call)
+        case "lpad" | "rpad":
+            return isinstance(length := call.arguments[1], Literal) and (length.value or 0) < 2**31
         case "split_part":
             return _is_nonzero(call.arguments[2])
         case "round" | "bround" | "floor" | "ceil" | "abs" | "negate":

@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from itertools import pairwise
 
 from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError, UnsupportedError
 from ivme.query.expression import Call, Expression, Literal, evaluate
 from ivme.query.functions import FUNCTIONS
+from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Table
 from ivme.query.one_type import cast_to, with_one_type
 from ivme.query.sql_calls import Calls
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
+from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
@@ -76,14 +76,15 @@ class Scalars:
                 f"the expression nests deeper than {MAXIMUM_DEPTH}", node, "store part of it as a column"
             )
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return self._number(node.this, "-")
+            return read_number(self.source, node.this, "-")
         special = _SPECIAL.get(type(node))
         if special is not None:
             return special(self, node, depth)
         found = Calls(self.source).read(node)
         if found is None:
             raise self._refusal(node)
-        return self._folded(self._in_one_type(node, self._call(*found, depth, node)), node)
+        made = self._with_texts(node, self._call(*found, depth, node))
+        return self._folded(self._in_one_type(node, made), node)
 
     def _only(self, node: exp.Expr, *handled: str) -> None:
         refuse_other_arguments(self.source, node, handled, _SUPPORTED)
@@ -97,6 +98,15 @@ class Scalars:
             message = f"{self._name(written)} does not take {len(arguments)} arguments"
             raise self.source.unsupported(message, written, f"write {known.sql}")
         return Call(function, arguments)
+
+    def _with_texts(self, node: exp.Expr, made: Expression) -> Expression:
+        """A call each of whose arguments is a text where only texts are taken: Spark converts numbers and dates."""
+        assert isinstance(made, Call)
+        function, arguments = FUNCTIONS[made.function], list(made.arguments)
+        for place, argument in enumerate(arguments):
+            if function.kinds(place) == TEXT and self._kind(argument, node) not in (None, "string", "binary"):
+                arguments[place] = Call("cast_string", (argument,))
+        return Call(made.function, tuple(arguments))
 
     def _folded(self, made: Expression, node: exp.Expr) -> Expression:
         """A date or timestamp that is computed from constants, as a constant; one that is none is refused here."""
@@ -215,21 +225,7 @@ class Scalars:
 
     def _literal(self, node: exp.Expr, _: int) -> Expression:
         assert isinstance(node, exp.Literal)
-        return Literal(node.this) if node.is_string else self._number(node)
-
-    def _number(self, node: exp.Literal, sign: str = "") -> Expression:
-        """1 is an integer, 1.5 a decimal and 1e3 a float, as in Spark; an integer beyond 64 bits is a decimal."""
-        text = sign + node.this
-        if text.lstrip("-").isdigit() and len(text) <= 38:
-            value = int(text)
-            return Literal(value if -(2**63) <= value < 2**63 else Decimal(value))
-        try:
-            number = float(text) if "e" in text.lower() else Decimal(text)
-        except ArithmeticError:
-            number = math.nan
-        if not math.isfinite(number) or (isinstance(number, Decimal) and len(number.as_tuple().digits) > 38):
-            raise self.source.unsupported("the number is out of range", node, "use at most 38 digits")
-        return Literal(number)
+        return Literal(node.this) if node.is_string else read_number(self.source, node)
 
     def _constant(self, node: exp.Expr, _: int) -> Expression:
         return Literal(None if isinstance(node, exp.Null) else bool(node.this))
@@ -285,12 +281,13 @@ class Scalars:
         if isinstance(patterns, exp.Any | exp.All) and isinstance(patterns.this, exp.Tuple):
             matched = self._like_some(inner, name, patterns, depth)
         else:
-            matched = self._call(name, [inner.this, patterns, escape], depth + 1)
+            matched = self._with_texts(inner, self._call(name, [inner.this, patterns, escape], depth + 1))
         return Call("not", (matched,)) if inner.args.get("negate") or node.args.get("negate") else matched
 
     def _like_some(self, node: exp.Expr, name: str, patterns: exp.Expr, depth: int) -> Expression:
         """LIKE ANY (...) and LIKE ALL (...)."""
-        found = [self._call(name, [node.this, pattern], depth + 2) for pattern in patterns.this.expressions]
+        calls = (self._call(name, [node.this, pattern], depth + 2) for pattern in patterns.this.expressions)
+        found = [self._with_texts(node, each) for each in calls]
         if len(found) == 1:
             return found[0]
         return Call("or" if isinstance(patterns, exp.Any) else "and", tuple(found))
@@ -331,25 +328,14 @@ class Scalars:
         self._only(node, "expressions", "safe")
         parts = node.expressions
         if not node.args.get("safe") and all(isinstance(part, exp.Literal) and part.is_string for part in parts):
-            return Literal(self._side_by_side(node))
+            return Literal(side_by_side(self.source, node))
         return self._call("concat", list(parts), depth)
-
-    def _side_by_side(self, node: exp.Expr) -> str:
-        start = self.source.at(node)
-        tokens = [token for token in self.source.tokens if start is not None and token.start >= start]
-        value = str(node.expressions[0].this)
-        for part, (before, after) in zip(node.expressions[1:], pairwise(tokens), strict=False):
-            value += (self.source.text[after.start] if before.end + 1 == after.start else "") + part.this
-        return value
 
     def _pi(self, _node: exp.Expr, _depth: int) -> Expression:
         return Literal(math.pi)
 
     def _hex_string(self, node: exp.Expr, _depth: int) -> Expression:
-        try:
-            return Literal(bytes.fromhex(str(node.this)))
-        except ValueError:
-            raise self.source.unsupported("this is not a text of bytes", node, "write X'1F2B'") from None
+        return read_bytes(self.source, node)
 
     def _cast(self, node: exp.Expr, depth: int) -> Expression:
         """A cast; one of a literal is done here and now, so that a bad date is refused with its place.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import in_type, type_of
 from ivme.query.model import Table, table
 from ivme.query.table_expression import Parameters, parse_condition
-from tests.functions.cases import ERROR, Case, Row, expected
+from tests.functions.cases import ERROR, Case, Row, expected, is_holdable, no_zero, same
 from tests.functions.every import CASES
 
 EXPECTED = expected()
@@ -40,15 +39,6 @@ def expression(sql: str, read: Table) -> Expression:
     tested = parse_condition(f"({sql}) IS NULL", read, Parameters({}))
     assert isinstance(tested, Call)
     return tested.arguments[0]
-
-
-def same(left: Any, right: Any, *, exact: bool) -> bool:
-    """Whether two values are equal, and of one type; floats to the last digits if they need not be exact."""
-    if isinstance(left, float) and isinstance(right, float):
-        if math.isnan(left) or not exact:
-            return math.isclose(left, right, rel_tol=4e-16, abs_tol=0.0) or (math.isnan(left) and math.isnan(right))
-        return left == right
-    return type(left) is type(right) and left == right and str(left) == str(right)
 
 
 def value(found: Expression, read: Table, row: Row) -> Any:
@@ -89,10 +79,9 @@ def test_the_kernel_computes_batches_and_rows_as_evaluate_does(case: Case) -> No
     wanted = [value(found, read, row) for row in rows]
     type_ = type_of(found, read)
     assert type_ is not None
-    if any(_is_no_value(each) for each in wanted):
+    if not all(map(is_holdable, wanted)):
         wanted, rows = (
-            list(each)
-            for each in zip(*(p for p in zip(wanted, rows, strict=True) if not _is_no_value(p[0])), strict=True)
+            list(each) for each in zip(*(p for p in zip(wanted, rows, strict=True) if is_holdable(p[0])), strict=True)
         )
     for times in (1, 100):
         domains = native_domains()
@@ -119,16 +108,6 @@ def test_a_row_that_has_no_value_fails_in_the_kernel_too(case: Case) -> None:
         with pytest.raises(DataError):
             kernel.of(batch)
         assert can_fail(found, read)
-
-
-def _is_no_value(found: Any) -> bool:
-    """Whether no column holds a value."""
-    return bool(found != found or found == -(2**63))
-
-
-def no_zero(found: Any) -> Any:
-    """0.0 for -0.0, as columns have it."""
-    return 0.0 if isinstance(found, float) and found == 0 else found
 
 
 def test_every_function_has_cases() -> None:

@@ -132,12 +132,14 @@ class Compiler:
         return next(i for i, each in enumerate(self.table.columns) if each.name.lower() == name.lower())
 
     def _folded(self, call: Call, mask: Node | None) -> Value:
-        """An expression without columns; where it has no value, rows that get to it are doubtful."""
+        """An expression without columns; where it has no value, or is NaN, rows that get to it are doubtful."""
         type_ = self.type_of(call)
         try:
             value = evaluate(call, {})
             own = type_ if value is None else literal_type(value)
         except (ExpressionError, SchemaError):
+            return self._doubtful(type_, mask)
+        if value != value:
             return self._doubtful(type_, mask)
         return replace(self.constant(value, own), type=type_, loose=_kind(own) != _kind(type_))
 

@@ -16,6 +16,8 @@ from ivme.query.sql_values import text
 _LONGEST = 2**31 - 1
 """Spark's longest text."""
 
+_TOO_LONG = "the text would be longer than 2**31 - 1 characters"
+
 
 def concatenated(*parts: Any) -> str:
     return "".join(map(values.to_string, parts))
@@ -58,6 +60,8 @@ def _right(value: str, count: int) -> str:
 
 
 def _padding(value: str, length: int, fill: str) -> str:
+    if length > _LONGEST:
+        raise OverflowError(_TOO_LONG)
     missing = max(length - len(value), 0) if fill else 0
     return (text(fill) * (missing // len(fill) + 1))[:missing] if missing else ""
 
@@ -81,7 +85,7 @@ def _locate(part: str | None, value: str | None, start: int | None = 1) -> int |
 
 def _repeat(value: str, count: int) -> str:
     if len(text(value)) * count > _LONGEST:
-        raise OverflowError("the text would be longer than 2**31 - 1 characters")
+        raise OverflowError(_TOO_LONG)
     return value * max(count, 0)
 
 
@@ -178,8 +182,8 @@ TEXTS: dict[str, Function] = {
     "split_part": _of_text((3, 3), _split_part, "SPLIT_PART(a, mark, n)", "string", (TEXT, INTEGERS), "may"),
     "left": _of_text((2, 2), _left, "LEFT(a, n)", others=_NUMBERED),
     "right": _of_text((2, 2), _right, "RIGHT(a, n)", others=_NUMBERED),
-    "lpad": _of_text((2, 3), _lpad, "LPAD(a, length), LPAD(a, length, fill)", others=_PADDED),
-    "rpad": _of_text((2, 3), _rpad, "RPAD(a, length), RPAD(a, length, fill)", others=_PADDED),
+    "lpad": _of_text((2, 3), _lpad, "LPAD(a, length), LPAD(a, length, fill)", others=_PADDED, fails="may"),
+    "rpad": _of_text((2, 3), _rpad, "RPAD(a, length), RPAD(a, length, fill)", others=_PADDED, fails="may"),
     "concat": Function(
         *(1, ANY_NUMBER, concatenated, "a || b, CONCAT(a, b, ...)", "string"), runs="by code", symbol="||"
     ),
