@@ -1,4 +1,4 @@
-"""Views of every function have Spark's values, whether rows come in a batch or one by one, and refuse rows without one."""
+"""Views of every function have Spark's values, from batches and from single rows, and refuse rows without a value."""
 
 from __future__ import annotations
 
