@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from ivme.query.functions import FUNCTIONS
 from ivme.query.sql_nodes import ARGUMENTS, FIELDS, FLAGS, NAMED
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 
@@ -25,6 +26,14 @@ class Calls:
 
     def read(self, node: exp.Expr) -> tuple[str, Arguments] | None:
         """The function and its arguments; None where the node is not simply a call of one."""
+        found = self._read(node)
+        is_rewritten = not isinstance(node, exp.Anonymous)
+        if found is not None and is_rewritten and len(self._tokens(node)) > FUNCTIONS[found[0]].maximum:
+            message = f"the function {self.written(node)} does not take {len(self._tokens(node))} arguments"
+            raise self._source.unsupported(message, node, f"write {FUNCTIONS[found[0]].sql}")
+        return found
+
+    def _read(self, node: exp.Expr) -> tuple[str, Arguments] | None:
         special = _SPECIAL.get(type(node))
         if special is not None:
             return special(self, node)
@@ -32,7 +41,7 @@ class Calls:
         if found is None:
             return None
         name, keys = found
-        self._only(node, *keys, *(("expression",) if isinstance(node, exp.Initcap) else ()))
+        self._only(node, *keys)
         return name, [unwrapped(argument) for key in keys for argument in _listed(node.args.get(key))]
 
     def written(self, node: exp.Expr) -> str:
@@ -45,21 +54,36 @@ class Calls:
             self._source, node, (*handled, *FLAGS), "write only the arguments that docs/sql.md lists"
         )
 
-    def _text(self, node: exp.Expr, place: int) -> str | None:
-        """The text at a place of the arguments that a function is written with; None if it is none."""
-        tokens = [token for token in self._source.tokens if token.start > node.meta.get("end", 0)]
-        arguments: list[list[Token]] = [[]]
+    def _tokens(self, node: exp.Expr) -> list[list[Token]]:
+        """The tokens of each argument that a function is written with, some of which sqlglot drops."""
+        end = self._end_of_name(node)
+        arguments: list[list[Token]] = []
         depth = 0
-        for token in tokens:
+        for token in self._source.tokens if end is not None else ():
+            if token.start <= (end or 0):
+                continue
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
             if depth == 0:
                 break
-            if token.token_type == TokenType.COMMA and depth == 1:
+            if not arguments or (token.token_type == TokenType.COMMA and depth == 1):
                 arguments.append([])
-            elif depth > 1 or token.token_type != TokenType.L_PAREN:
+            else:
                 arguments[-1].append(token)
-        found = arguments[place] if place < len(arguments) else []
-        return found[0].text if len(found) == 1 and found[0].token_type == TokenType.STRING else None
+        return arguments if arguments != [[]] else []
+
+    def _end_of_name(self, node: exp.Expr) -> int | None:
+        """Where the name of a function ends; sqlglot does not keep that of POSITION."""
+        start = self._source.at(node) if isinstance(node, exp.StrPosition) and "end" not in node.meta else None
+        if start is None:
+            return node.meta.get("end")
+        name = self._source.keyword(["POSITION"], before=start)
+        return None if name is None else name + len("POSITION") - 1
+
+    def _text(self, node: exp.Expr, place: int) -> str | None:
+        """The text at a place of the arguments that a function is written with; None if it is none."""
+        found = self._tokens(node)[place : place + 1]
+        token = found[0][0] if found and len(found[0]) == 1 else None
+        return token.text if token is not None and token.token_type == TokenType.STRING else None
 
     def _constant(self, node: exp.Expr, place: int, what: str) -> exp.Expr:
         text = self._text(node, place)
@@ -67,6 +91,13 @@ class Calls:
             message = f"{self.written(node)} of {what} that is not a constant text is not supported"
             raise self._source.unsupported(message, node, f"write {what} as a constant text")
         return exp.Literal.string(text)
+
+    def _initcap(self, node: exp.Expr) -> tuple[str, Arguments]:
+        """Spark's words are parted by blanks, which sqlglot gives as a second argument."""
+        delimiter = node.expression
+        given = isinstance(delimiter, exp.Literal) and delimiter.this == " " and "start" not in delimiter.meta
+        self._only(node, "this", *(("expression",) if given else ()))
+        return "initcap", [node.this]
 
     def _moved(self, node: exp.Expr) -> tuple[str, Arguments]:
         """DATE_ADD and DATE_SUB, which is the addition of days times -1."""
@@ -122,6 +153,8 @@ class Calls:
 
     def _nvl2(self, node: exp.Expr) -> tuple[str, Arguments]:
         self._only(node, "this", "true", "false")
+        if node.args.get("false") is None:
+            raise self._source.unsupported("NVL2 needs three arguments", node, "write NVL2(a, b, c)")
         return "case", [
             exp.Not(this=exp.Is(this=node.this, expression=exp.Null())),
             node.args["true"],
@@ -177,6 +210,7 @@ def _unit(node: exp.Expr) -> exp.Expr:
 
 
 _SPECIAL: dict[type[exp.Expr], Callable[[Calls, exp.Expr], tuple[str, Arguments] | None]] = {
+    exp.Initcap: Calls._initcap,
     exp.TsOrDsAdd: Calls._moved,
     exp.TimestampAdd: Calls._timestampadd,
     exp.DateDiff: Calls._difference,

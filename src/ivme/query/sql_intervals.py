@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from ivme.query.expression import Call, Expression, Literal
 from ivme.query.functions.dates import MICROSECONDS, MONTHS
@@ -19,7 +21,7 @@ _UNITS = {
 }
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _CLOCK = re.compile(r"([+-]?)(?:(\d+) +)?(\d+)(?::(\d+))?(?::(\d+(?:\.\d{1,6})?))?", re.ASCII)
-_NAMED = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([A-Za-z]+)", re.ASCII)
+_NAMED = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,18 @@ def read_interval(source: SqlText, node: exp.Expr) -> Interval:
     try:
         if not isinstance(node.this, exp.Literal):
             raise ValueError("an INTERVAL of a value that is not a constant")
+        _check_texts(source)
         return _read(str(node.this.this).strip(), node.args.get("unit"))
     except ValueError as error:
         raise source.unsupported(f"{error} is not supported", node, _INSTEAD) from None
+
+
+def _check_texts(source: SqlText) -> None:
+    """That texts with units are read whole: sqlglot takes out the first number with its unit, and drops the rest."""
+    for keyword, constant in pairwise(source.tokens):
+        is_text = keyword.token_type == TokenType.INTERVAL and constant.token_type == TokenType.STRING
+        if is_text and any(map(str.isalpha, constant.text)):
+            _named(constant.text)
 
 
 def _read(text: str, unit: exp.Expr | None) -> Interval:

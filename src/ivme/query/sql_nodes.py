@@ -119,7 +119,6 @@ ARGUMENTS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Translate: ("translate", ("this", "from_", "to")),
     exp.Overlay: ("overlay", ("this", "expression", "from_", "for_")),
     exp.Repeat: ("repeat", ("this", "times")),
-    exp.Initcap: ("initcap", ("this",)),
     exp.ConcatWs: ("concat_ws", ("expressions",)),
     exp.Chr: ("chr", ("expressions",)),
     exp.SHA2: ("sha2", ("this", "length")),

@@ -95,6 +95,8 @@ class _Reading:
             raise self._refused("] at the front of a class; write \\]")
         while self._body[self._at : self._at + 1] not in ("]", ""):
             parts.append(self._member())
+        if self._at >= len(self._body):
+            raise ValueError(f"the pattern {self._pattern!r} is not a regular expression: a class does not end")
         self._at += 1
         return "".join([*parts, "]"])
 
