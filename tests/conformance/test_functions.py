@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ivme.database import Database
@@ -21,7 +23,7 @@ def check(db: Database, name: str, case: Case) -> None:
     db.insert(name, [(i, *row) for i, row, _ in good[::2]])
     for i, row, _ in good[1::2]:
         db.insert(name, [(i, *row)])
-    found = dict(view)
+    found: dict[int, Any] = dict(view)
     assert len(good) == len(found)
     assert [] == [i for i, _, value in good if not same(no_zero(value), found[i], exact=case.exact)]
     for row in [row for row, value in rows if value == ERROR][:2]:

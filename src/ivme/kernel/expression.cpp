@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numbers>
 #include <stdexcept>
 
 #include "expression_dates.hpp"
@@ -368,8 +369,39 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
         case Operation::shiftrightunsigned:
             return f.try_map<Word>(i, bits([](uint64_t a, uint64_t b) { return a >> (b & 63); }));
         case Operation::sqrt_real:
-            return f.try_map_one<double, double>(
-                i, [](double value, double* to) { return !is_null(*to = std::sqrt(value)); });
+            return f.real_function(i, [](double v) { return std::sqrt(v); });
+        case Operation::cbrt_real:
+            return f.real_function(i, [](double v) { return std::cbrt(v); });
+        case Operation::expm1_real:
+            return f.real_function(i, [](double v) { return std::expm1(v); });
+        case Operation::sin_real:
+            return f.real_function(i, [](double v) { return std::sin(v); });
+        case Operation::cos_real:
+            return f.real_function(i, [](double v) { return std::cos(v); });
+        case Operation::tan_real:
+            return f.real_function(i, [](double v) { return std::tan(v); });
+        case Operation::asin_real:
+            return f.real_function(i, [](double v) { return std::asin(v); });
+        case Operation::acos_real:
+            return f.real_function(i, [](double v) { return std::acos(v); });
+        case Operation::atan_real:
+            return f.real_function(i, [](double v) { return std::atan(v); });
+        case Operation::sinh_real:
+            return f.real_function(i, [](double v) { return std::sinh(v); });
+        case Operation::cosh_real:
+            return f.real_function(i, [](double v) { return std::cosh(v); });
+        case Operation::tanh_real:
+            return f.real_function(i, [](double v) { return std::tanh(v); });
+        case Operation::degrees_real:
+            return f.real_function(i, [](double v) { return v * (180.0 / std::numbers::pi); });
+        case Operation::radians_real:
+            return f.real_function(i, [](double v) { return v * (std::numbers::pi / 180.0); });
+        case Operation::rint_real:
+            return f.real_function(i, [](double v) { return std::nearbyint(v); });
+        case Operation::log1p_real:
+            return f.map_one<double, double>(i, [](double v) { return v > -1 ? std::log1p(v) : NULL_REAL; });
+        case Operation::atan2_real:
+            return f.map<double, double>(i, [](double y, double x) { return std::atan2(y, x); });
         case Operation::exp_real:
             return f.map_one<double, double>(i, [](double value) { return std::exp(value); });
         case Operation::ln_real:

@@ -46,7 +46,9 @@ namespace ivme {
     X(floor_to, "www") X(floor_quotient, "www") X(floor_modulo, "www") X(fits_bits, "ww-") \
     X(div_int, "www") X(pmod_int, "www") X(pmod_real, "rrr") X(bit_and, "www") X(bit_or, "www") \
     X(bit_xor, "www") X(bit_not, "ww-") X(bit_count, "ww-") X(shiftleft, "www") X(shiftright, "www") \
-    X(shiftrightunsigned, "www") X(sqrt_real, "rr-") X(exp_real, "rr-") X(ln_real, "rr-") X(log10_real, "rr-") \
+    X(shiftrightunsigned, "www") X(cbrt_real, "rr-") X(expm1_real, "rr-") X(sin_real, "rr-") X(cos_real, "rr-") X(tan_real, "rr-") X(asin_real, "rr-") X(acos_real, "rr-") X(atan_real, "rr-") \
+    X(sinh_real, "rr-") X(cosh_real, "rr-") X(tanh_real, "rr-") X(log1p_real, "rr-") X(degrees_real, "rr-") X(radians_real, "rr-") X(rint_real, "rr-") X(atan2_real, "rrr") \
+    X(sqrt_real, "rr-") X(exp_real, "rr-") X(ln_real, "rr-") X(log10_real, "rr-") \
     X(log2_real, "rr-") X(sign_real, "rr-") X(power_real, "rrr") X(look_up, "ww-") \
     X(foreign, "w--") X(doubt, "---") X(out_word, "ow-") X(out_real, "or-") X(out_wide, "od-") \
     X(out_test, "ow-") X(known_word, "ow-") X(known_real, "or-") X(known_wide, "od-") X(low_wide, "od-") \

@@ -68,6 +68,12 @@ struct ExpressionFrame {
         }
     }
 
+    // A function of a float, which fails where its value is not a number.
+    template <class F>
+    void real_function(const Instruction& i, F f) {
+        try_map_one<double, double>(i, [f](double value, double* to) { return !is_null(*to = f(value)); });
+    }
+
     // An operation that sees NULL.
     template <class A, class F>
     void see(const Instruction& i, int64_t* to, F f) {

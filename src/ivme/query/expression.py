@@ -47,7 +47,7 @@ class Literal:
         if value is None:
             return "NULL"
         if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
+            return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         if isinstance(value, datetime.date):
             kind = "TIMESTAMP" if isinstance(value, datetime.datetime) else "DATE"
             return f"{kind} '{values.to_string(value)}'"
@@ -140,6 +140,7 @@ def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
         yield predicate
 
 
+_SIDES = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _CASTS = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN"}
 _NARROW = {"8": "TINYINT", "16": "SMALLINT", "32": "INT"}
 
@@ -177,6 +178,8 @@ def _written(call: Call) -> str:
             branches = [f"WHEN {when} THEN {then}" for when, then in zip(plain[0:-1:2], plain[1::2], strict=False)]
             otherwise = [f"ELSE {plain[-1]}"] if len(plain) % 2 else []
             return " ".join(["CASE", *branches, *otherwise, "END"])
+        case "trim" | "ltrim" | "rtrim" if len(plain) == 2:
+            return f"TRIM({_SIDES[call.function]} {plain[1]} FROM {plain[0]})"
         case name if "cast_" in name:
             return _cast(name, plain)
         case name if FUNCTIONS[name].form:

@@ -33,6 +33,9 @@ MAXIMUM_DEPTH = 100
 _NARROW = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32}
 """The bits of Spark's smaller integers; ours have 64, and those that do not fit the smaller ones are errors."""
 
+_TIMESTAMPS = (exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ)
+"""Spark's timestamps with and without a zone; ours are UTC."""
+
 _SINGLE = "ivme's floats have 64 bits"
 _SUPPORTED = "use the operators and functions that docs/sql.md lists"
 
@@ -45,7 +48,7 @@ def _as_float(argument: Expression, type_: Type | None) -> Expression:
 
 def read_type(source: SqlText, node: exp.DataType) -> Type:
     """The column type that a SQL type names; DECIMAL alone is DECIMAL(10, 0), as in Spark."""
-    text = node.sql(dialect=DIALECT)
+    text = "TIMESTAMP" if node.this in _TIMESTAMPS else node.sql(dialect=DIALECT)
     try:
         return parse_type("decimal(10, 0)" if text.upper() == "DECIMAL" else text)
     except SchemaError as error:
@@ -124,10 +127,10 @@ class Scalars:
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
-        instead = instead_of_unsteady(node)
-        if instead is not None:
+        steady = instead_of_unsteady(node)
+        if steady is not None:
             name, place = unsteady_name(self.source, node)
-            return self.source.unsupported(f"{name} is not the same each time that it is computed", place, instead)
+            return self.source.unsupported(f"{name} is not the same each time that it is computed", place, steady)
         if isinstance(node, exp.Window):
             return self.source.unsupported("window functions are not supported", node, "use GROUP BY")
         if isinstance(node, exp.AggFunc):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Node
-from ivme.engine.expression.integers import Integers
+from ivme.engine.expression.integers import REAL_FUNCTIONS, Integers
 from ivme.engine.expression.moments import Moments
 from ivme.engine.expression.numbers import INT_DIGITS, MOST_DIGITS, Value
 from ivme.query.expression import Call, Expression, Literal
@@ -39,7 +39,7 @@ class Arithmetic:
             **dict.fromkeys(("div", "pmod"), integers.modulo),
             **dict.fromkeys(("bit_and", "bit_or", "bit_xor", "bit_not", "bit_count"), integers.bits),
             **dict.fromkeys(("shiftleft", "shiftright", "shiftrightunsigned"), integers.bits),
-            **dict.fromkeys(("sign", "sqrt", "exp", "ln", "log10", "log2", "power"), integers.real),
+            **dict.fromkeys(REAL_FUNCTIONS, integers.real),
             **dict.fromkeys(("year", "quarter", "month", "weekofyear", "day", "last_day"), moments.part_of_date),
             **dict.fromkeys(("dayofweek", "weekday", "dayofweek_iso"), moments.part_of_date),
             **dict.fromkeys(("dayofyear", "yearofweek"), moments.part_of_date),

@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.query.expression import Call, Literal
+from ivme.query.functions.date_patterns import formatted, pattern_parts
 from ivme.query.sql_like import ESCAPE, characters
+from ivme.query.sql_values import to_timestamp
 from ivme.query.types import Type
 
 Types = list[Type]
@@ -146,6 +148,31 @@ def _concat(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return pc.binary_join_element_wise(*arguments, pa.scalar(""), null_handling="emit_null")
 
 
+def _concat_ws(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    if any(type_.kind != "string" for type_ in types):
+        return None
+    return pc.binary_join_element_wise(*arguments[1:], arguments[0], null_handling="skip")
+
+
+def _date_format(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    """Each distinct month, day, ... is shown once, by the finest letter of the pattern."""
+    pattern = call.arguments[1]
+    if types[0].kind not in ("date", "timestamp") or not isinstance(pattern, Literal):
+        return None
+    parts = pattern_parts(pattern.value)
+    unit = next(
+        (unit for unit, letters in _FINER.items() if all(p in letters or not count for p, count in parts)), None
+    )
+    floored = arguments[0] if unit is None else pc.floor_temporal(arguments[0], unit=unit)
+    distinct = pc.unique(floored)
+    shown = [None if each is None else formatted(to_timestamp(each), parts) for each in distinct.to_pylist()]
+    return pa.array(shown, pa.string()).take(pc.index_in(floored, distinct))
+
+
+_FINER = {"month": "yMQ", "day": "yMQdDE", "hour": "yMQdDEHha", "minute": "yMQdDEHham", "second": "yMQdDEHhams"}
+"""The letters of patterns that show nothing finer than a unit."""
+
+
 def _cast_string(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return arguments[0].cast(pa.string()) if types[0].kind in ("string", "int", "bool", "date") else None
 
@@ -166,6 +193,8 @@ KERNELS: dict[str, Kernel] = {
     "length": _length,
     "substring": _substring,
     "concat": _concat,
+    "concat_ws": _concat_ws,
+    "date_format": _date_format,
     "trim": _trim("utf8_trim"),
     "ltrim": _trim("utf8_ltrim"),
     "rtrim": _trim("utf8_rtrim"),
@@ -175,4 +204,4 @@ KERNELS: dict[str, Kernel] = {
     "replace": _replace,
     "cast_string": _cast_string,
 }
-"""The kernels by the names of the table of functions: comparisons, and some of those that run by code."""
+"""The kernels by the names of the table of functions: comparisons, and some of those that the kernel lacks."""

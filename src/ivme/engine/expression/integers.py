@@ -12,6 +12,12 @@ from ivme.query.expression import Call
 if TYPE_CHECKING:
     from ivme.engine.expression.compile import Compiler
 
+REAL_FUNCTIONS = (
+    *("sign", "sqrt", "cbrt", "power", "exp", "expm1", "ln", "log10", "log2", "log1p"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "degrees", "radians", "rint"),
+)
+"""Functions of floats that the kernel has by the same name, from the same library as Python."""
+
 
 class Integers:
     """Compiles calls whose arguments are compiled; None where the kernel lacks a function for their types."""

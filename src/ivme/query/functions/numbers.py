@@ -59,6 +59,11 @@ def _real(function: Callable[[float], float]) -> Callable[[Any], float]:
     return apply
 
 
+def _nearest(number: float) -> float:
+    """The nearest whole number, of two the even one."""
+    return float(round(number)) if math.isfinite(number) else number
+
+
 def _logarithm(function: Callable[[float], float], least: float = 0.0) -> Callable[[Any], float | None]:
     """A logarithm, which is NULL where there is none."""
 
@@ -134,29 +139,29 @@ NUMERIC: dict[str, Function] = {
     "ceil": _arithmetic((1, 1), values.ceil, "CEIL(a), CEILING(a)"),
     "sign": _of_float(_sign, "SIGN(a), SIGNUM(a)", runs="kernel"),
     "sqrt": _of_float(_real(math.sqrt), "SQRT(a)", runs="kernel"),
-    "cbrt": _of_float(_real(math.cbrt), "CBRT(a)"),
+    "cbrt": _of_float(_real(math.cbrt), "CBRT(a)", runs="kernel"),
     "power": _of_float(power, "POWER(a, b), POW(a, b)", 2, "kernel"),
     "exp": _of_float(_real(math.exp), "EXP(a)", runs="kernel"),
-    "expm1": _of_float(_real(math.expm1), "EXPM1(a)"),
+    "expm1": _of_float(_real(math.expm1), "EXPM1(a)", runs="kernel"),
     "ln": _of_float(_logarithm(math.log), "LN(a), LOG(a)", runs="kernel"),
     "log": _of_float(_log, "LOG(base, a)", 2),
     "log10": _of_float(_logarithm(math.log10), "LOG10(a)", runs="kernel"),
     "log2": _of_float(_logarithm(math.log2), "LOG2(a)", runs="kernel"),
-    "log1p": _of_float(_logarithm(math.log1p, -1.0), "LOG1P(a)"),
-    "sin": _of_float(_real(math.sin), "SIN(a)"),
-    "cos": _of_float(_real(math.cos), "COS(a)"),
-    "tan": _of_float(_real(math.tan), "TAN(a)"),
-    "asin": _of_float(_real(math.asin), "ASIN(a)"),
-    "acos": _of_float(_real(math.acos), "ACOS(a)"),
-    "atan": _of_float(_real(math.atan), "ATAN(a)"),
-    "atan2": _of_float(lambda y, x: math.atan2(values.to_float(y), values.to_float(x)), "ATAN2(y, x)", 2),
-    "sinh": _of_float(_real(math.sinh), "SINH(a)"),
-    "cosh": _of_float(_real(math.cosh), "COSH(a)"),
-    "tanh": _of_float(_real(math.tanh), "TANH(a)"),
+    "log1p": _of_float(_logarithm(math.log1p, -1.0), "LOG1P(a)", runs="kernel"),
+    "sin": _of_float(_real(math.sin), "SIN(a)", runs="kernel"),
+    "cos": _of_float(_real(math.cos), "COS(a)", runs="kernel"),
+    "tan": _of_float(_real(math.tan), "TAN(a)", runs="kernel"),
+    "asin": _of_float(_real(math.asin), "ASIN(a)", runs="kernel"),
+    "acos": _of_float(_real(math.acos), "ACOS(a)", runs="kernel"),
+    "atan": _of_float(_real(math.atan), "ATAN(a)", runs="kernel"),
+    "atan2": _of_float(lambda y, x: math.atan2(values.to_float(y), values.to_float(x)), "ATAN2(y, x)", 2, "kernel"),
+    "sinh": _of_float(_real(math.sinh), "SINH(a)", runs="kernel"),
+    "cosh": _of_float(_real(math.cosh), "COSH(a)", runs="kernel"),
+    "tanh": _of_float(_real(math.tanh), "TANH(a)", runs="kernel"),
     "hypot": _of_float(lambda a, b: math.hypot(values.to_float(a), values.to_float(b)), "HYPOT(a, b)", 2),
-    "degrees": _of_float(_real(math.degrees), "DEGREES(a)"),
-    "radians": _of_float(_real(math.radians), "RADIANS(a)"),
-    "rint": _of_float(_real(lambda number: float(round(number)) if math.isfinite(number) else number), "RINT(a)"),
+    "degrees": _of_float(_real(math.degrees), "DEGREES(a)", runs="kernel"),
+    "radians": _of_float(_real(math.radians), "RADIANS(a)", runs="kernel"),
+    "rint": _of_float(_real(_nearest), "RINT(a)", runs="kernel"),
     "factorial": Function(1, 1, _factorial, "FACTORIAL(a)", "int", INTEGERS, runs="by row", fails="never"),
     "bit_and": _of_bits(2, lambda a, b: a & b, "a & b", "&"),
     "bit_or": _of_bits(2, lambda a, b: a | b, "a | b", "|"),
