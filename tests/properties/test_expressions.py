@@ -24,7 +24,8 @@ from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
 from ivme.engine.ingest.row_batch import Layout, RowBatch
-from ivme.errors import DataError, SchemaError
+from ivme.errors import DataError, ExpressionError, SchemaError
+from ivme.query.can_fail import can_fail
 from ivme.query.expression import Call, Expression
 from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
@@ -60,6 +61,8 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
     kernel, by_row = KernelColumns(TABLE, wanted, domains), RowColumns(TABLE, wanted, domains)
     expected = outcome(lambda: [column.tolist() for column in by_row.of(changed)])
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(changed)])
+    if expected is ExpressionError and guard is None:
+        assert can_fail(expression, TABLE)
     again = RowBatch(Layout(TABLE, domains), changed.weights, None, list(changed.codes()))
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(again)])
     if isinstance(expected, list):

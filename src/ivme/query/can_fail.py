@@ -7,6 +7,7 @@ import datetime
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
 from ivme.query.functions import FUNCTIONS
+from ivme.query.functions.texts import LONGEST
 from ivme.query.inference import type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
@@ -53,7 +54,8 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
         case name if FUNCTIONS[name].fails == "texts":
             return _are_comparable(call, kinds)
         case name if FUNCTIONS[name].fails == "dates":
-            return all(_is_dated(call, place, kind) for place, kind in enumerate(kinds))
+            dated = all(_is_dated(call, place, kind) for place, kind in enumerate(kinds))
+            return dated and (FUNCTIONS[name].check is None or _is_checked(call))
         case name if name in _HARMLESS_CASTS:
             return len(kinds) == 1 and kinds[0] in _HARMLESS_CASTS[name]
         case "cast_decimal":
@@ -65,7 +67,7 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
         case name if FUNCTIONS[name].fails == "constants":
             return kinds[0] in (None, *FUNCTIONS[name].takes) and _is_checked(call)
         case "lpad" | "rpad":
-            return isinstance(length := call.arguments[1], Literal) and (length.value or 0) < 2**31
+            return isinstance(length := call.arguments[1], Literal) and (length.value or 0) <= LONGEST
         case "split_part":
             return _is_nonzero(call.arguments[2])
         case "round" | "bround" | "floor" | "ceil" | "abs" | "negate":

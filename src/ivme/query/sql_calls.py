@@ -156,7 +156,7 @@ class Calls:
         if node.args.get("false") is None:
             raise self._source.unsupported("NVL2 needs three arguments", node, "write NVL2(a, b, c)")
         return "case", [
-            exp.Not(this=exp.Is(this=node.this, expression=exp.Null())),
+            exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null())),
             node.args["true"],
             node.args["false"],
         ]
@@ -167,7 +167,7 @@ class Calls:
         value, *rest = node.expressions
         found: Arguments = []
         for option, result in zip(rest[0::2], rest[1::2], strict=False):
-            found += [exp.NullSafeEQ(this=value, expression=option), result]
+            found += [exp.NullSafeEQ(this=value.copy(), expression=option.copy()), result]
         return "case", [*found, *(rest[-1:] if len(rest) % 2 else [])]
 
     def _extract(self, node: exp.Expr) -> tuple[str, Arguments]:
@@ -183,7 +183,7 @@ class Calls:
     def _anonymous(self, node: exp.Expr) -> tuple[str, Arguments] | None:
         name, given = node.name.lower(), list(node.expressions)
         if name in ("isnull", "isnotnull") and len(given) == 1:
-            tested = exp.Is(this=given[0], expression=exp.Null())
+            tested = exp.Is(this=given[0].copy(), expression=exp.Null())
             return ("is_null", given) if name == "isnull" else ("not", [tested])
         if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
             return self._field(node, given[0].name), given[1:]

@@ -88,6 +88,8 @@ REFUSED = {
     "CAST(d AS BIGINT)": "needs a number, string, bool or timestamp",
     "CAST(n AS DATE)": "needs a date, timestamp or string",
     "CAST(f AS FLOAT)": "ivme's floats have 64 bits",
+    "REPEAT('ab', 2000000000)": "the text would be longer than 16,777,216 characters",
+    "LPAD('a', 2000000000)": "the text would be longer than 16,777,216 characters",
     "n DIV 0": "division by zero",
     "PMOD(n, 0)": "division by zero",
 }

@@ -105,7 +105,8 @@ def _comparison(symbol: str, holds: Callable[[int], bool]) -> Function:
 
 
 def _connective(minimum: int, maximum: int, apply: Callable[..., Any], sql: str, symbol: str = "") -> Function:
-    return Function(minimum, maximum, apply, sql, "bool", ("bool",), nulls="lazy", fails="never", symbol=symbol)
+    bools = ("bool",)
+    return Function(minimum, maximum, apply, sql, "bool", bools, (bools,), nulls="lazy", fails="never", symbol=symbol)
 
 
 def _choice(minimum: int, apply: Callable[..., Any], sql: str, nulls: str = "lazy") -> Function:

@@ -13,10 +13,10 @@ from ivme.query.functions.definition import ANY_NUMBER, BYTES, INTEGERS, TEXT, F
 from ivme.query.functions.patterns import PATTERNS
 from ivme.query.sql_values import text
 
-_LONGEST = 2**31 - 1
-"""Spark's longest text."""
+LONGEST = 2**24
+"""The longest text that REPEAT, SPACE, LPAD and RPAD make: a constant must not take all memory."""
 
-_TOO_LONG = "the text would be longer than 2**31 - 1 characters"
+_TOO_LONG = f"the text would be longer than {LONGEST:,} characters"
 
 
 def concatenated(*parts: Any) -> str:
@@ -60,7 +60,7 @@ def _right(value: str, count: int) -> str:
 
 
 def _padding(value: str, length: int, fill: str) -> str:
-    if length > _LONGEST:
+    if length > LONGEST:
         raise OverflowError(_TOO_LONG)
     missing = max(length - len(value), 0) if fill else 0
     return (text(fill) * (missing // len(fill) + 1))[:missing] if missing else ""
@@ -84,7 +84,7 @@ def _locate(part: str | None, value: str | None, start: int | None = 1) -> int |
 
 
 def _repeat(value: str, count: int) -> str:
-    if len(text(value)) * count > _LONGEST:
+    if len(text(value)) * count > LONGEST:
         raise OverflowError(_TOO_LONG)
     return value * max(count, 0)
 
