@@ -222,7 +222,12 @@ RULES = (
     Rule("later moment", ("timestamp",), "timestamp", "DATE_TRUNC('month', {0})"),
     Rule("later moment", ("timestamp",), "timestamp", "DATE_TRUNC('hour', {0})"),
     Rule(
-        "later moment", ("date",), "timestamp", "DATE_TRUNC('week', {0})", "CAST(DATE_TRUNC('week', {0}) AS TIMESTAMP)"
+        "later moment",
+        ("date",),
+        "timestamp",
+        "DATE_TRUNC('week', {0})",
+        "CAST(DATE_TRUNC('week', {0}) AS TIMESTAMP)",
+        "DuckDB gives a date",
     ),
     Rule(
         "later moment",
