@@ -14,6 +14,7 @@ from typing import Any
 
 from ivme.errors import ExpressionError
 from ivme.query import sql_values as values
+from ivme.query.order_key import order_key
 from ivme.query.sql_like import like
 from ivme.query.types import Type
 
@@ -66,7 +67,7 @@ class Function:
         return Type(self.gives) if self.gives in _FIXED else None
 
 
-_FIXED = ("int", "float", "string", "bool", "date", "timestamp")
+_FIXED = ("int", "float", "string", "bool", "date", "timestamp", "binary")
 
 
 def _truth(argument: Lazy) -> bool | None:
@@ -208,6 +209,7 @@ FUNCTIONS: dict[str, Function] = {
         runs="by code",
         symbol="||",
     ),
+    "order_key": Function(2, ANY_NUMBER, order_key, "", "binary", nulls="seen", runs="by code", fails="never"),
     "trim": _of_text((1, 1), lambda value: values.text(value).strip(" "), "TRIM(a)", "string", "never"),
     "year": _part_of_date("year"),
     "month": _part_of_date("month"),
@@ -222,7 +224,8 @@ FUNCTIONS: dict[str, Function] = {
 }
 """Every scalar function there is. `case` takes condition, value, condition, value, ..., and maybe a last else;
 `cast_decimal` takes the value, the precision and the scale; `in` takes the value and then the list. `fails`, which SQL
-does not have, is whether one of its arguments has no value (`failures`)."""
+does not have, is whether one of its arguments has no value (`failures`). `order_key`, for aggregates that order by
+another column, takes the form of the key and then its parts."""
 
 ARITHMETIC = tuple(name for name, function in FUNCTIONS.items() if function.gives == "arithmetic")
 COMPARISONS = tuple(name for name, function in FUNCTIONS.items() if function.fails == "texts")

@@ -16,6 +16,7 @@ from typing import Any
 
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
+from ivme.query.aggregates import KEYED
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
@@ -290,19 +291,32 @@ def head_types(query: Query) -> tuple[Type, ...]:
     """The types of the columns of the view's rows, in order."""
     variables = variable_types(query)
     return tuple(
-        variables[column.source] if isinstance(column.source, str) else aggregate_type(column.source, variables)
+        variables[column.source] if isinstance(column.source, str) else aggregate_type(column.source, variables, query)
         for column in query.head
     )
 
 
-def aggregate_type(aggregate: Aggregate, variables: dict[str, Type]) -> Type:
-    """The type of an aggregate over a variable."""
+def aggregate_type(aggregate: Aggregate, variables: dict[str, Type], query: Query | None = None) -> Type:
+    """The type of an aggregate over a variable; `query` is needed where that is a variable of keys."""
     if aggregate.variable is None:
         return INT
     type_, function = variables[aggregate.variable], aggregate.definition
-    if function.is_numeric and not type_.is_numeric:
-        raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to a number")
+    if aggregate.function in KEYED and query is not None:
+        type_ = _last_part_type(aggregate.variable, query) or INT
+    if function.takes and type_.kind not in function.takes:
+        wanted = "a number" if "float" in function.takes else function.takes[0]
+        raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to {wanted}")
     found = function.type(type_)
     if found is None:
         raise SchemaError(f"{aggregate} is over a variable of type {type_}, which is too wide; CAST it to DOUBLE")
     return found
+
+
+def _last_part_type(variable: str, query: Query) -> Type | None:
+    """The type of the last part of the keys (`order_key`) that a variable stands for."""
+    for atom in query.atoms:
+        if variable in atom.terms:
+            key = atom.columns[atom.terms.index(variable)]
+            assert isinstance(key, Call)
+            return type_of(key.arguments[-1], query.table(atom.relation))
+    raise SchemaError(f"variable {variable} of {query.name} is in no atom")

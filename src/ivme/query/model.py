@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ivme.errors import SchemaError
-from ivme.query.aggregates import AGGREGATES, AggregateFunction
+from ivme.query.aggregate_function import AggregateFunction
+from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
@@ -182,10 +183,17 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate on the head; `variable` is None for COUNT(*)."""
+    """An aggregate on the head; `variable` is None for COUNT(*).
+
+    `partner` is the other variable of an aggregate of two (CORR), and `options` are its constants (the fraction of a
+    percentile). `text` is how the user wrote it.
+    """
 
     function: str
     variable: str | None = None
+    partner: str | None = None
+    options: tuple[Value, ...] = ()
+    text: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.function not in AGGREGATES:
@@ -204,6 +212,8 @@ class Aggregate:
         return AGGREGATES[self.function]
 
     def __str__(self) -> str:
+        if self.text:
+            return self.text
         if self.function == "count_distinct":
             return f"COUNT(DISTINCT {self.variable})"
         argument = "" if self.variable is None else f"({self.variable})"
@@ -265,7 +275,7 @@ class Query:
             if isinstance(column.source, str):
                 if column.source not in self.free:
                     raise SchemaError(f"column {column.name} of {self.name} is not a free variable")
-            elif column.source.variable is not None and column.source.variable not in self.variables:
+            elif {column.source.variable, column.source.partner} - {None, *self.variables}:
                 raise SchemaError(f"{column.source} in {self.name} is over a variable that no atom has")
         if self.distinct and self.aggregates:
             raise SchemaError(f"query {self.name} has both DISTINCT and aggregates; its groups are distinct anyway")

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
+from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, conjunction
-from ivme.query.model import ORDER_AGGREGATES, Aggregate, Atom, HeadColumn, Query, Table
+from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
 from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
@@ -81,7 +82,7 @@ def _read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | I
 def _refuse_path_counts(source: SqlText, body: Body, head: Head) -> None:
     """UNION ALL has a row for each path, the closure one for each pair: they must show the same rows."""
     aggregates = [item.aggregate for item in head.items if item.aggregate is not None]
-    insensitive = head.distinct or (aggregates and all(function in ORDER_AGGREGATES for function in aggregates))
+    insensitive = head.distinct or (aggregates and not any(AGGREGATES[each].counts_rows for each in aggregates))
     if not insensitive and any(found.closure is not None and found.closure.bag for found in body.scope.occurrences):
         message = "UNION ALL would give a row for each path, and reachability has one for each pair"
         raise source.unsupported(message, source.keyword(["UNION ALL"]), "write UNION, or SELECT DISTINCT")
@@ -130,7 +131,8 @@ def _query(body: Body, head: Head, text: str, name: str) -> Query:
 def _source(item: Item, variables: Mapping[Key, str]) -> str | Aggregate:
     variable = None if item.key is None else variables[item.key]
     if item.aggregate is not None:
-        return Aggregate(item.aggregate, variable)
+        partner = None if item.partner is None else variables[item.partner]
+        return Aggregate(item.aggregate, variable, partner, item.options, item.text)
     assert variable is not None
     return variable
 

@@ -38,7 +38,7 @@ def typed(query: Query) -> TypedQuery:
     types = variable_types(made)
     atoms = tuple(_typed_atom(atom, made, types) for atom in made.atoms)
     head = head_types(made)
-    slots = tuple(slot_type(slot, types[variable]) for slot, variable in payload_slots(made))
+    slots = tuple(slot_type(slot, types[variable]) for slot, variable, *_ in payload_slots(made))
     return TypedQuery(replace(made, atoms=atoms), types, head, slots, query)
 
 

@@ -122,7 +122,7 @@ def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
     """Where a gathered view is, and why."""
     (pattern,) = entry.routing.patterns
     beneath = ", ".join(view.name for view in entry.beneath)
-    reason = "it reads other views" if beneath else "its paths may go through all rows"
+    reason = "it reads other views" if beneath else "its rows may depend on all rows of its tables"
     kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
     return (
         f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "

@@ -22,6 +22,7 @@ ARGUMENTS: dict[str, tuple[Expression, ...]] = {
     "like": (ColumnRef("string"), Literal("a%")),
     "substring": (ColumnRef("string"), Literal(2)),
     "concat": (ColumnRef("string"), Literal("!")),
+    "order_key": (Literal("a"), ColumnRef("string")),
     "cast_string": (ColumnRef("string"),),
     "cast_decimal": (ColumnRef("int"), Literal(10), Literal(2)),
 }

@@ -81,7 +81,7 @@ def test_every_function_has_a_type() -> None:
     functions = {call.function for call in map(expression, TYPES) if isinstance(call, Call)}
     predicates = {name for name, function in FUNCTIONS.items() if function.predicate}
     tested = functions | predicates | {"subtract", "upper", "month", "day"}
-    assert tested == set(FUNCTIONS)
+    assert tested == {name for name, function in FUNCTIONS.items() if function.sql or name == "fails"}
 
 
 def test_null_and_undeclared_columns_have_no_type() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ivme.algebra.ring import Element
-from ivme.engine.read.recompute import aggregate_of, never_null, recompute, tuples_of
+from ivme.engine.read.plain_aggregates import aggregate_of
+from ivme.engine.read.recompute import never_null, recompute, tuples_of
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.reader import Reader

@@ -222,8 +222,10 @@ class IndexedMap:
         return not index.values and sorted(index.key) == list(range(len(self.declared.schema)))
 
     def extreme(self, index: Index, key: Row, function: str) -> Any:
-        """MIN, MAX (of values that are not NULL) or COUNT DISTINCT of a group."""
+        """MIN, MAX (of values that are not NULL) or COUNT DISTINCT of a group, or all its values with their counts."""
         self.tally.operations += 1
+        if function == "values":
+            return self._values(index, key)
         if function == "count_distinct":
             group = self._indexes[index].get(key, {})
             return len(group) - ((self._null,) in group)
@@ -232,6 +234,16 @@ class IndexedMap:
             return None
         first = extremes.first(function)
         return first[1] if self.declared.schema[index.values[0]] in self._sort_keys else first
+
+    def _values(self, index: Index, key: Row) -> list[tuple[Any, int]]:
+        (place,) = index.values
+        found = []
+        for (value,) in self._indexes[index].get(key, {}):
+            row = list(key)
+            row.insert(place, value)
+            found.append((value, count(self._entries[tuple(row)])))
+            self.tally.operations += 1
+        return found
 
 
 class _Extremes:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ivme.plan.ir.program import Lift, Source
-from ivme.query.aggregates import payload_slots
+from ivme.query.aggregates import SlotKey, payload_slots
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom, Query, Table
 from ivme.structure.fracture import Fracture
@@ -24,7 +24,7 @@ class Leaves:
     sources: tuple[tuple[str, Source], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...]
-    slots: tuple[tuple[str, str], ...]
+    slots: tuple[SlotKey, ...]
 
     def source(self, label: str) -> Source:
         return next(source for name, source in self.sources if name == label)
@@ -40,12 +40,12 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
     slots = payload_slots(query)
     uses = Counter(term for atom in query.atoms for term in atom.terms if isinstance(term, str))
     joined = frozenset(v for v in query.variables if uses[v] > 1 or v in query.input)
-    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v in slots}
+    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v, *_ in slots}
     sources = []
     for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
         names = {fracture.original(name): name for name in edge.variables}
         mine = [slot if lifted_by[slot[1]] == i else None for slot in slots]
-        lifts = tuple(None if slot is None else Lift(slot[0], atom.variables.index(slot[1])) for slot in mine)
+        lifts = tuple(None if slot is None else Lift(slot[0], *map(atom.variables.index, slot[1:])) for slot in mine)
         source = Source(
             atom,
             query.table(atom.relation).column_names,
