@@ -91,7 +91,7 @@ CALLS: dict[str, str] = {
     "MODE(t.i)": "LIST_SORT(LIST(t.i))",
     "MODE() WITHIN GROUP (ORDER BY t.s DESC)": "LIST_REVERSE_SORT(LIST(t.s))",
 }
-"""Aggregates as ivme has them, and as DuckDB has the same. DuckDB's MODE breaks ties anyhow, so that it gives all values."""
+"""Aggregates as ivme has them, and as DuckDB has the same. DuckDB's MODE breaks ties anyhow: it gives all values."""
 
 
 def some_rows(choose: random.Random, count: int) -> list[Row]:

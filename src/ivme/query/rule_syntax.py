@@ -193,7 +193,7 @@ class _Parser:
             self.refuse_arithmetic(f"{name} of an expression")
         function = DISTINCT[spelling.function] if distinct else spelling.function
         text = f"{name}({'DISTINCT ' if distinct else ''}{', '.join(each.value for each in variables)})"
-        is_plain = function in (token.word, "count_distinct") and not spelling.options and len(variables) == 1
+        is_plain = token.word in (function, "count") and not spelling.options and len(variables) == 1
         source = Aggregate(function, variables[0].value, None, spelling.options, "" if is_plain else text)
         return OutputSyntax(token, source, tuple(variables), spelling)
 

@@ -107,7 +107,12 @@ def _word(source: SqlText, node: exp.Expr, default: str) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is not None and end is not None:
         return str(source.text[start : end + 1]).upper()
-    return node.name.upper() if isinstance(node, exp.Anonymous) else default or node.sql(dialect=DIALECT)
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).upper()
+    token = source.previous(source.at(node) or 0)
+    while token is not None and token.token_type in (TokenType.L_PAREN, TokenType.DISTINCT):
+        token = source.previous(token.start)
+    return token.text.upper() if token is not None and token.text.isidentifier() else default
 
 
 def read_call(source: SqlText, node: exp.Expr) -> AggregateCall:

@@ -93,7 +93,10 @@ class IndexedMap:
     def extend(self, declared: Map, sort_keys: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         """Adds the indexes of the declaration that this map does not have yet, filled, and how they are sorted."""
         named = zip(self.declared.schema, declared.schema, strict=True)
-        self._sort_keys = {**self._sort_keys, **{mine: sort_keys[v] for mine, v in named if sort_keys and v in sort_keys}}
+        self._sort_keys = {
+            **self._sort_keys,
+            **{mine: sort_keys[v] for mine, v in named if sort_keys and v in sort_keys},
+        }
         indexes = [index for index in declared.indexes if index not in self._indexes]
         filled = self._filled(indexes, [index for index in declared.sorted_by if index not in self._ordered])
         self._indexes |= filled._indexes
