@@ -56,6 +56,8 @@ CALLS: dict[str, str] = {
     "COUNT_IF(t.b)": "COUNT(*) FILTER (WHERE t.b)",
     "COUNT_IF(t.i > 3)": "COUNT(*) FILTER (WHERE t.i > 3)",
     "COUNT_IF(DISTINCT t.b)": "COUNT(DISTINCT t.b) FILTER (WHERE t.b)",
+    "COUNT(DISTINCT t.i, t.s)": "COUNT(DISTINCT (t.i, t.s)) FILTER (WHERE t.i IS NOT NULL AND t.s IS NOT NULL)",
+    "COUNT(t.i, t.s)": "COUNT(*) FILTER (WHERE t.i IS NOT NULL AND t.s IS NOT NULL)",
     "EVERY(t.i > 0)": "BOOL_AND(t.i > 0)",
     "SOME(t.i > 5)": "BOOL_OR(t.i > 5)",
     "ANY(t.b)": "BOOL_OR(t.b)",

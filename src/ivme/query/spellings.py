@@ -99,7 +99,7 @@ def _paired(
 
 
 SPELLINGS = (
-    Spelling("COUNT(*), COUNT(a)", ("count",), ("Count",), "count", note="rows, or values that are not NULL"),
+    Spelling("COUNT(*), COUNT(a, ...)", ("count",), ("Count",), "count", note="rows, or those without NULLs in a, ..."),
     Spelling("SUM(a)", ("sum",), ("Sum",), "sum"),
     Spelling("AVG(a), MEAN(a)", ("avg", "mean"), ("Avg",), "avg"),
     Spelling("MIN(a)", ("min",), ("Min",), "min"),
@@ -194,7 +194,7 @@ def listed() -> str:
     """The table as documentation shows it, in Markdown.
 
     >>> print(listed().splitlines()[2])
-    | `COUNT(*)`, `COUNT(a)` | any | int | O(1) | rows, or values that are not NULL |
+    | `COUNT(*)`, `COUNT(a, ...)` | any | int | O(1) | rows, or those without NULLs in a, ... |
     """
     lines = ["| written | of | gives | a changed group costs | |", "|---|---|---|---|---|"]
     lines += [

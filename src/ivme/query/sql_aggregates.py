@@ -171,18 +171,14 @@ def _with_distinct(source: SqlText, call: AggregateCall, distinct: exp.Distinct)
     if call.function not in DISTINCT or call.spelling.arguments > 1:
         instead = "make a view of the distinct rows, and aggregate that"
         raise source.unsupported(f"{call.word}(DISTINCT ...) is not supported", call.node, instead)
-    if len(distinct.expressions) != 1 or isinstance(distinct.expressions[0], exp.Star):
-        instead = f"write {call.word}(DISTINCT x) of one column"
-        raise source.unsupported(f"{call.text} needs one column", call.node, instead)
-    return _replaced(call, arguments=(distinct.expressions[0], *call.arguments[1:]), is_distinct=True)
+    return _replaced(call, arguments=(*distinct.expressions, *call.arguments[1:]), is_distinct=True)
 
 
 def _with_constants(source: SqlText, call: AggregateCall, inner: exp.Expr) -> AggregateCall:
     """The call with the constants of its function, and its arguments counted."""
-    wanted = call.spelling.arguments
-    if len(call.arguments) > wanted:
-        instead = "aggregate one column" if wanted == 1 else f"write {call.spelling.sql}"
-        raise source.unsupported(f"{call.word} has too many arguments", call.node, instead)
+    if len(call.arguments) > call.spelling.arguments and call.word != "COUNT":
+        instead = f"write {call.spelling.sql.split(', ')[0]}" if call.spelling.arguments > 1 else "aggregate one column"
+        raise source.unsupported(f"{call.word} has several arguments", call.node, instead)
     is_descending = bool(call.order and call.order[0].args.get("desc"))
     if call.function == "string_agg":
         return _replaced(call, constants=(_separator(source, call, inner),))
@@ -201,7 +197,9 @@ def _separator(source: SqlText, call: AggregateCall, inner: exp.Expr) -> str:
         return "," if call.word == "GROUP_CONCAT" and given is None else ""
     if isinstance(given, exp.Literal) and given.is_string:
         return str(given.this)
-    raise source.unsupported(f"the separator of {call.word} is no text", given, f"write {call.word}(x, ', ')")
+    raise source.unsupported(
+        f"the separator of {call.word} is not a constant text", given, f"write {call.word}(x, ', ')"
+    )
 
 
 def _fraction(source: SqlText, call: AggregateCall, inner: exp.Expr, given: exp.Expr | None) -> Decimal:
@@ -245,11 +243,14 @@ def maintained(body: Body, scalars: Scalars, call: AggregateCall, key_of_node: C
     function = DISTINCT[call.function] if call.is_distinct else call.function
     if call.function == "string_agg":
         return _string_agg(body, scalars, call)
-    if spelling.columns is tuple:
+    if spelling.columns is tuple and len(call.arguments) == 1:
         key = key_of_node(call.arguments[0].unnest())
         _check_kind(body, call, key, AGGREGATES[function].takes)
         return Maintained(function, key, None, call.constants)
     occurrence, expressions = _joint(body, scalars, call, call.arguments)
+    if len(expressions) > spelling.arguments:
+        key = _added(body, call, occurrence, key_of("a!" * len(expressions), expressions))
+        return Maintained(function, key, None, ())
     for expression in expressions:
         _check_kind(body, call, Key(occurrence, expression), spelling.takes)
     keys = [_added(body, call, occurrence, column) for column in spelling.columns(expressions)]
@@ -264,8 +265,8 @@ def _string_agg(body: Body, scalars: Scalars, call: AggregateCall) -> Maintained
     if kind == "binary":
         raise scalars.source.unsupported(f"{call.text} is over a column of type binary", call.node, "use texts")
     if call.is_distinct and any(each != value for each in order):
-        instead = f"order by {nodes[0].sql(dialect=DIALECT)}, or leave out DISTINCT"
-        raise scalars.source.unsupported(f"{call.word}(DISTINCT ...) in the order of others", call.node, instead)
+        message = f"{call.word}(DISTINCT x) in the order of another expression has no answer: x may come with several"
+        raise scalars.source.unsupported(message, call.node, f"order by {nodes[0].sql(dialect=DIALECT)}")
     text = value if kind in ("string", None) else Call("cast_string", (value,))
     letters = "".join(_letter(each) for each in call.order)
     form = "" if not letters or (order == [text] and letters == "a") else f"{letters}a!"
@@ -318,7 +319,8 @@ def _check_kind(body: Body, call: AggregateCall, key: Key, takes: tuple[str, ...
     if not takes or kind is None or kind in takes:
         return
     if "float" in takes:
-        message, instead = f"{call.text} adds up values of type {kind}", "CAST the column to a number"
+        verb = "adds up" if call.function in ("sum", "avg") else "is over"
+        message, instead = f"{call.text} {verb} values of type {kind}", "CAST the column to a number"
     else:
         message, instead = f"{call.text} is over values of type {kind}, and takes {takes[0]}", f"CAST it to {takes[0]}"
     raise body.scope.source.unsupported(message, call.node, instead)
