@@ -196,7 +196,7 @@ def listed() -> str:
     >>> print(listed().splitlines()[2])
     | `COUNT(*)`, `COUNT(a, ...)` | any | int | O(1) | rows, or those without NULLs in a, ... |
     """
-    lines = ["| written | of | gives | a changed group costs | |", "|---|---|---|---|---|"]
+    lines = ["| aggregate | of | gives | to read a changed group | |", "|---|---|---|---|---|"]
     lines += [
         f"| {_forms(each.sql)} | {_takes(each)} | {_gives(each)} | {_cost(each)} | {each.note} |" for each in SPELLINGS
     ]
@@ -220,7 +220,8 @@ def _takes(spelling: Spelling) -> str:
 
 
 def _gives(spelling: Spelling) -> str:
-    kinds = [getattr(AGGREGATES[spelling.function].type(type_), "kind", "") for type_ in _SAMPLES]
+    samples = _SAMPLES if spelling.columns in (tuple, _by) else [Type("float")]
+    kinds = [getattr(AGGREGATES[spelling.function].type(type_), "kind", "") for type_ in samples]
     if kinds == [type_.kind for type_ in _SAMPLES]:
         return "the type of a"
     return kinds[0] if len(set(kinds)) == 1 else "float, of decimals decimal"
