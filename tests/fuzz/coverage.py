@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 
+from tests.fuzz.aggregates import FOLDS
 from tests.fuzz.cases import Case, make_case
 from tests.fuzz.dialect import RULES
 from tests.fuzz.fuzzing import Finding, shrunk
@@ -34,6 +35,13 @@ def required() -> frozenset[str]:
                 for kind in _KINDS
             ),
             *(f"aggregate:{function} of {kind}" for function in ("sum", "avg", *DEVIATIONS) for kind in _KINDS[:3]),
+            *(
+                f"aggregate:{name} of {kind}"
+                for name, fold in FOLDS.items()
+                for kind in fold.takes or ("int", "string")
+            ),
+            *(f"aggregate:{name}_distinct of int" for name in ("sum", "avg")),
+            "aggregate:count_if of bool",
             "aggregate:count of rows",
             *(f"join:{kind}" for kind in _KINDS),
             *_QUERIES,

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from ivme.query.types import Type
+from tests.fuzz.aggregates import FOLDS
 from tests.fuzz.expressions import Expr, Grower, reference
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import Column
@@ -306,8 +307,10 @@ class QueryMaker:
 
     def _aggregate(self, name: str, *, bag: bool) -> Item | None:
         function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg", *DEVIATIONS])
+        if self.random.random() < 0.35:
+            function = self.random.choice([*FOLDS, "count_if", "sum_distinct", "avg_distinct"])
         if not bag:
-            function = self.random.choice(["min", "max", "count_distinct"])
+            function = self.random.choice(["min", "max", "count_distinct", "any_value", "max_by"])
         alias = self.random.choice(list(self.columns))
         if function == "count" and self.random.random() < 0.6:
             return Item(name, alias, None, "count")
@@ -359,7 +362,10 @@ def _joinable(left: Type, right: Type) -> bool:
 
 
 def _fits(function: str, argument: Expr) -> bool:
-    if function not in ("sum", "avg", *DEVIATIONS):
+    if function in FOLDS or function == "count_if":
+        takes = FOLDS[function].takes if function in FOLDS else ("bool",)
+        return not takes or argument.type.kind in takes
+    if function.removesuffix("_distinct") not in ("sum", "avg", *DEVIATIONS):
         return True
     wide = function in DEVIATIONS and (argument.type.precision or 0) > MOST_SQUARED_DIGITS
     return _can_be_summed(argument) and not wide
