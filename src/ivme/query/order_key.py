@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import struct
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from ivme.query.sql_values import DECIMALS
@@ -50,8 +51,9 @@ def order_key(form: str, *parts: Any) -> bytes | None:
     return key
 
 
-def _letters(form: str) -> list[tuple[str, bool]]:
-    return [(letter, form[i + 1 : i + 2] == "!") for i, letter in enumerate(form) if letter != "!"]
+@cache
+def _letters(form: str) -> tuple[tuple[str, bool], ...]:
+    return tuple((letter, form[i + 1 : i + 2] == "!") for i, letter in enumerate(form) if letter != "!")
 
 
 def _encoded(value: Any, letter: str) -> bytes:
