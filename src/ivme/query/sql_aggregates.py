@@ -204,7 +204,7 @@ def _separator(source: SqlText, call: AggregateCall, inner: exp.Expr) -> str:
 
 def _fraction(source: SqlText, call: AggregateCall, inner: exp.Expr, given: exp.Expr | None) -> Decimal:
     """The fraction of a percentile, which is a constant from 0 to 1."""
-    if isinstance(inner, exp.Quantile) and _commas(source, inner) != 1:
+    if isinstance(inner, exp.Quantile) and _commas(source, inner) > 1:
         raise source.unsupported(f"a frequency in {call.word} is not supported", call.node, "repeat the rows")
     if isinstance(given, exp.Literal) and not given.is_string and 0 <= Decimal(given.this) <= 1:
         return Decimal(given.this)
@@ -295,9 +295,10 @@ def _joint(
     if len(found) > 1:
         instead = "aggregate columns of one table, or make the join a view of its own, and aggregate that"
         raise source.unsupported(f"{call.text} mixes columns of several tables", call.node, instead)
-    if not found:
+    tables = (i for i, each in enumerate(body.scope.occurrences) if each.closure is None)
+    occurrence = next(iter(found), next(tables, None))
+    if occurrence is None:
         raise source.unsupported(f"{call.text} reads no table", call.node, "aggregate columns")
-    occurrence = next(iter(found))
     return occurrence, [_as_one_kind(body, occurrence, scalars.translate(node.unnest())) for node in nodes]
 
 

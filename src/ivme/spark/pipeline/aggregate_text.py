@@ -49,7 +49,7 @@ def aggregate_text(aggregate: Aggregate) -> str:
         case "max_by" | "min_by":
             return f"{function[:3]}({column}).p{len(_letters(options[0])) - 1}"
         case "percentile_cont" | "percentile_disc":
-            return f"{function}({options[0]}) WITHIN GROUP (ORDER BY {column}{_direction(options[1])})"
+            return f"{function}({options[0]!s}) WITHIN GROUP (ORDER BY {column}{_direction(options[1])})"
         case "mode":
             return f"mode() WITHIN GROUP (ORDER BY {column}{_direction(options[0])})"
         case "string_agg":
