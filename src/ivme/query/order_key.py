@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -20,6 +21,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _EXACT_BYTES, _EXACT_DIGITS = 33, 38
 """Integers and decimals share one form, in units of 10^-38, so that 1 and 1.0 are equal."""
+
+_EXACT_UNITS, _EXACT_SIGN = 10**_EXACT_DIGITS, 2 ** (8 * _EXACT_BYTES - 1)
 
 _TURNED = bytes(range(255, -1, -1))
 _SIGN = 2**63
@@ -59,25 +62,13 @@ def _letters(form: str) -> tuple[tuple[str, bool], ...]:
 def _encoded(value: Any, letter: str) -> bytes:
     if value is None:
         return _NULL_LAST if letter.isupper() else _NULL_FIRST
-    kind, plain = _bytes_of(value)
+    kind, encode = _ENCODERS[type(value)]
+    plain = encode(value)
     return kind + (plain.translate(_TURNED) if letter in "dD" else plain)
 
 
-def _bytes_of(value: Any) -> tuple[bytes, bytes]:
-    if isinstance(value, bool):
-        return _BOOL, b"\x01" if value else b"\x00"
-    if isinstance(value, int | Decimal):
-        units = value * 10**_EXACT_DIGITS if isinstance(value, int) else int(value.scaleb(_EXACT_DIGITS, _WIDE))
-        return _NUMBER, (units + 2 ** (8 * _EXACT_BYTES - 1)).to_bytes(_EXACT_BYTES, "big")
-    if isinstance(value, float):
-        return _FLOAT, _float_bytes(value)
-    if isinstance(value, str):
-        return _TEXT, _ended(value.encode("utf-8", "surrogatepass"))
-    if isinstance(value, bytes):
-        return _BINARY, _ended(value)
-    if isinstance(value, datetime.datetime):
-        return _TIMESTAMP, ((value - _EPOCH) // _MICROSECOND + _SIGN).to_bytes(8, "big")
-    return _DATE, value.toordinal().to_bytes(4, "big")
+def _number_bytes(units: int) -> bytes:
+    return (units + _EXACT_SIGN).to_bytes(_EXACT_BYTES, "big")
 
 
 _WIDE = DECIMALS.copy()
@@ -95,6 +86,18 @@ def _ended(value: bytes) -> bytes:
     return value.replace(b"\x00", b"\x00\xff") + b"\x00\x00"
 
 
+_ENCODERS: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
+    bool: (_BOOL, lambda value: b"\x01" if value else b"\x00"),
+    int: (_NUMBER, lambda value: _number_bytes(value * _EXACT_UNITS)),
+    Decimal: (_NUMBER, lambda value: _number_bytes(int(value.scaleb(_EXACT_DIGITS, _WIDE)))),
+    float: (_FLOAT, _float_bytes),
+    str: (_TEXT, lambda value: _ended(value.encode("utf-8", "surrogatepass"))),
+    bytes: (_BINARY, _ended),
+    datetime.datetime: (_TIMESTAMP, lambda value: ((value - _EPOCH) // _MICROSECOND + _SIGN).to_bytes(8, "big")),
+    datetime.date: (_DATE, lambda value: value.toordinal().to_bytes(4, "big")),
+}
+
+
 def last_part(key: bytes, form: str, type_: Type) -> Any:
     """The last value of a key, in its type."""
     place, value = 0, None
@@ -103,7 +106,7 @@ def last_part(key: bytes, form: str, type_: Type) -> Any:
     if value is None or (type_.kind != "int" and type_.kind != "decimal"):
         return float(value) if value is not None and type_.kind == "float" else value
     if type_.kind == "int":
-        return value // 10**_EXACT_DIGITS
+        return value // _EXACT_UNITS
     assert type_.scale is not None
     return Decimal(value // 10 ** (_EXACT_DIGITS - type_.scale)).scaleb(-type_.scale, DECIMALS)
 
@@ -137,7 +140,7 @@ def _end_of(key: bytes, start: int, *, turned: bool) -> int:
 
 def _number_of(kind: bytes, word: int) -> Any:
     if kind == _NUMBER:
-        return word - 2 ** (8 * _EXACT_BYTES - 1)
+        return word - _EXACT_SIGN
     if kind == _FLOAT:
         bits = word ^ _SIGN if word >= _SIGN else word ^ (2**64 - 1)
         return struct.unpack(">d", bits.to_bytes(8, "big"))[0]

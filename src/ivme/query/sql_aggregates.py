@@ -59,7 +59,8 @@ class AggregateCall:
     @property
     def own_text(self) -> str:
         """The text of the call where its function and its variable do not say the same."""
-        is_plain = self.word.lower() == self.function and self.spelling.columns is tuple and not self.constants
+        is_plain = self.word.lower() == self.function and len(self.arguments) == 1 and not self.constants
+        is_plain = is_plain and self.spelling.columns is tuple
         return "" if is_plain and (not self.is_distinct or self.function == "count") else self.text
 
 
