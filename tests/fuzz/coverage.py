@@ -34,14 +34,8 @@ def required() -> frozenset[str]:
                 for function in ("min", "max", "count", "count_distinct")
                 for kind in _KINDS
             ),
-            *(f"aggregate:{function} of {kind}" for function in ("sum", "avg", *DEVIATIONS) for kind in _KINDS[:3]),
-            *(
-                f"aggregate:{name} of {kind}"
-                for name, fold in FOLDS.items()
-                for kind in fold.takes or ("int", "string")
-            ),
-            *(f"aggregate:{name}_distinct of int" for name in ("sum", "avg")),
-            "aggregate:count_if of bool",
+            *(f"aggregate:{function} of {kind}" for function in ("sum", "avg", *DEVIATIONS[:2]) for kind in _KINDS[:3]),
+            *(f"aggregate:{name}" for name in (*FOLDS, *DEVIATIONS[2:], "sum_distinct", "avg_distinct", "count_if")),
             "aggregate:count of rows",
             *(f"join:{kind}" for kind in _KINDS),
             *_QUERIES,

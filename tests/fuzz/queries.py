@@ -307,14 +307,14 @@ class QueryMaker:
 
     def _aggregate(self, name: str, *, bag: bool) -> Item | None:
         function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg", *DEVIATIONS])
-        if self.random.random() < 0.35:
+        if self.random.random() < 0.3:
             function = self.random.choice([*FOLDS, "count_if", "sum_distinct", "avg_distinct"])
         if not bag:
             function = self.random.choice(["min", "max", "count_distinct", "any_value", "max_by"])
         alias = self.random.choice(list(self.columns))
         if function == "count" and self.random.random() < 0.6:
             return Item(name, alias, None, "count")
-        for _ in range(4):
+        for _ in range(12 if function in FOLDS or function == "count_if" else 4):
             argument = self._plain(alias)
             if argument is not None and _fits(function, argument):
                 return Item(name, alias, argument, function)
