@@ -208,3 +208,12 @@ def test_explain_says_what_all_values_of_a_group_cost() -> None:
     db.create_table("t", SCHEMA)
     view = db.create_view("v", "SELECT g, MEDIAN(i) AS m, MAX(f) AS x FROM t GROUP BY g")
     assert any("MEDIAN(i)" in note and "linear in the group" in note for note in view.explain().notes)
+
+
+def test_a_request_over_nothing_that_shows_an_aggregate_twice_is_verified(db: Database) -> None:
+    db.create_table("r", {"x": "int"})
+    query = "SELECT MAX(a.x) AS m, MAX(b.x) AS n FROM r a JOIN r b ON a.x = b.x WHERE b.x = :x AND a.x > 9"
+    view = db.create_view("v", query)
+    db.insert("r", [(1,)])
+    assert [(None, None)] == list(view(x=1))
+    view.verify()

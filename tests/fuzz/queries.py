@@ -307,7 +307,7 @@ class QueryMaker:
 
     def _aggregate(self, name: str, *, bag: bool) -> Item | None:
         function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg", *DEVIATIONS])
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.2:
             function = self.random.choice([*FOLDS, "count_if", "sum_distinct", "avg_distinct"])
         if not bag:
             function = self.random.choice(["min", "max", "count_distinct", "any_value", "max_by"])

@@ -16,7 +16,7 @@ from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
-from ivme.query.model import Query
+from ivme.query.model import Aggregate, Query
 
 
 class ReadableView(Protocol):
@@ -50,7 +50,9 @@ def _check_requests(
     query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: ReadableView, absent: list[Row]
 ) -> None:
     """Compares the answers to all requests that have rows, and to some that have none."""
-    nothing = [(tuple(aggregate_of(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
+    sources = (column.source for column in query.head)
+    empty = tuple(aggregate_of(source, [], query) for source in sources if isinstance(source, Aggregate))
+    nothing = [(empty, 1)] if _is_one_row(query) else []
     wanted = {**dict.fromkeys(absent, nothing), **expected}
     for number, inputs in enumerate(sorted(wanted, key=repr)):
         request = dict(zip(query.parameters, inputs, strict=True))
