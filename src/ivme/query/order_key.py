@@ -22,7 +22,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _EXACT_BYTES, _EXACT_DIGITS = 33, 38
 """Integers and decimals share one form, in units of 10^-38, so that 1 and 1.0 are equal."""
 
-_EXACT_UNITS, _EXACT_SIGN = 10**_EXACT_DIGITS, 2 ** (8 * _EXACT_BYTES - 1)
+_EXACT_UNITS: int = 10**_EXACT_DIGITS
+_EXACT_SIGN: int = 2 ** (8 * _EXACT_BYTES - 1)
 
 _TURNED = bytes(range(255, -1, -1))
 _SIGN = 2**63
