@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ivme.errors import DataError
 from ivme.query import sql_values
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, evaluate
+from ivme.query.functions import FUNCTIONS
 from ivme.query.model import table
 from ivme.query.types import Type
 
@@ -86,12 +87,15 @@ def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
     def call(function: str, *arguments: Expression) -> Expression:
         return Call(function, arguments)
 
-    shape = draw(st.integers(0, 12))
+    shape = draw(st.integers(0, 13))
     if shape == 0:
         branches = [part for _ in range(draw(st.integers(1, 2))) for part in (sub("bool"), sub(*mixes(kind)))]
         return call("case", *branches, *([sub(*mixes(kind))] if draw(st.booleans()) else []))
     if shape == 1:
         return call("coalesce", *(sub(*mixes(kind)) for _ in range(draw(st.integers(1, 3)))))
+    if shape == 3:
+        choice = draw(st.sampled_from(["greatest", "least"]))
+        return call(choice, *(sub(*mixes(kind)) for _ in range(draw(st.integers(2, 3)))))
     if shape == 2:
         return call("nullif", sub(kind), sub(kind))
     made: Expression = draw(st.sampled_from(FORMS[kind]))(sub, call, draw)
@@ -170,6 +174,79 @@ FORMS: dict[str, list[Any]] = {
     "timestamp": [lambda sub, call, _: call("cast_timestamp", sub("date", "timestamp", "string"))],
     "binary": [lambda sub, call, _: call("nullif", sub("binary"), sub("binary"))],
 }
+
+_LISTED = (
+    "and",
+    "or",
+    "not",
+    "fails",
+    "order_key",
+    "like",
+    "in",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "null_safe_eq",
+    "is_null",
+)
+_UNITS = st.sampled_from(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND", "no"])
+_REGULAR = st.sampled_from(["a", "^a", "b$", "[a-c]+", "(a)(b)?", "a.b", r"\d+", "x|", "(?i)A"])
+_SHOWN = st.sampled_from(["yyyy-MM-dd", "d.M.y", "HH:mm:ss.SSS", "MMM d, h a", "DDD", "EEEE"])
+_SMALL = st.integers(-3, 12)
+_CONSTANTS: dict[str, dict[int, st.SearchStrategy[Any]]] = {
+    **{name: {0: _UNITS} for name in ("timestampadd", "timestampdiff", "date_trunc")},
+    "trunc": {1: _UNITS},
+    **{name: {1: _REGULAR} for name in ("rlike", "regexp_extract", "regexp_count", "regexp_substr")},
+    "regexp_extract": {1: _REGULAR, 2: st.integers(0, 2)},
+    "regexp_replace": {1: _REGULAR, 2: st.sampled_from(["", "x", "[$0]", "$1"])},
+    **{name: {1: _SHOWN} for name in ("date_format", "to_date", "to_timestamp")},
+    **{name: {1: _SMALL} for name in ("repeat", "lpad", "rpad", "left", "right")},
+    "space": {0: _SMALL},
+    "sha2": {1: st.sampled_from([0, 224, 256, 512, 7])},
+    **{name: {1: st.sampled_from([8, 16, 32])} for name in ("cast_int", "try_cast_int")},
+    **{name: {0: st.integers(-1, 12000), 1: _SMALL, 2: _SMALL} for name in ("make_date", "make_timestamp")},
+}
+"""Constants for arguments that would otherwise fail for almost every row, or take gigabytes."""
+
+
+@st.composite
+def table_calls(draw: Any, name: str, depth: int = 1) -> Expression:
+    """A call of a function of the table, with arguments of the kinds that it takes."""
+    function, constants = FUNCTIONS[name], _CONSTANTS.get(name, {})
+    arguments = []
+    for place in range(draw(st.integers(function.minimum, min(function.maximum, function.minimum + 2)))):
+        given = constants.get(place)
+        kind = draw(st.sampled_from(function.kinds(place) or ANYTHING))
+        arguments.append(draw(expressions(kind, depth - 1)) if given is None else Literal(draw(given)))
+    return Call(name, tuple(arguments))
+
+
+def _named(kind: str) -> list[str]:
+    return [name for name, function in FUNCTIONS.items() if function.gives == kind and name not in _LISTED]
+
+
+def _of_table(kind: str) -> Any:
+    return lambda _sub, _call, draw: draw(table_calls(draw(st.sampled_from(_named(kind))), 2))
+
+
+for _kind in LITERALS:
+    if _kind != "decimal":
+        FORMS[_kind] += [_of_table(_kind)] * max(len(FORMS[_kind]), 3)
+FORMS["decimal"] += [
+    lambda sub, call, _: call("pmod", sub("decimal"), sub("decimal", "int")),
+    lambda sub, call, draw: call("bround", sub("decimal"), draw(PLACES)),
+    lambda sub, call, _: call("extract_second", sub("date", "timestamp")),
+    lambda sub, call, draw: call("cast_decimal", sub("timestamp"), Literal(20), draw(st.integers(0, 8).map(Literal))),
+    lambda sub, call, draw: call("try_cast_decimal", sub(*NUMBERS, "string"), *map(Literal, draw(DECIMALS))),
+]
+FORMS["int"] += [
+    lambda sub, call, _: call("pmod", sub("int"), sub("int")),
+    lambda sub, call, draw: call("bround", sub("int"), draw(PLACES)),
+]
+FORMS["float"] += [lambda sub, call, _: call("pmod", sub("float"), sub(*NUMBERS))]
 
 ROWS = st.lists(st.fixed_dictionaries({k: st.one_of(v, v, st.none()) for k, v in VALUES.items()}), max_size=6)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import ivme
+from ivme.query import spellings
 from ivme.query.functions import listed
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,15 @@ def test_every_row_of_the_guarantees_names_a_module_and_a_test() -> None:
     page = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| guarantee")]
     assert len(ROWS) == len(rows) > 20
+
+
+def test_the_list_of_aggregates_is_the_table_of_spellings() -> None:
+    path = ROOT / "docs" / "sql.md"
+    page = path.read_text("utf-8")
+    (shown,) = re.findall(r"^\| aggregate \|.*?\n\n", page, re.MULTILINE | re.DOTALL)
+    if os.environ.get("IVME_UPDATE_GOLDEN"):
+        path.write_text(page.replace(shown, spellings.listed() + "\n"), "utf-8")
+    assert spellings.listed() + "\n" == shown, f"run IVME_UPDATE_GOLDEN=1 pytest {__file__}"
 
 
 def test_the_list_of_functions_is_the_table_of_functions() -> None:

@@ -29,7 +29,7 @@ Step: TypeAlias = tuple[Any, ...]
 
 - ("load", target, input, columns, [(column, code)], [(column, column)], not-null columns, [(lift, column)]), where a
   lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns), each
-  of the last three also with " square" behind it
+  of the last three also with " square" behind it; or "float product" (of a column and the next one)
 - ("store", input, columns, heap, whether weights may be negative): adds rows to a table; `BrokenCheck` as for "add"
 - ("scan", target, map, indicator)
 - ("join", target, origin, number of new columns, [ReadSpec])
@@ -136,7 +136,10 @@ class Cursor:
     """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""
 
     def next_block(self, max_rows: int = 8192) -> tuple[list[Codes], Codes, Slots, list[Codes]]:
-        """The next rows: output columns, counts, slots, extremes. No rows means the end."""
+        """The next rows: output columns, counts, slots, extremes. No rows means the end.
+
+        An extreme is "min", "max", "count_distinct" or "values", all values of a group: these are places in one more
+        array behind the extremes, where their number begins, and then each value with its count."""
 
 class Kernel:
     """One writer, many readers: each sees whole batches only, and the GIL is free while a batch runs."""
@@ -297,8 +300,10 @@ def mean_codes(sums: Codes, counts: Codes, /) -> Codes | None:
 def decimal_mean_codes(sums: Codes, counts: Codes, factor: int, most: int, /) -> Codes | None:
     """Those of the means of decimals, in units that are so much finer; None if one is not within `most`."""
 
-def variance_codes(sums: Codes, squares: Codes, counts: Codes, unit: int, root: bool, /) -> Codes | None:
-    """Those of sample variances, or their roots, of whole numbers in units whose square is 1 / `unit`; None if one
+def variance_codes(
+    sums: Codes, squares: Codes, counts: Codes, unit: int, root: bool, population: bool, /
+) -> Codes | None:
+    """Those of variances, or their roots, of whole numbers in units whose square is 1 / `unit`; None if one
     takes more than 127 bits. `squares` are the totals of the squares, three words each."""
 
 def float_codes(sums: npt.NDArray[np.float64], counts: Codes, mean: bool, /) -> Codes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ivme import planning
 from ivme.budget import limited
@@ -24,11 +24,16 @@ from ivme.plan.strategy.promises import with_promises
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.failures import without_failures
 from ivme.query.model import Column, Query, Table, check_head
+from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
-from ivme.query.parse import as_asked, parse
+from ivme.query.order import Order
+from ivme.query.parse import as_asked, is_sql, parse
 from ivme.query.typed import TypedQuery, is_declared, typed
 from ivme.structure.analysis import Analysis, analyse
 from ivme.tables import Tables, read_tables
+
+if TYPE_CHECKING:
+    from ivme.compile_script import CompiledUnion
 
 _MOST_COLUMNS = 64
 """How many columns of one relation a view can read."""
@@ -82,7 +87,9 @@ class AnalysedView:
 class CompiledView:
     """A view with its plan, which is None for a closure; `table` is the view as others read it.
 
-    `is_new` is whether it was planned now: else its plan is the stored one. `assembled` is what to install.
+    `is_new` is whether it was planned now: else its plan is the stored one. `assembled` is what to install. `blocks`
+    are what its text was taken apart into, and it reads, in the order in which they are made. One with an `order` has
+    no plan: it shows the rows of the block `ordered`.
     """
 
     view: TypedView
@@ -90,6 +97,9 @@ class CompiledView:
     plan: Plan | None
     is_new: bool
     assembled: Assembled | None = None
+    blocks: tuple[CompiledView | CompiledUnion, ...] = ()
+    order: Order | None = None
+    ordered: str = ""
 
     @property
     def name(self) -> str:
@@ -111,7 +121,15 @@ class CompiledView:
     @property
     def sources(self) -> tuple[Table, ...]:
         """The tables and views that it reads, as they were declared."""
-        return self.view.parsed.written.tables
+        own = {block.name for block in self.blocks}
+        read = [table for block in (*self.blocks, self) for table in block.read]
+        return tuple(dict.fromkeys(table for table in read if table.name not in own))
+
+    @property
+    def read(self) -> tuple[Table, ...]:
+        """The tables, views and blocks that its own query reads."""
+        tables = self.view.parsed.written.tables
+        return (replace(tables[0], name=self.ordered),) if self.order is not None else tables
 
     @property
     def table(self) -> Table:
@@ -121,7 +139,17 @@ class CompiledView:
         return Table(self.name, columns, append_only=grows)
 
     def text(self) -> str:
-        """The plan as it is stored."""
+        """The plans as they are stored: those of the blocks, and its own."""
+        planned = [each for each in (*self.blocks, self) if each.has_text]
+        return " ".join(each.stored() for each in planned)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a plan is stored for it: not if it only orders the rows of a block."""
+        return self.order is None
+
+    def stored(self) -> str:
+        """Its own plan as it is stored; one with an order has that of its rows."""
         return plan_text(self.explanation, self.plan)
 
 
@@ -198,6 +226,16 @@ PASSES: tuple[Callable[[Any], Any], ...] = (
 
 def compile_view(request: Request) -> CompiledView:
     """What a database installs for a view; everything a user may get wrong raises an `IvmeError`."""
+    if not isinstance(request.text, str) or not is_sql(request.text):
+        return _compile_block(request)
+    if not request.is_stored:
+        check_text(request.text)
+    from ivme.compile_script import compile_script
+
+    return compile_script(request, _compile_block)
+
+
+def _compile_block(request: Request) -> CompiledView:
     value: Any = request
     for each in PASSES:
         value = each(value)

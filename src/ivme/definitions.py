@@ -25,6 +25,7 @@ from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
 from ivme.planning import plan_ring_view
+from ivme.query.block_names import view_of_block
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
@@ -219,11 +220,23 @@ class Definitions:
         return self.runtime.installation.catalog_change([saved(self, ["views"])], then)
 
     def _forget_view(self, name: str) -> None:
-        """Drops a view, and the closures that only it reads."""
-        state = self.catalog.views.get(name)
-        relations = () if state is None else state.relations
-        self.runtime.installation.drop_view(name)
-        drop_closures(self.runtime, [relation for relation in relations if relation not in self.views])
+        """Drops a view with its blocks, and the closures that only it reads."""
+        blocks = self._blocks_of(name)
+        for each in (name, *reversed(blocks)):
+            state = self.catalog.views.get(each)
+            relations = () if state is None else state.relations
+            self.runtime.installation.drop_view(each)
+            closures = [relation for relation in relations if relation not in (*self.views, *blocks)]
+            drop_closures(self.runtime, closures)
+
+    def owner(self, name: str) -> str:
+        """The view that a block belongs to; any other name as it is."""
+        view = view_of_block(name)
+        return view if name not in self.views and view in self.views else name
+
+    def _blocks_of(self, name: str) -> list[str]:
+        """The blocks of a view, in the order in which they were made."""
+        return [each for each in self.catalog.views if each not in self.views and view_of_block(each) == name]
 
     def _forget_definition(self, name: str) -> None:
         """A view that is dropped is not stored any more, whether it was broken or not."""
@@ -240,7 +253,11 @@ class Definitions:
 
     def relations(self) -> tuple[Table, ...]:
         """Everything that a view may read: tables, and views as if they were tables."""
-        views = (state.table for state in self.catalog.views.values())
+        views = (
+            state.table
+            for name, state in self.catalog.views.items()
+            if name in self.views or view_of_block(name) not in self.views
+        )
         return (*(state.table for state in self.catalog.tables.values()), *views)
 
     def check_open(self) -> None:
@@ -282,10 +299,10 @@ class Definitions:
             raise broken_source(error, self.broken) or error from None
 
     def _refuse_while_needed(self, kind: str, name: str) -> None:
-        needed: list[str] = []
-        for found in self.catalog.readers(name):
+        needed: dict[str, None] = {}
+        for found in map(self.owner, self.catalog.readers(name)):
             hidden = found not in self.views
-            needed += self.catalog.readers(found) if hidden else [found]
+            needed |= dict.fromkeys(map(self.owner, self.catalog.readers(found)) if hidden else [found])
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

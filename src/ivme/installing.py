@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
@@ -10,17 +12,30 @@ from ivme.compile import CompiledView
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
+from ivme.ordered_view import OrderedView
+from ivme.union_view import UnionView
 from ivme.view import View
+
+if TYPE_CHECKING:
+    from ivme.compile_script import CompiledUnion
 
 
 def start_build(runtime: Runtime, view: CompiledView) -> BuildBeside | None:
     """Builds a large view while others write, if it can be."""
-    return None if view.ring else build_beside(runtime.catalog, view.name, view.typed, view.plan)
+    return None if view.ring or view.blocks else build_beside(runtime.catalog, view.name, view.typed, view.plan)
 
 
 def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None = None) -> View:
     """Fills a view, and the closures that it reads; within a change of the catalog, which undoes it on any error."""
+    for block in view.blocks:
+        if isinstance(block, CompiledView):
+            install_view(runtime, block)
+        else:
+            _install_union(runtime, block)
     made = view.typed, view.explanation
+    if view.order is not None:
+        ordered = OrderedView(view.typed.query, view.ordered, view.order, runtime.reader)
+        return View(runtime, runtime.installation.add_stateless(*made, view.table, ordered))
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
     add_closures(runtime, view.typed.query)
@@ -29,6 +44,12 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
         view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled, built=built
     )
     return View(runtime, state)
+
+
+def _install_union(runtime: Runtime, block: CompiledUnion) -> None:
+    types = [type_ for column in block.table.columns if (type_ := column.type) is not None]
+    union = UnionView(block.union, types, runtime.catalog, partial(runtime.reader.rows_to_feed, each=True))
+    runtime.installation.add_stateless(block.typed, block.explanation, block.table, union)
 
 
 def new_runtime() -> Runtime:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.value_check import checked
 from ivme.errors import PlanError, QueryError, SchemaError
-from ivme.query.model import Column, Query, Table
+from ivme.query.model import Column, Table
 from ivme.query.names import check_name
-from ivme.query.parse import parse
+from ivme.query.parse import is_sql, parse
 from ivme.query.types import Type, parse_type
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _table(definitions: Definitions, name: str) -> Table:
 
 
 def _change(definitions: Definitions, old: Table, new: Table, places: Sequence[int | None], default: object) -> None:
-    for view in definitions.catalog.readers(old.name):
+    for view in dict.fromkeys(map(definitions.owner, definitions.catalog.readers(old.name))):
         _check_view(definitions, view, old, new)
     definitions.change_columns(new, places, default)
 
@@ -75,16 +75,24 @@ def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> 
             f"cannot change the columns of table {old.name}: {', '.join(hidden) or view} needs them as they are; "
             "drop that first"
         )
-    others = [table for table in definitions.relations() if table.name != old.name]
+    others = tuple(table for table in definitions.relations() if table.name != old.name)
     try:
-        same = _meaning(parse(text, (*others, new))) == _meaning(parse(text, (*others, old)))
+        same = _meaning(text, (*others, new)) == _meaning(text, (*others, old))
     except QueryError as error:
         raise _refusal(view, old, new) from error
     if not same:
         raise _refusal(view, old, new)
 
 
-def _meaning(query: Query) -> Any:
+def _meaning(text: str, tables: tuple[Table, ...]) -> Any:
+    """What a text says: its query, or that of its blocks."""
+    if is_sql(text):
+        from ivme.query.sql_script import read_script
+
+        script = read_script(text, tables)
+        if len(script) > 1 or script.order is not None:
+            return [script.text(number, {}) for number in range(len(script))], script.order
+    query = parse(text, tables)
     return query.atoms, query.head, query.output, query.input, query.parameters, query.distinct
 
 

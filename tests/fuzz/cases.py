@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, Generic, Protocol, TypeVar
 
 from tests.fuzz.expressions import Expr
 from tests.fuzz.queries import QueryMaker
@@ -27,19 +28,51 @@ class TableSpec:
     static: bool = False
 
 
+class AnyView(Protocol):
+    """What a stream, a script and the shrinking of steps need to know of a view."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]: ...
+
+    @property
+    def relations(self) -> frozenset[str]: ...
+
+    @property
+    def parameters(self) -> tuple[Any, ...]: ...
+
+    def text(self) -> str: ...
+
+    def duck_text(self) -> str: ...
+
+
+V = TypeVar("V", bound=AnyView)
+
+
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One run of the fuzzer: the same steps on each of the engines. `few` limits the single-row path."""
+class CaseOf(Generic[V]):
+    """One run of a fuzzer: the same steps on each of the engines. `few` limits the single-row path."""
 
     seed: int
     tables: tuple[TableSpec, ...]
-    views: tuple[ViewSpec, ...]
+    views: tuple[V, ...]
     steps: tuple[Step, ...]
     engines: tuple[str, ...]
     few: int
 
-    def view(self, name: str) -> ViewSpec:
+    def view(self, name: str) -> V:
         return next(view for view in self.views if view.name == name)
+
+
+class Case(CaseOf[ViewSpec]):
+    """A case of this fuzzer; `tests.select` has another."""
+
+    __slots__ = ()
+
+
+AnyCase = CaseOf[Any]
 
 
 def make_case(seed: int) -> Case:

@@ -28,7 +28,12 @@ class Rule:
         return template.format(*arguments)
 
 
+_EARLY = "LEAST({0}, DATE '9000-01-01')"
+"""A date that has later ones."""
+
 _DOUBLE = "CAST({0} AS DOUBLE) / CAST({1} AS DOUBLE)"
+_HOURS = "DATE_SUB('hour', {0}, {1})"
+_ALL = "REGEXP_REPLACE({0}, '[ab]+', '#', 'g')"
 _NULLS = "{0} IS NOT DISTINCT FROM {1}"
 
 RULES = (
@@ -50,6 +55,31 @@ RULES = (
     Rule("round", ("float",), "float", "ROUND({0}, 1)", "spark_round({0}, 1)", "Spark rounds the printed digits"),
     Rule("floor", ("float",), "int", "FLOOR({0})", "CAST(FLOOR({0}) AS BIGINT)", "DuckDB gives a double"),
     Rule("ceil", ("float",), "int", "CEIL({0})", "CAST(CEIL({0}) AS BIGINT)", "DuckDB gives a double"),
+    Rule("number function", ("int", "divisor"), "int", "MOD({0}, {1})"),
+    Rule(
+        *("number function", ("int", "divisor"), "int", "PMOD({0}, {1})"),
+        *("CASE WHEN {0} % {1} < 0 THEN ({0} % {1} + {1}) % {1} ELSE {0} % {1} END", "DuckDB has no PMOD"),
+    ),
+    Rule("number function", ("int", "divisor"), "int", "({0} DIV {1})", "({0} // {1})", "DuckDB writes //"),
+    Rule("number function", ("float",), "float", "SIGN({0})", "CAST(SIGN({0}) AS DOUBLE)", "DuckDB gives an integer"),
+    Rule("number function", ("float",), "float", "SQRT(ABS({0}))"),
+    Rule(
+        "number function", ("int",), "float", "POWER({0}, 2)", "CAST(POWER({0}, 2) AS DOUBLE)", "DuckDB keeps the type"
+    ),
+    Rule("bit operation", ("int", "int"), "int", "({0} & {1})"),
+    Rule("bit operation", ("int", "int"), "int", "({0} | {1})"),
+    Rule("bit operation", ("int", "int"), "int", "({0} ^ {1})", "xor({0}, {1})", "DuckDB's ^ is a power"),
+    Rule("bit operation", ("int",), "int", "(~ {0})"),
+    Rule(
+        "bit operation",
+        ("int",),
+        "int",
+        "BIT_COUNT({0})",
+        "CAST(BIT_COUNT({0}) AS BIGINT)",
+        "DuckDB gives a narrow integer",
+    ),
+    Rule("bit operation", ("int",), "int", "(ABS({0}) << 2)"),
+    Rule("bit operation", ("int",), "int", "SHIFTRIGHT({0}, 1)", "({0} >> 1)", "DuckDB has the operator only"),
     # Text
     Rule("upper", ("string",), "string", "UPPER({0})"),
     Rule("lower", ("string",), "string", "LOWER({0})"),
@@ -67,7 +97,45 @@ RULES = (
     Rule("like", ("string",), "bool", "{0} NOT LIKE '%a%b%'"),
     Rule("like escape", ("string",), "bool", "{0} LIKE 'a!%%' ESCAPE '!'"),
     Rule("like", ("string",), "bool", r"{0} LIKE 'a\\_%'", r"{0} LIKE 'a\_%' ESCAPE '\'", "Spark's escape is \\"),
+    Rule("text search", ("string",), "bool", "{0} ILIKE 'A%'"),
+    Rule(
+        "text search", ("string",), "bool", "{0} RLIKE '^[ab]+'", "regexp_matches({0}, '^[ab]+')", "DuckDB has no RLIKE"
+    ),
+    Rule("text search", ("string",), "bool", "{0} RLIKE 'a.b'", "regexp_matches({0}, 'a.b')", "DuckDB has no RLIKE"),
+    Rule("text search", ("string",), "string", "REGEXP_EXTRACT({0}, '([a-z])(b)', 2)"),
+    Rule("text search", ("string",), "string", "REGEXP_REPLACE({0}, '[ab]+', '#')", _ALL, "DuckDB replaces one"),
+    Rule("text function", ("string",), "string", "REPLACE({0}, 'a', 'xy')"),
+    Rule("text function", ("string", "string"), "string", "REPLACE({0}, 'b', {1})"),
+    Rule("text function", ("string",), "string", "LEFT({0}, 2)"),
+    Rule("text function", ("string",), "string", "RIGHT({0}, 1)"),
+    Rule("text function", ("string",), "string", "LPAD({0}, 3, 'xy')"),
+    Rule("text function", ("string",), "string", "RPAD({0}, 3, '-')"),
+    Rule("text function", ("string",), "string", "REPEAT({0}, 2)"),
+    Rule("text function", ("string",), "string", "REVERSE({0})"),
+    Rule("text function", ("string",), "string", "LTRIM({0})"),
+    Rule("text function", ("string",), "string", "RTRIM({0})"),
+    Rule(
+        "text function",
+        ("string",),
+        "string",
+        "TRIM(BOTH 'a' FROM {0})",
+        "TRIM({0}, 'a')",
+        "DuckDB has the characters behind",
+    ),
+    Rule("text function", ("string",), "string", "TRANSLATE({0}, 'ab', 'x')"),
+    Rule("text function", ("string",), "string", "SPLIT_PART({0}, 'a', 2)"),
+    Rule("text function", ("string", "string"), "string", "CONCAT_WS('-', {0}, {1})"),
+    Rule("text function", ("string",), "string", "HEX({0})"),
+    Rule("text function", ("string",), "string", "MD5({0})"),
+    Rule("text search", ("string",), "int", "POSITION('b' IN {0})"),
+    Rule("text search", ("string",), "int", "INSTR({0}, 'a')"),
+    Rule("text search", ("string",), "int", "OCTET_LENGTH({0})", "STRLEN({0})", "DuckDB's is of bytes only"),
+    Rule("text search", ("string",), "bool", "STARTSWITH({0}, 'a')", "starts_with({0}, 'a')", "another name"),
+    Rule("text search", ("string", "string"), "bool", "ENDSWITH({0}, {1})", "ends_with({0}, {1})", "another name"),
+    Rule("text search", ("string", "string"), "bool", "CONTAINS({0}, {1})"),
     # Conversions
+    Rule("checked cast", ("string",), "int", "TRY_CAST({0} AS BIGINT)"),
+    Rule("checked cast", ("int",), "int", "CAST({0} AS INT)", "CAST({0} AS BIGINT)", "ivme's integers are wide"),
     Rule("cast int", ("float",), "int", "CAST({0} AS BIGINT)", "CAST(TRUNC({0}) AS BIGINT)", "DuckDB rounds"),
     Rule("cast int", ("bool",), "int", "CAST({0} AS BIGINT)"),
     Rule("cast int", ("digits",), "int", "CAST({0} AS BIGINT)"),
@@ -87,6 +155,89 @@ RULES = (
     Rule("day", ("date",), "int", "DAY({0})"),
     Rule("extract", ("date",), "int", "EXTRACT(MONTH FROM {0})"),
     Rule("extract", ("timestamp",), "int", "EXTRACT(YEAR FROM {0})"),
+    Rule("part of a moment", ("date",), "int", "QUARTER({0})"),
+    Rule("part of a moment", ("date",), "int", "WEEKOFYEAR({0})"),
+    Rule("part of a moment", ("timestamp",), "int", "WEEKDAY({0})", "(ISODOW({0}) - 1)", "DuckDB begins on Sunday"),
+    Rule("part of a moment", ("date",), "int", "DAYOFWEEK({0})", "(DAYOFWEEK({0}) + 1)", "DuckDB counts from 0"),
+    Rule("part of a moment", ("date",), "int", "DAYOFYEAR({0})"),
+    Rule("part of a moment", ("timestamp",), "int", "HOUR({0})"),
+    Rule("part of a moment", ("timestamp",), "int", "EXTRACT(MINUTE FROM {0})"),
+    Rule("part of a moment", ("timestamp",), "int", "SECOND({0})"),
+    Rule(
+        "difference of moments",
+        ("date", "date"),
+        "int",
+        "DATEDIFF({0}, {1})",
+        "DATE_DIFF('day', {1}, {0})",
+        "DuckDB begins with the earlier one",
+    ),
+    Rule(
+        "difference of moments",
+        ("timestamp", "timestamp"),
+        "int",
+        "TIMESTAMPDIFF(HOUR, {0}, {1})",
+        _HOURS,
+        "another name",
+    ),
+    Rule(
+        "later moment",
+        ("date",),
+        "date",
+        "({0} - INTERVAL '90' DAY)",
+        "CAST({0} - INTERVAL 90 DAY AS DATE)",
+        "DuckDB gives a timestamp",
+    ),
+    Rule(
+        "later moment",
+        ("date",),
+        "date",
+        "ADD_MONTHS({0}, -13)",
+        "CAST({0} - INTERVAL 13 MONTH AS DATE)",
+        "DuckDB gives a timestamp",
+    ),
+    Rule(
+        "later moment",
+        ("date",),
+        "date",
+        f"({_EARLY} + INTERVAL '1' MONTH)",
+        f"CAST({_EARLY} + INTERVAL 1 MONTH AS DATE)",
+        "DuckDB gives a timestamp",
+    ),
+    Rule(
+        "later moment",
+        ("date", "int"),
+        "date",
+        f"DATE_ADD({_EARLY}, {{1}} % 1000)",
+        f"({_EARLY} + CAST({{1}} % 1000 AS INT))",
+        "DuckDB adds narrow ones",
+    ),
+    Rule(
+        "later moment",
+        ("timestamp",),
+        "timestamp",
+        "({0} + INTERVAL '90' MINUTE)",
+        "({0} + INTERVAL 90 MINUTE)",
+        "both spellings",
+    ),
+    Rule("later moment", ("timestamp",), "timestamp", "DATE_TRUNC('month', {0})"),
+    Rule("later moment", ("timestamp",), "timestamp", "DATE_TRUNC('hour', {0})"),
+    Rule(
+        "later moment",
+        ("date",),
+        "timestamp",
+        "DATE_TRUNC('week', {0})",
+        "CAST(DATE_TRUNC('week', {0}) AS TIMESTAMP)",
+        "DuckDB gives a date",
+    ),
+    Rule(
+        "later moment",
+        ("date",),
+        "date",
+        "TRUNC({0}, 'QUARTER')",
+        "CAST(DATE_TRUNC('quarter', {0}) AS DATE)",
+        "DuckDB has one function for both",
+    ),
+    Rule("later moment", ("date",), "date", "LAST_DAY({0})"),
     # Conditions over any kind: both arguments have one type.
     Rule("equal", ("same", "same"), "bool", "{0} = {1}"),
     Rule("not equal", ("same", "same"), "bool", "{0} <> {1}"),
@@ -116,6 +267,16 @@ RULES = (
     Rule("case", ("same", "bool", "same"), "same", "CASE WHEN {1} THEN {0} ELSE {2} END"),
     Rule("case without else", ("same", "bool"), "same", "CASE WHEN {1} THEN {0} END"),
     Rule("case of a value", ("same", "int", "int"), "same", "CASE {1} WHEN {2} THEN {0} END"),
+    Rule("choice", ("same", "same"), "same", "GREATEST({0}, {1})"),
+    Rule("choice", ("same", "same", "same"), "same", "LEAST({0}, {1}, {2})"),
+    Rule(
+        "choice",
+        ("same", "any", "same"),
+        "same",
+        "NVL2({1}, {0}, {2})",
+        "CASE WHEN {1} IS NOT NULL THEN {0} ELSE {2} END",
+        "DuckDB has no NVL2",
+    ),
     Rule("if", ("same", "bool", "same"), "same", "IF({1}, {0}, {2})"),
 )
 

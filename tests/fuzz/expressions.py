@@ -217,10 +217,16 @@ def reads(expression: Expr, alias: str) -> bool:
     return f"{alias}." in expression.spark
 
 
+_BOUNDED = ("length", "text search")
+"""Functions of text, whose values are small."""
+
+
 def _bound(rule: Rule, arguments: list[Expr]) -> int | None:
     """How large the value can be: the product is an upper bound for each function there is."""
-    if rule.name in ("length", "year", "month", "day", "extract"):
-        return 10_000
+    if rule.name in _BOUNDED or rule.arguments[0] in ("date", "timestamp"):
+        return 10_000_000 if rule.name == "difference of moments" else 10_000
+    if rule.name == "checked cast":
+        return arguments[0].bound or 99
     found = 1
     numbers = [each for each in arguments if each.type.kind in ("int", "float", "string") and each.bound is not None]
     if rule.result == "same" and arguments[0].type.kind in ("int", "float"):

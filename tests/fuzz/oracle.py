@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from ivme.query.types import Type
 from tests.fuzz import dialect
+from tests.fuzz.aggregates import FOLDS
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import NAN, Column, Row, canonical
 from tests.fuzz.views import DEVIATIONS, Item, ViewSpec
@@ -45,20 +46,20 @@ class Oracle:
     """DuckDB over the tables and the views' expected rows, and the joined rows of each view."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
-        dialect.install(self._connection)
+        self.connection = duckdb.connect(config={"threads": 1})
+        dialect.install(self.connection)
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def set(self, name: str, columns: Sequence[Column], rows: Iterable[Row]) -> None:
         """Declares what a relation holds."""
-        self._connection.register(name, arrow_rows(columns, (tuple(map(_positive, row)) for row in rows)))
+        self.connection.register(name, arrow_rows(columns, (tuple(map(_positive, row)) for row in rows)))
 
     def joined(self, view: ViewSpec) -> list[Row]:
         """The rows that a view's FROM and WHERE leave: parameters, items and groups."""
         text = f"{view.duck_text()} LIMIT {MOST_ROWS + 1}"
-        rows = self._connection.execute(text).fetchall()
+        rows = self.connection.execute(text).fetchall()
         if len(rows) > MOST_ROWS:
             raise TooLarge
         return [tuple(map(_single, row)) for row in rows]
@@ -135,14 +136,21 @@ def _aggregated(item: Item, values: list[Any]) -> Any:
         return len(values) if item.expression is None else len(present)
     if item.function == "count_distinct":
         return len({canonical(value) for value in present})
+    if item.function == "count_if":
+        return sum(present)
     if not present:
         return None
+    if item.function in FOLDS:
+        return FOLDS[item.function].value(sorted(present, key=_order))
+    if item.function.endswith("_distinct"):
+        present = list({canonical(value): value for value in present}.values())
+    function = item.function.removesuffix("_distinct")
     if item.function in ("min", "max"):
         return (min if item.function == "min" else max)(present, key=_order)
     if item.function in DEVIATIONS:
-        return _deviation(present, root=item.function == "stddev_samp")
+        return _deviation(present, item.function)
     total = _sum(present)
-    if item.function == "sum":
+    if function == "sum":
         return total
     if isinstance(total, Decimal):
         unit = Decimal(1).scaleb(-(item.type.scale or 0))
@@ -150,17 +158,18 @@ def _aggregated(item: Item, values: list[Any]) -> Any:
     return total / len(present)
 
 
-def _deviation(values: list[Any], *, root: bool) -> float | None:
+def _deviation(values: list[Any], function: str) -> float | None:
     """By definition, rounded once."""
-    if len(values) == 1:
+    freedom = len(values) - function.endswith("samp")
+    if not freedom:
         return None
     if not all(map(math.isfinite, values)):
         return NAN
     if any(isinstance(value, float) and math.isinf(value * value) for value in values):
         return math.inf  # the squares are summed, as docs/sql.md says
     mean = sum(map(Fraction, values)) / len(values)
-    variance = float(sum((Fraction(value) - mean) ** 2 for value in values) / (len(values) - 1))
-    return math.sqrt(variance) if root else variance
+    variance = float(sum((Fraction(value) - mean) ** 2 for value in values) / freedom)
+    return math.sqrt(variance) if function.startswith("stddev") else variance
 
 
 def _sum(values: list[Any]) -> Any:

@@ -24,13 +24,12 @@ from ivme.engine.reference import columns
 from ivme.engine.reference.indexed_map import IndexedMap, _Extremes
 from ivme.engine.reference.interpreter import PureKernel
 from ivme.engine.runtime import batch, runtime
-from ivme.engine.runtime import decoding as reading
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.following import Followed, FollowedGroups
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.rebalance import Rebalancer
-from ivme.query import functions
+from ivme.query import aggregates, functions
 from ivme.store.contents import Contents, StoredTable
 from ivme.view import View
 from tests.fuzz.cases import Case, make_case
@@ -270,7 +269,7 @@ FAULTS = (
     Fault("an edge stays in a closure after its delete", _wrapped(PureClosure, "_remove", _edge_kept)),
     Fault("rows of a DISTINCT are counted twice", _wrapped(RowDecoder, "__init__", _twice), _NATIVE),
     Fault("the second parameter is ignored", _wrapped(View, "_request", _parameter_ignored), _NATIVE),
-    Fault("AVG divides by a wrong count", _wrapped(reading, "average", _average_of_rows), _NATIVE),
+    Fault("AVG divides by a wrong count", _wrapped(aggregates, "average", _average_of_rows), _NATIVE),
     Fault("an aggregate over nothing is 0", _wrapped(RowDecoder, "nothing", _zero_of_nothing), _NATIVE),
     Fault("a view on a view is stale after a larger change", _wrapped(runtime.Runtime, "_feed", _stale_view), _NATIVE),
     Fault("the old row of a group stays in a view on it", _wrapped(FollowedGroups, "_shown", _old_row_stays), _NATIVE),

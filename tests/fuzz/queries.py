@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from ivme.query.types import Type
+from tests.fuzz.aggregates import FOLDS
 from tests.fuzz.expressions import Expr, Grower, reference
 from tests.fuzz.known import is_avoided
 from tests.fuzz.values import Column
@@ -259,7 +260,7 @@ class QueryMaker:
 
     def _star(self, view: ViewSpec) -> ViewSpec | None:
         """SELECT *, where no two columns have one name, but for those that USING merges."""
-        merged = {name for source in view.sources for name in source.using}
+        merged = [name for source in view.sources for name in source.using]
         shown: list[tuple[str, Column]] = []
         names: set[str] = set()
         for source, (alias, columns) in zip(view.sources, self.columns.items(), strict=True):
@@ -271,7 +272,7 @@ class QueryMaker:
                 names.add(column.name)
         if sum(bool(source.using) for source in view.sources) > 1 or view.parameters or view.closure is not None:
             return None
-        shown.sort(key=lambda each: each[1].name not in merged)
+        shown.sort(key=lambda each: merged.index(each[1].name) if each[1].name in merged else len(merged))
         items = tuple(Item(column.name, alias, reference(alias, column)) for alias, column in shown)
         return replace(view, items=items, star=True) if all(c.exact for _, c in shown) else None
 
@@ -306,12 +307,14 @@ class QueryMaker:
 
     def _aggregate(self, name: str, *, bag: bool) -> Item | None:
         function = self.random.choice([*_FUNCTIONS, *_FUNCTIONS, "count", "avg", *DEVIATIONS])
+        if self.random.random() < 0.2:
+            function = self.random.choice([*FOLDS, "count_if", "sum_distinct", "avg_distinct"])
         if not bag:
-            function = self.random.choice(["min", "max", "count_distinct"])
+            function = self.random.choice(["min", "max", "count_distinct", "any_value", "max_by"])
         alias = self.random.choice(list(self.columns))
         if function == "count" and self.random.random() < 0.6:
             return Item(name, alias, None, "count")
-        for _ in range(4):
+        for _ in range(12 if function in FOLDS or function == "count_if" else 4):
             argument = self._plain(alias)
             if argument is not None and _fits(function, argument):
                 return Item(name, alias, argument, function)
@@ -359,7 +362,10 @@ def _joinable(left: Type, right: Type) -> bool:
 
 
 def _fits(function: str, argument: Expr) -> bool:
-    if function not in ("sum", "avg", *DEVIATIONS):
+    if function in FOLDS or function == "count_if":
+        takes = FOLDS[function].takes if function in FOLDS else ("bool",)
+        return not takes or argument.type.kind in takes
+    if function.removesuffix("_distinct") not in ("sum", "avg", *DEVIATIONS):
         return True
     wide = function in DEVIATIONS and (argument.type.precision or 0) > MOST_SQUARED_DIGITS
     return _can_be_summed(argument) and not wide

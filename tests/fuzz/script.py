@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.fuzz.cases import Case
+from tests.fuzz.cases import AnyCase
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
 
 _HEADER = """\
 # {what}
-# The case of seed {seed}, shrunk: `python -m tests.fuzz --case {seed}` runs the whole of it.
+# The case of seed {seed}, shrunk: `python -m {program} --case {seed}` runs the whole of it.
 import datetime
 import tempfile
 from datetime import date
@@ -23,10 +23,10 @@ nan = float("nan")
 """
 
 
-def script(case: Case, what: str) -> str:
+def script(case: AnyCase, what: str, program: str = "tests.fuzz") -> str:
     """A Python script that does what the case does, and prints what the views hold in the end."""
     shown = "\n# ".join(what.splitlines())
-    lines = [_HEADER.format(what=shown, seed=case.seed)]
+    lines = [_HEADER.format(what=shown, seed=case.seed, program=program)]
     lines += _opening(case)
     for table in case.tables:
         schema = {c.name: str(c.type) for c in table.columns}
@@ -43,7 +43,7 @@ def script(case: Case, what: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _opening(case: Case) -> Iterator[str]:
+def _opening(case: AnyCase) -> Iterator[str]:
     engine = case.engines[0]
     if case.few != 16:
         yield "from ivme.engine.expression import by_code"
@@ -62,7 +62,7 @@ def _opening(case: Case) -> Iterator[str]:
     yield f"db = ivme.Database({'path' if engine.endswith('on disk') else ''})"
 
 
-def _step(case: Case, step: Step) -> Iterator[str]:
+def _step(case: AnyCase, step: Step) -> Iterator[str]:
     match step:
         case Change(ops, batched):
             if not batched:

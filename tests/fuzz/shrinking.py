@@ -9,16 +9,18 @@ from operator import attrgetter
 from time import monotonic
 from typing import Any, TypeVar
 
-from tests.fuzz.cases import Case, TableSpec
+from tests.fuzz.cases import AnyCase, TableSpec
 from tests.fuzz.expressions import Expr
 from tests.fuzz.steps import Change, CreateView, Op
 from tests.fuzz.values import Column
 from tests.fuzz.views import ViewSpec
 
 T = TypeVar("T")
+C = TypeVar("C", bound=AnyCase)
+Pass = Callable[[Any], Iterator[Any]]
 
 
-def shrink(case: Case, fails: Callable[[Case], bool], seconds: float = 60.0) -> Case:
+def shrink(case: C, fails: Callable[[C], bool], seconds: float = 60.0, passes: Sequence[Pass] = ()) -> C:
     """The smallest case that still fails, as far as taking away parts finds it in the time that is given.
 
     Each pass tries all its candidates from the large to the small, and starts again after each success; passes go
@@ -28,15 +30,13 @@ def shrink(case: Case, fails: Callable[[Case], bool], seconds: float = 60.0) -> 
     changed = True
     while changed and monotonic() < end:
         changed = False
-        for candidates in _PASSES:
+        for candidates in passes or _PASSES:
             case, found = _exhaust(case, candidates, fails, end)
             changed = changed or found
     return case
 
 
-def _exhaust(
-    case: Case, candidates: Callable[[Case], Iterator[Case]], fails: Callable[[Case], bool], end: float
-) -> tuple[Case, bool]:
+def _exhaust(case: C, candidates: Pass, fails: Callable[[C], bool], end: float) -> tuple[C, bool]:
     found = False
     progress = True
     while progress and monotonic() < end:
@@ -67,12 +67,12 @@ def _fewer(sequence: Sequence[T]) -> Iterator[tuple[T, ...]]:
     yield from _without(sequence) if len(sequence) > 1 else iter([()] if sequence else [])
 
 
-def _steps(case: Case) -> Iterator[Case]:
+def _steps(case: AnyCase) -> Iterator[AnyCase]:
     for steps in _fewer(case.steps):
         yield replace(case, steps=steps)
 
 
-def _engines(case: Case) -> Iterator[Case]:
+def _engines(case: AnyCase) -> Iterator[AnyCase]:
     if len(case.engines) > 1:
         for engine in case.engines:
             yield replace(case, engines=(engine,))
@@ -83,7 +83,7 @@ def _engines(case: Case) -> Iterator[Case]:
         yield replace(case, few=16)
 
 
-def _views(case: Case) -> Iterator[Case]:
+def _views(case: AnyCase) -> Iterator[AnyCase]:
     """Without a view, and its steps; views that read it are not made then."""
     for view in case.views:
         views = tuple(other for other in case.views if other is not view)
@@ -91,7 +91,7 @@ def _views(case: Case) -> Iterator[Case]:
         yield replace(case, views=views, steps=steps)
 
 
-def _tables(case: Case) -> Iterator[Case]:
+def _tables(case: AnyCase) -> Iterator[AnyCase]:
     used = {relation for view in case.views for relation in view.relations}
     for table in case.tables:
         if table.name in used:
@@ -111,7 +111,7 @@ def _map_ops(step: Any, change: Callable[[Op], Op | None]) -> Any:
     return replace(step, ops=ops) if ops else None
 
 
-def _ops(case: Case) -> Iterator[Case]:
+def _ops(case: AnyCase) -> Iterator[AnyCase]:
     for i, step in enumerate(case.steps):
         if not isinstance(step, Change):
             continue
@@ -127,11 +127,11 @@ def _ops(case: Case) -> Iterator[Case]:
                 yield _with_step(case, i, replace(step, ops=(*step.ops[:j], plain, *step.ops[j + 1 :])))
 
 
-def _with_step(case: Case, place: int, step: Any) -> Case:
+def _with_step(case: AnyCase, place: int, step: Any) -> AnyCase:
     return replace(case, steps=(*case.steps[:place], step, *case.steps[place + 1 :]))
 
 
-def _parts(case: Case) -> Iterator[Case]:
+def _parts(case: AnyCase) -> Iterator[AnyCase]:
     """Views with less in them."""
     for i, view in enumerate(case.views):
         for smaller in filter(attrgetter("is_guarded"), _smaller_views(view)):
@@ -194,14 +194,14 @@ def _replaced(view: ViewSpec, old: Expr, new: Expr) -> ViewSpec:
     return replace(view, items=items, group=group)
 
 
-def _columns(case: Case) -> Iterator[Case]:
+def _columns(case: AnyCase) -> Iterator[AnyCase]:
     """Without a column that no view reads."""
     text = " ".join(f"{view.text()} " for view in case.views)
     starred = {source.relation for view in case.views if view.star for source in view.sources}
     for table in case.tables:
         for place, column in enumerate(table.columns):
             if len(table.columns) > 1 and not _is_read(column, text) and table.name not in starred:
-                yield _without_column(case, table, place)
+                yield without_column(case, table, place)
 
 
 def _is_read(column: Column, text: str) -> bool:
@@ -209,7 +209,7 @@ def _is_read(column: Column, text: str) -> bool:
     return any(word == column.name or word.endswith(f".{column.name}") for word in words)
 
 
-def _without_column(case: Case, table: TableSpec, place: int) -> Case:
+def without_column(case: AnyCase, table: TableSpec, place: int) -> AnyCase:
     def cut(op: Op) -> Op:
         if op.table != table.name:
             return op
@@ -222,7 +222,7 @@ def _without_column(case: Case, table: TableSpec, place: int) -> Case:
     return replace(case, tables=tables, steps=tuple(_map_ops(step, cut) for step in case.steps))
 
 
-def _values(case: Case) -> Iterator[Case]:
+def _values(case: AnyCase) -> Iterator[AnyCase]:
     """One value for another: NULLs and large values become small ones; multiplicities become 1; promises go."""
     for table in case.tables:
         if table.append_only or table.static or table.primary_key:
@@ -230,7 +230,7 @@ def _values(case: Case) -> Iterator[Case]:
             yield replace(case, tables=tuple(plain if other is table else other for other in case.tables))
 
 
-def _early_views(case: Case) -> Iterator[Case]:
+def _early_views(case: AnyCase) -> Iterator[AnyCase]:
     """Views that are made before everything else, where that fails, too."""
     made = [step for step in case.steps if isinstance(step, CreateView)]
     rest = [step for step in case.steps if not isinstance(step, CreateView)]
@@ -238,14 +238,7 @@ def _early_views(case: Case) -> Iterator[Case]:
         yield replace(case, steps=(*made, *rest))
 
 
-_PASSES: tuple[Callable[[Case], Iterator[Case]], ...] = (
-    _steps,
-    _engines,
-    _views,
-    _tables,
-    _ops,
-    _parts,
-    _columns,
-    _values,
-    _early_views,
-)
+STREAM_PASSES: tuple[Pass, ...] = (_steps, _engines, _views, _tables, _ops, _values, _early_views)
+"""The passes that know nothing of a view but its name and what it reads."""
+
+_PASSES: tuple[Pass, ...] = (*STREAM_PASSES[:5], _parts, _columns, *STREAM_PASSES[5:])

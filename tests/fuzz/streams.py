@@ -11,10 +11,9 @@ from tests.fuzz.known import is_avoided
 from tests.fuzz.model import Model
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
 from tests.fuzz.values import POOLS, Row, scaled, value, wrong_value
-from tests.fuzz.views import ViewSpec
 
 if TYPE_CHECKING:
-    from tests.fuzz.cases import TableSpec
+    from tests.fuzz.cases import AnyView, TableSpec
 
 _FORMS = ("list", "list", "list", "dicts", "arrow")
 
@@ -22,7 +21,7 @@ _FORMS = ("list", "list", "list", "dicts", "arrow")
 class StreamMaker:
     """Makes the steps of a case, with a model at hand so that deletes find rows to delete."""
 
-    def __init__(self, random: Random, tables: Sequence[TableSpec], views: Sequence[ViewSpec]) -> None:
+    def __init__(self, random: Random, tables: Sequence[TableSpec], views: Sequence[AnyView]) -> None:
         self.random = random
         self.tables = {table.name: table for table in tables}
         self.views = views

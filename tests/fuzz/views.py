@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivme.query.types import Type
+from tests.fuzz.aggregates import FLOAT, FOLDS
 from tests.fuzz.expressions import Expr, operand
 from tests.fuzz.values import Column
-
-FLOAT = Type("float")
 
 GUARD, GUARDED = "guard of another table", "query:guarded by another table"
 """Features of a condition that keeps rows out of a view, and of an expression over another table that fails there."""
@@ -69,30 +68,36 @@ class Item:
     def type(self) -> Type:
         """The type of the column, by Spark's rules; sums and averages of decimals have 38 digits here."""
         inner = None if self.expression is None else self.expression.type
-        if self.function in ("count", "count_distinct") or inner is None:
+        if self.function in ("count", "count_if", "count_distinct") or inner is None:
             return Type("int")
-        if self.function in ("sum", "avg") and inner.kind == "decimal":
-            return Type("decimal", 38, min((inner.scale or 0) + (4 if self.function == "avg" else 0), 38))
-        return FLOAT if self.function in ("avg", *DEVIATIONS) else inner
+        if self.function in FOLDS:
+            return FOLDS[self.function].type or inner
+        function = self.function.removesuffix("_distinct")
+        if function in ("sum", "avg") and inner.kind == "decimal":
+            return Type("decimal", 38, min((inner.scale or 0) + (4 if function == "avg" else 0), 38))
+        return FLOAT if function in ("avg", *DEVIATIONS) else inner
 
     @property
     def rounded(self) -> bool:
         """Whether the value is a sum of floats."""
         kind = None if self.expression is None else self.expression.type.kind
-        return self.function in ("sum", "avg", *DEVIATIONS) and kind == "float"
+        return self.function.removesuffix("_distinct") in ("sum", "avg", *DEVIATIONS) and kind == "float"
 
     @property
     def column(self) -> Column:
-        kept = self.function in ("", "min", "max") and self.expression is not None
+        kept = self.function in ("", "min", "max", "any_value", "mode", "max_by") and self.expression is not None
         bound = self.expression.bound if kept and self.expression is not None else None
         return Column(self.name, self.type, bound, not self.rounded)
 
 
-DEVIATIONS = ("var_samp", "stddev_samp")
+DEVIATIONS = ("var_samp", "stddev_samp", "var_pop", "stddev_pop")
 MOST_SQUARED_DIGITS = 19
 """Decimals of more digits have to be cast before they are squared."""
 
-_SPELLED = {"count_distinct": "COUNT(DISTINCT {})"}
+_SPELLED = {
+    **{f"{name}_distinct": f"{name.upper()}(DISTINCT {{}})" for name in ("count", "sum", "avg")},
+    **{name: fold.spelled for name, fold in FOLDS.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)

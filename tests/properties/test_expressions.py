@@ -24,10 +24,12 @@ from ivme.engine.expression.columns import KernelColumns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.rows import RowColumns
 from ivme.engine.ingest.row_batch import Layout, RowBatch
-from ivme.errors import DataError, SchemaError
+from ivme.errors import DataError, ExpressionError, SchemaError
+from ivme.query.can_fail import can_fail
 from ivme.query.expression import Call, Expression
+from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
-from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions
+from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions, table_calls
 
 GUARDS = st.one_of(st.none(), expressions("bool"))
 
@@ -59,6 +61,8 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
     kernel, by_row = KernelColumns(TABLE, wanted, domains), RowColumns(TABLE, wanted, domains)
     expected = outcome(lambda: [column.tolist() for column in by_row.of(changed)])
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(changed)])
+    if expected is ExpressionError and guard is None:
+        assert can_fail(expression, TABLE)
     again = RowBatch(Layout(TABLE, domains), changed.weights, None, list(changed.codes()))
     assert expected == outcome(lambda: [column.tolist() for column in kernel.of(again)])
     if isinstance(expected, list):
@@ -73,6 +77,18 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_the_kernel_computes_what_rows_and_arrow_do(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     check(data.draw(expressions(kind)), data.draw(GUARDS), rows)
+
+
+ALIKE = [name for name, function in FUNCTIONS.items() if function.takes and "decimal" not in function.gives]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), ROWS)
+def test_every_function_is_computed_alike_by_row_and_by_column(
+    name: str, data: Any, rows: list[dict[str, Any]]
+) -> None:
+    check(data.draw(table_calls(name)), None, rows)
 
 
 def _without_masks(_self: Any, _operation: str, mask: Any, _truth: Any) -> Any:

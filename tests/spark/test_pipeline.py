@@ -63,6 +63,31 @@ def test_changes_reach_views_and_sinks_and_spark_agrees(spark: SparkSession, tmp
     assert [(1, "routes", 3)] == [(batch.number, batch.source, batch.rows_in) for batch in ran.batches]
 
 
+BLOCKS = """\
+  served:
+    sql: |
+      SELECT a.city, COUNT(r.no) AS n FROM airports a LEFT JOIN routes r ON r.src = a.id
+      GROUP BY a.city HAVING COUNT(*) > 1
+  unserved:
+    sql: SELECT city FROM airports a WHERE NOT EXISTS (SELECT 1 FROM routes r WHERE r.dst = a.id)
+  both:
+    sql: SELECT src AS id FROM routes INTERSECT SELECT dst FROM routes
+  above:
+    sql: SELECT no, src + (SELECT COUNT(*) FROM airports) AS x FROM routes WHERE src > (SELECT AVG(dst) FROM routes)
+  busiest:
+    sql: SELECT src, COUNT(*) AS n FROM routes GROUP BY src ORDER BY n DESC, src LIMIT 2
+"""
+
+
+def test_views_of_several_blocks_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
+    flights = Flights(tmp_path)
+    flights.file.write_text(flights.file.read_text("utf-8").replace("sinks:\n", f"{BLOCKS}sinks:\n"), "utf-8")
+    flights.change("1", ("insert", "D", 1, 2), ("delete", "B", 1, 3), ("insert", "G", 3, 1))
+    ran = Ran(spark, flights.file, verify=True)
+    check(flights, ran)
+    assert [()] * 10 == ran.differences
+
+
 def test_a_second_run_goes_on_where_the_first_was(spark: SparkSession, tmp_path: Path) -> None:
     flights = Flights(tmp_path)
     flights.change("1", ("insert", "D", 1, 2))

@@ -35,11 +35,16 @@ class ExactSum:
 
     @staticmethod
     def of_square(value: float) -> ExactSum:
-        """The square of one float, as two floats: the product, and what its rounding left out."""
-        high = value * value
+        """The square of one float."""
+        return ExactSum.of_product(value, value)
+
+    @staticmethod
+    def of_product(one: float, other: float) -> ExactSum:
+        """The product of two floats, as two floats: the rounded one, and what its rounding left out."""
+        high = one * other
         if not math.isfinite(high):
             return ExactSum.of(high)
-        low = float(Fraction(value) ** 2 - Fraction(high))
+        low = float(Fraction(one) * Fraction(other) - Fraction(high))
         return ExactSum.of(high) + ExactSum.of(low)
 
     @property

@@ -132,6 +132,11 @@ def lift(weight: int, values: tuple[Any, ...]) -> Payload:
     return (weight, *(0 if value is None else _times(weight, value) for value in values))
 
 
+def product(one: float, other: float) -> ExactSum:
+    """The product of floats that are summed, as exact as their squares."""
+    return ExactSum.of_product(one, other)
+
+
 def square(value: Any) -> Any:
     """The exact square of a value that is summed."""
     if isinstance(value, float):

@@ -113,12 +113,13 @@ nb::object decimal_mean_codes(const Sums& sums, const Codes& counts, int64_t fac
         finish_decimal_means(made.sums, made.width, made.counts, made.n, factor, most, made.codes.data()));
 }
 
-nb::object variance_codes(const Sums& sums, const Sums& squares, const Codes& counts, int64_t unit, bool root) {
+nb::object variance_codes(const Sums& sums, const Sums& squares, const Codes& counts, int64_t unit, bool root,
+                          bool population) {
     Finishing made(sums, counts);
     if (squares.ndim() != 2 || squares.shape(0) != made.n || squares.shape(1) != 3)
         throw std::invalid_argument("a sum of squares of three words for each count");
-    return made.shown(
-        finish_variances(made.sums, made.width, squares.data(), made.counts, made.n, unit, root, made.codes.data()));
+    return made.shown(finish_variances(made.sums, made.width, squares.data(), made.counts, made.n, unit, root,
+                                       population, made.codes.data()));
 }
 
 nb::object float_codes(const Floats& sums, const Codes& counts, bool mean) {

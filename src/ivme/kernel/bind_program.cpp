@@ -20,7 +20,8 @@ LiftKind parse_lift(const std::string& kind) {
     if (kind == "float") return LiftKind::Float;
     if (kind == "wide") return LiftKind::Int128;
     throw std::invalid_argument(
-        "a lift is none, count, int, float or wide, or the square of one of the last three, not " + kind);
+        "a lift is none, count, int, float or wide, the square of one of the last three, or a float product, not " +
+        kind);
 }
 
 Check parse_check(const std::string& check) {
@@ -43,6 +44,10 @@ LoadStep parse_load(const nb::tuple& step) {
     load.not_null = field<Numbers>(step, 6);
     for (const auto& [kind, column] : field<std::vector<std::pair<std::string, unsigned>>>(step, 7)) {
         constexpr std::string_view square = " square";
+        if (kind == "float product") {
+            load.lifts.push_back({LiftKind::Product, column, false});
+            continue;
+        }
         bool is_square = kind.ends_with(square);
         load.lifts.push_back(
             {parse_lift(is_square ? kind.substr(0, kind.size() - square.size()) : kind), column, is_square});
@@ -151,11 +156,12 @@ struct ReaderBuilder {
             require(columns[i] < known_at.size() && known_at[columns[i]] <= reader.loops.size(),
                     "an extreme uses a variable that is not known");
         }
-        if (function == "count_distinct") {
+        if (function == "count_distinct" || function == "values") {
+            if (function == "values") extreme.function = Extreme::Function::Values;
             extreme.groups = key.empty() ? nullptr : extreme.map->index(key);
             require(key.empty() || extreme.groups, "an extreme needs an index that its map does not have");
         } else {
-            require(function == "min" || function == "max", "an extreme is min, max or count_distinct");
+            require(function == "min" || function == "max", "an extreme is min, max, count_distinct or values");
             extreme.function = function == "min" ? Extreme::Function::Min : Extreme::Function::Max;
             extreme.sorted = extreme.map->sorted(key, value);
             require(extreme.sorted, "an extreme needs an ordered index that its map does not have");

@@ -39,6 +39,13 @@ nb::list arrays(std::vector<Array<int64_t>>& columns, size_t n) {
     return result;
 }
 
+nb::list extreme_arrays(Block& block) {
+    nb::list result = arrays(block.extremes, block.n);
+    size_t words = block.lists.size();
+    if (block.listed) result.append(to_numpy(std::move(block.lists), words));
+    return result;
+}
+
 std::vector<int64_t> codes_of(const nb::sequence& given) {
     std::vector<int64_t> codes;
     for (nb::handle code : given) codes.push_back(nb::cast<int64_t>(code));
@@ -82,7 +89,7 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
     }
     size_t n = block.n;
     nb::tuple payloads = payload_arrays(layout, std::move(block.payloads), n, std::move(floats));
-    return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], arrays(block.extremes, n));
+    return nb::make_tuple(arrays(block.columns, n), payloads[0], payloads[1], extreme_arrays(block));
 }
 
 nb::list list_of(const Array<int64_t>& words, size_t n, unsigned step = 1, unsigned at = 0) {
@@ -149,8 +156,10 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
     if (!limit) return nb::none();
     size_t n = block.n;
     const Layout& layout = reader->layout;
+    nb::list extremes = lists(block.extremes, n);
+    if (block.listed) extremes.append(list_of(block.lists, block.lists.size()));
     return nb::make_tuple(lists(block.columns, n), list_of(block.payloads, n, layout.words),
-                          slot_lists(layout, block.payloads, n, floats), lists(block.extremes, n));
+                          slot_lists(layout, block.payloads, n, floats), extremes);
 }
 
 nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& columns) {
@@ -181,7 +190,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     size_t n = block.n;
     nb::tuple payloads = payload_arrays(reader->layout, std::move(block.payloads), n, std::move(floats));
     return nb::make_tuple(to_numpy(std::move(block.requests), n), arrays(block.columns, n), payloads[0], payloads[1],
-                          arrays(block.extremes, n));
+                          extreme_arrays(block));
 }
 
 nb::tuple scan(Kernel& kernel, size_t id) {

@@ -55,7 +55,8 @@ void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     for (auto [one, other] : step.equals) width = std::max({width, one + 1, other + 1});
     for (unsigned column : step.not_null) width = std::max(width, column + 1);
     for (const Lift& lift : step.lifts) {
-        if (lift.kind != LiftKind::None) width = std::max(width, lift.column + (lift.kind == LiftKind::Int128 ? 2 : 1));
+        bool takes_two = lift.kind == LiftKind::Int128 || lift.kind == LiftKind::Product;
+        if (lift.kind != LiftKind::None) width = std::max(width, lift.column + (takes_two ? 2 : 1));
     }
     widths[step.input] = width;
     trigger_->steps.push_back(std::move(step));

@@ -210,13 +210,42 @@ bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t
     return true;
 }
 
-int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row) const {
+namespace {
+
+// Appends the values of a group with their counts; the place where they begin.
+int64_t append_values(const Extreme& extreme, const int64_t* key, Array<int64_t>& lists, uint64_t& operations) {
+    const Map& map = *extreme.map;
+    size_t start = lists.size();
+    lists.push(0);
+    auto append = [&](uint32_t entry) {
+        lists.push(map.row(entry)[extreme.value]);
+        lists.push(map.payload(entry)[0]);
+        ++operations;
+    };
+    if (extreme.groups) {
+        const GroupTable& groups = extreme.groups->groups();
+        Members members = extreme.groups->members(groups.find(key, groups.tag(key)));
+        for (uint32_t i = 0; i < members.n; ++i) append(members.begin()[i]);
+    } else {
+        for (uint32_t entry = 0; entry < map.high(); ++entry) {
+            if (map.alive(entry)) append(entry);
+        }
+    }
+    lists[start] = static_cast<int64_t>(lists.size() - start - 1) / 2;
+    return static_cast<int64_t>(start);
+}
+
+}  // namespace
+
+int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row, Block& block,
+                            uint64_t& operations) const {
     int64_t key[Map::MAX_ARITY], whole[Map::MAX_ARITY];
     unsigned n = 0;
     for (unsigned i = 0; i < extreme.map->arity(); ++i) {
         whole[i] = i == extreme.value ? NULL_CODE : stage.values[extreme.variables[i]][row];
         if (i != extreme.value) key[n++] = whole[i];
     }
+    if (extreme.function == Extreme::Function::Values) return append_values(extreme, key, block.lists, operations);
     if (extreme.function != Extreme::Function::CountDistinct) {
         uint32_t id = extreme.sorted->extreme(key, extreme.function == Extreme::Function::Max);
         return id == NIL ? NULL_CODE : extreme.map->row(id)[extreme.value];
@@ -251,7 +280,8 @@ void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
     if (block.numbered) append(block.requests, stage.requests);
     for (size_t e = 0; e < reader_.extremes.size(); ++e) {
         operations += n;
-        for (unsigned i = 0; i < n; ++i) block.extremes[e].push(extreme(reader_.extremes[e], stage, kept[i]));
+        for (unsigned i = 0; i < n; ++i)
+            block.extremes[e].push(extreme(reader_.extremes[e], stage, kept[i], block, operations));
     }
     block.n += n;
 }

@@ -36,7 +36,7 @@ struct Factor {
 };
 
 struct Extreme {
-    enum class Function : uint8_t { Min, Max, CountDistinct } function;
+    enum class Function : uint8_t { Min, Max, CountDistinct, Values } function;
     const Map* map;
     const SortedIndex* sorted = nullptr;
     const GroupIndex* groups = nullptr;
@@ -67,6 +67,9 @@ struct Block {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
     std::vector<Array<int64_t>> extremes;
+    // For each extreme that is all values of a group, which holds the place: how many, then each with its count.
+    Array<int64_t> lists;
+    bool listed = false;      // whether there are such extremes
     Array<int64_t> requests;  // for each row the number of its request, if `numbered`
     bool numbered = false;
     size_t n = 0;
@@ -126,7 +129,7 @@ private:
     void resolve(unsigned level);
     void emit(Block& block, size_t limit, uint64_t& operations);
     bool multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const;
-    int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row) const;
+    int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, Block& block, uint64_t& operations) const;
 
     static constexpr unsigned FEW = 16, MANY = 1024;
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "expression_frame.hpp"
+#include "expression_functions.hpp"
 
 namespace ivme {
 
@@ -51,6 +52,8 @@ size_t ExpressionProgram::limit(Operation operation) const {
         case Operation::gt_text:
         case Operation::ge_text:
             return dictionaries.size();
+        case Operation::fits_bits:
+            return 64;
         default:
             return MOST_DIGITS + 1;
     }
@@ -291,16 +294,6 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
             return f.try_map_one<double, Word>(i, [](double v, Word* to) { return int_of_real(std::ceil(v), to); });
         case Operation::truncate_real:
             return f.try_map_one<double, Word>(i, [](double v, Word* to) { return int_of_real(std::trunc(v), to); });
-        case Operation::days_of_micros:
-            return f.map_one<Word, Word>(i, [](Word micros) { return floored_quotient(micros, DAY_MICROSECONDS); });
-        case Operation::micros_of_days:
-            return f.map_one<Word, Word>(i, [](Word days) { return days * DAY_MICROSECONDS; });
-        case Operation::year:
-            return f.part_of_date(i, [](Civil date) { return date.year; });
-        case Operation::month:
-            return f.part_of_date(i, [](Civil date) { return date.month; });
-        case Operation::day:
-            return f.part_of_date(i, [](Civil date) { return date.day; });
         case Operation::look_up:
             run.complete &= f.look_up(i, *tables[i.k]);
             return;
@@ -328,6 +321,8 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
             return f.see<Wide>(i, out(), [](Wide v) { return is_null(v) ? 0 : static_cast<Word>(v); });
         case Operation::high_wide:
             return f.see<Wide>(i, out(), [](Wide v) { return is_null(v) ? 0 : static_cast<Word>(v >> 64); });
+        default:
+            return execute_function(i, f);
     }
 }
 

@@ -39,7 +39,17 @@ namespace ivme {
     X(drop_half_up, "dd-") X(drop_floor, "dd-") X(drop_ceil, "dd-") X(drop_truncate, "dd-") \
     X(real_of_code, "rw-") X(real_of_int, "rw-") X(real_of_wide, "rd-") X(wide_of_code, "dw-") \
     X(floor_real, "wr-") X(ceil_real, "wr-") X(truncate_real, "wr-") X(days_of_micros, "ww-") \
-    X(micros_of_days, "ww-") X(year, "ww-") X(month, "ww-") X(day, "ww-") X(look_up, "ww-") \
+    X(micros_of_days, "ww-") X(year, "ww-") X(month, "ww-") X(day, "ww-") X(quarter, "ww-") \
+    X(weekofyear, "ww-") X(yearofweek, "ww-") X(dayofweek, "ww-") X(weekday, "ww-") X(dayofweek_iso, "ww-") \
+    X(dayofyear, "ww-") X(last_day, "ww-") X(month_start, "ww-") X(week_start, "ww-") X(add_days, "www") \
+    X(add_months, "www") X(add_micros, "www") X(add_months_to_micros, "www") X(months_apart, "www") \
+    X(floor_to, "www") X(floor_quotient, "www") X(floor_modulo, "www") X(fits_bits, "ww-") \
+    X(div_int, "www") X(pmod_int, "www") X(pmod_real, "rrr") X(bit_and, "www") X(bit_or, "www") \
+    X(bit_xor, "www") X(bit_not, "ww-") X(bit_count, "ww-") X(shiftleft, "www") X(shiftright, "www") \
+    X(shiftrightunsigned, "www") X(cbrt_real, "rr-") X(expm1_real, "rr-") X(sin_real, "rr-") X(cos_real, "rr-") X(tan_real, "rr-") X(asin_real, "rr-") X(acos_real, "rr-") X(atan_real, "rr-") \
+    X(sinh_real, "rr-") X(cosh_real, "rr-") X(tanh_real, "rr-") X(log1p_real, "rr-") X(degrees_real, "rr-") X(radians_real, "rr-") X(rint_real, "rr-") X(atan2_real, "rrr") \
+    X(sqrt_real, "rr-") X(exp_real, "rr-") X(ln_real, "rr-") X(log10_real, "rr-") \
+    X(log2_real, "rr-") X(sign_real, "rr-") X(power_real, "rrr") X(look_up, "ww-") \
     X(foreign, "w--") X(doubt, "---") X(out_word, "ow-") X(out_real, "or-") X(out_wide, "od-") \
     X(out_test, "ow-") X(known_word, "ow-") X(known_real, "or-") X(known_wide, "od-") X(low_wide, "od-") \
     X(high_wide, "od-")
@@ -55,7 +65,7 @@ struct Instruction {
     Operation operation;
     unsigned to, a, b;
     unsigned mask;  // a register of 0 and 1
-    unsigned k;     // the number of a table, set, dictionary or foreign column, or a number of digits
+    unsigned k;     // the number of a table, set, dictionary or foreign column, or a number of digits, bits or months
 };
 
 // A column that others compute, as far as they have: CodeTable's states by row.

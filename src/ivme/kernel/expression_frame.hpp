@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "expression.hpp"
-#include "expression_value.hpp"
+#include "expression_dates.hpp"
 
 namespace ivme {
 
@@ -66,6 +66,12 @@ struct ExpressionFrame {
             to[row] = null || failed ? null_of<To> : value;
             doubtful[row] |= static_cast<uint8_t>(failed && mask[row]);
         }
+    }
+
+    // A function of a float, which fails where its value is not a number.
+    template <class F>
+    void real_function(const Instruction& i, F f) {
+        try_map_one<double, double>(i, [f](double value, double* to) { return !is_null(*to = f(value)); });
     }
 
     // An operation that sees NULL.

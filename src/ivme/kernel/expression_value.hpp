@@ -58,6 +58,29 @@ struct ModuloInt {
         return true;
     }
 };
+struct DivideInt {
+    bool operator()(int64_t a, int64_t b, int64_t* to) const {
+        if (b == 0) return false;
+        *to = b == -1 ? -a : a / b;
+        return true;
+    }
+};
+struct PositiveModuloInt {
+    bool operator()(int64_t a, int64_t b, int64_t* to) const {
+        if (!ModuloInt()(a, b, to)) return false;
+        if (*to < 0) *to = (*to + b) % b;
+        return true;
+    }
+};
+
+// An operation of bits, whose result may be what stands for NULL.
+template <class F>
+auto bits(F f) {
+    return [f](int64_t a, int64_t b, int64_t* to) {
+        *to = static_cast<int64_t>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+        return !is_null(*to);
+    };
+}
 
 // Decimals whose digits fit 18, so that nothing overflows but what stands for NULL.
 struct AddNarrow {
@@ -131,6 +154,20 @@ struct DivideReal {
 struct ModuloReal {
     bool operator()(double a, double b, double* to) const { return b != 0.0 && !is_null(*to = std::fmod(a, b)); }
 };
+struct PositiveModuloReal {
+    bool operator()(double a, double b, double* to) const {
+        if (!ModuloReal()(a, b, to)) return false;
+        return *to >= 0 || !is_null(*to = std::fmod(*to + b, b));
+    }
+};
+
+// Java's power, which is not a number for 1 to the power of infinity, unlike C's.
+struct PowerReal {
+    bool operator()(double a, double b, double* to) const {
+        if (std::fabs(a) == 1.0 && std::isinf(b)) return false;
+        return !is_null(*to = std::pow(a, b));
+    }
+};
 
 // A decimal with fewer digits behind its point.
 enum class Rounding : uint8_t { half_up, floor, ceil, truncate };
@@ -159,28 +196,6 @@ inline bool int_of_real(double whole, int64_t* to) {
     if (!(whole > -limit && whole < limit)) return false;
     *to = static_cast<int64_t>(whole);
     return true;
-}
-
-inline constexpr int64_t DAY_MICROSECONDS = 86'400'000'000;
-
-inline int64_t floored_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-struct Civil {
-    int64_t year, month, day;
-};
-
-// The date of a day counted from 1970-01-01, in the Gregorian calendar of all years (Hinnant's algorithm: years begin
-// in March, so that a leap day is the last of one; 146,097 days are 400 years).
-inline Civil civil_of_days(int64_t days) {
-    days += 719468;
-    int64_t era = floored_quotient(days, 146097);
-    int64_t of_era = days - era * 146097;
-    int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t month = (5 * of_year + 2) / 153;
-    int64_t day = of_year - (153 * month + 2) / 5 + 1;
-    month += month < 10 ? 3 : -9;
-    return {year_of_era + era * 400 + (month <= 2), month, day};
 }
 
 }  // namespace ivme

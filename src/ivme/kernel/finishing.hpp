@@ -96,18 +96,19 @@ inline double rounded_quotient(UnsignedWide dividend, UnsignedWide divisor) {
     return std::ldexp(static_cast<double>(kept), exponent + 11);
 }
 
-// Sample variances of whole numbers in units whose square is 1 / `unit`, or their roots, from the totals of the values
-// and of their squares (three words); NULL for fewer than two values, false if something takes more than 127 bits.
+// Variances of whole numbers in units whose square is 1 / `unit`, or their roots, from the totals of the values and of
+// their squares (three words). A sample has NULL for fewer than two values, a population for none. False if something
+// takes more than 127 bits.
 inline bool finish_variances(const int64_t* sums, unsigned width, const int64_t* squares, const int64_t* counts,
-                             size_t n, int64_t unit, bool root, int64_t* codes) {
+                             size_t n, int64_t unit, bool root, bool population, int64_t* codes) {
     for (size_t i = 0; i < n; ++i) {
         const int64_t *words = sums + i * width, *square = squares + i * 3;
         codes[i] = NULL_VALUE;
-        if (counts[i] < 2) continue;
+        if (counts[i] < (population ? 1 : 2)) continue;
         if (!is_narrow(words, width) || words[0] == NULL_VALUE || square[2] || square[1] < 0) return false;
         Wide total = words[0], spread, pairs, divisor;
         if (multiply_overflows(load_wide(square), static_cast<Wide>(counts[i]), &spread)) return false;
-        pairs = static_cast<Wide>(counts[i]) * (counts[i] - 1);
+        pairs = static_cast<Wide>(counts[i]) * (population ? counts[i] : counts[i] - 1);
         if (multiply_overflows(pairs, static_cast<Wide>(unit), &divisor)) return false;
         double shown =
             rounded_quotient(static_cast<UnsignedWide>(spread - total * total), static_cast<UnsignedWide>(divisor));

@@ -18,11 +18,11 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 // The floats of codes: an encoding that keeps the order of doubles when compared as integers.
 double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
 
-// The square of a float as two floats: the product, and what its rounding left out.
-void lift_float_square(double value, int64_t weight, int64_t* word, FloatPool& pool) {
-    double high = value * value;
+// The product of floats as two floats: the rounded one, and what its rounding left out.
+void lift_float_product(double one, double other, int64_t weight, int64_t* word, FloatPool& pool) {
+    double high = one * other;
     lift_float(word, high, weight, pool);
-    double low = std::isfinite(high) ? std::fma(value, value, -high) : 0;
+    double low = std::isfinite(high) ? std::fma(one, other, -high) : 0;
     if (low == 0) return;
     int64_t rest[FLOAT_WORDS] = {};
     lift_float(rest, low, weight, pool);
@@ -39,7 +39,12 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
         double value = lift.kind == LiftKind::Count ? 1
                        : lift.kind == LiftKind::Int ? static_cast<double>(code)
                                                     : decode_float(code);
-        if (lift.square) return lift_float_square(value, weight, word, *pool);
+        if (lift.square) return lift_float_product(value, value, weight, word, *pool);
+        if (lift.kind == LiftKind::Product) {
+            int64_t other = input.columns[lift.column + 1][row];
+            if (other == NULL_CODE) return;
+            return lift_float_product(value, decode_float(other), weight, word, *pool);
+        }
         return lift_float(word, value, weight, *pool);
     }
     if (slot == Slot::I64) {

@@ -27,11 +27,11 @@ struct Read {
     const GroupIndex* pending_groups = nullptr;
 };
 
-enum class LiftKind : uint8_t { None, Count, Int, Float, Int128 };
+enum class LiftKind : uint8_t { None, Count, Int, Float, Int128, Product };
 
 struct Lift {
     LiftKind kind = LiftKind::None;
-    unsigned column = 0;  // of the input; Int128 takes the next one too
+    unsigned column = 0;  // of the input; Int128 and Product take the next one too
     bool square = false;  // of the value: of an int, a float, or a wide number below 2^64
 };
 

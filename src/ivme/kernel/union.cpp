@@ -43,7 +43,10 @@ uint64_t Union::version() const {
 
 void Union::shape(Block& block) const {
     block.columns.resize(outputs);
-    if (disjoint) block.extremes.resize(branches[0].segments[0]->extremes.size());
+    if (!disjoint) return;
+    const auto& extremes = branches[0].segments[0]->extremes;
+    block.extremes.resize(extremes.size());
+    for (const Extreme& extreme : extremes) block.listed |= extreme.function == Extreme::Function::Values;
 }
 
 Prober::Prober(const Union& plan) : machine_(plan.seed), consolidator_(plan.seed) {

@@ -7,6 +7,7 @@ import datetime
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
 from ivme.query.functions import FUNCTIONS
+from ivme.query.functions.texts import LONGEST
 from ivme.query.inference import type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
@@ -15,11 +16,11 @@ _MOST_DIGITS = 38
 _INT_DIGITS = 19
 _INSTANTS = ("date", "timestamp")
 _HARMLESS_CASTS = {
-    "cast_int": ("int", "bool"),
-    "cast_float": ("int", "float", "decimal", "bool"),
+    "cast_int": ("int", "bool", "timestamp"),
+    "cast_float": ("int", "float", "decimal", "bool", "timestamp"),
     "cast_string": ("int", "float", "decimal", "bool", "string", *_INSTANTS),
     "cast_bool": ("int", "float", "decimal", "bool"),
-    **dict.fromkeys(("cast_date", "cast_timestamp", "year", "month", "day"), _INSTANTS),
+    **dict.fromkeys(("cast_date", "cast_timestamp"), _INSTANTS),
 }
 """The kinds of values that these functions take without exception."""
 
@@ -52,23 +53,30 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
             return True
         case name if FUNCTIONS[name].fails == "texts":
             return _are_comparable(call, kinds)
+        case name if FUNCTIONS[name].fails == "dates":
+            dated = all(_is_dated(call, place, kind) for place, kind in enumerate(kinds))
+            return dated and (FUNCTIONS[name].check is None or _is_checked(call))
         case name if name in _HARMLESS_CASTS:
-            return kinds[0] in _HARMLESS_CASTS[name]
+            return len(kinds) == 1 and kinds[0] in _HARMLESS_CASTS[name]
         case "cast_decimal":
             return _is_wide_enough(types[0], type_of(call, table))
-        case "substring":
-            return kinds[0] == "string" and all(kind == "int" for kind in kinds[1:])
         case "concat":
             return all(kind not in (None, "binary") for kind in kinds)
-        case "like" if not any(True for argument in call.arguments[1:] for _ in columns_of(argument)):
-            return kinds[0] in (None, "string") and _is_safe(Call("like", (Literal(""), *call.arguments[1:])))
-        case "round" | "floor" | "ceil" | "abs" | "negate":
+        case "concat_ws":
+            return all(kind != "binary" for kind in kinds)
+        case name if FUNCTIONS[name].fails == "constants":
+            return kinds[0] in (None, *FUNCTIONS[name].takes) and _is_checked(call)
+        case "lpad" | "rpad":
+            return isinstance(length := call.arguments[1], Literal) and (length.value or 0) <= LONGEST
+        case "split_part":
+            return _is_nonzero(call.arguments[2])
+        case "round" | "bround" | "floor" | "ceil" | "abs" | "negate":
             return _is_total_of_one(call, kinds[0], type_of(call, table))
         case "add" | "subtract" | "multiply":
             return _has_room(type_of(call, table))
         case "divide":
             return _is_nonzero(call.arguments[1]) and _has_room(type_of(call, table))
-        case "modulo":
+        case "modulo" | "pmod" | "div":
             return _is_nonzero(call.arguments[1]) and kinds == ["int", "int"]
     return False
 
@@ -85,6 +93,25 @@ def _are_comparable(call: Call, kinds: list[str | None]) -> bool:
         sample = Literal(datetime.datetime(1, 1, 1) if "timestamp" in known else datetime.date(1, 1, 1))
         return _is_safe(Call(call.function, tuple(a if isinstance(a, Literal) else sample for a in call.arguments)))
     return len(known) <= 1 or known <= {*_INSTANTS} or known <= {"int", "float", "decimal"}
+
+
+def _is_dated(call: Call, place: int, kind: str | None) -> bool:
+    """Whether an argument is not a text that a date is read from."""
+    return "date" not in FUNCTIONS[call.function].kinds(place) or kind in _INSTANTS
+
+
+def _is_checked(call: Call) -> bool:
+    """Whether all that decides about failures is constant, and right."""
+    function = FUNCTIONS[call.function]
+    constants = [call.arguments[place] for place in function.checked if place < len(call.arguments)]
+    known = [constant.value for constant in constants if isinstance(constant, Literal)]
+    if function.check is None or len(known) < len(constants):
+        return False
+    try:
+        function.check(*known)
+    except (ValueError, TypeError):
+        return None in known
+    return True
 
 
 def _is_safe(constant: Call) -> bool:
@@ -112,7 +139,9 @@ def _is_total_of_one(call: Call, kind: str | None, type_: Type | None) -> bool:
     if kind == "int" and call.function in ("abs", "negate"):
         return isinstance(call.arguments[0], ColumnRef)
     if kind == "float":
-        return call.function in ("abs", "negate") or (call.function == "round" and digits.value <= _MOST_DIGITS)
+        return call.function in ("abs", "negate") or (
+            call.function in ("round", "bround") and digits.value <= _MOST_DIGITS
+        )
     return kind == "int" or _has_room(type_)
 
 

@@ -47,7 +47,7 @@ class Literal:
         if value is None:
             return "NULL"
         if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
+            return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         if isinstance(value, datetime.date):
             kind = "TIMESTAMP" if isinstance(value, datetime.datetime) else "DATE"
             return f"{kind} '{values.to_string(value)}'"
@@ -111,7 +111,7 @@ def is_predicate(expression: Expression) -> bool | None:
     """Whether the value is a truth value; None where only the types of columns tell."""
     if isinstance(expression, Literal):
         return expression.value is None or isinstance(expression.value, bool)
-    if isinstance(expression, ColumnRef) or expression.function in ("case", "coalesce", "nullif"):
+    if isinstance(expression, ColumnRef) or FUNCTIONS[expression.function].gives in ("branches", "first"):
         return None
     return FUNCTIONS[expression.function].predicate
 
@@ -140,7 +140,19 @@ def conjuncts(predicate: Expression | None) -> Iterator[Expression]:
         yield predicate
 
 
-_CASTS = {"cast_int": "BIGINT", "cast_float": "DOUBLE", "cast_bool": "BOOLEAN"}
+_SIDES = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
+_CASTS = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN"}
+_NARROW = {"8": "TINYINT", "16": "SMALLINT", "32": "INT"}
+
+
+def _cast(function: str, arguments: list[str]) -> str:
+    cast, _, kind = function.upper().rpartition("_")
+    wanted = _CASTS.get(kind.lower(), kind)
+    if kind == "DECIMAL":
+        wanted = f"DECIMAL({arguments[1]}, {arguments[2]})"
+    elif kind == "INT" and len(arguments) == 2:
+        wanted = _NARROW[arguments[1]]
+    return f"{cast}({arguments[0]} AS {wanted})"
 
 
 def _written(call: Call) -> str:
@@ -156,24 +168,33 @@ def _written(call: Call) -> str:
             return f"{arguments[0]} IS NULL"
         case "in":
             return f"{arguments[0]} IN ({', '.join(plain[1:])})"
-        case "like":
-            return " LIKE ".join(arguments[:2]) + "".join(f" ESCAPE {escape}" for escape in plain[2:])
+        case "like" | "ilike":
+            return f" {call.function.upper()} ".join(arguments[:2]) + "".join(
+                f" ESCAPE {escape}" for escape in plain[2:]
+            )
+        case "rlike":
+            return " RLIKE ".join(arguments)
         case "case":
             branches = [f"WHEN {when} THEN {then}" for when, then in zip(plain[0:-1:2], plain[1::2], strict=False)]
             otherwise = [f"ELSE {plain[-1]}"] if len(plain) % 2 else []
             return " ".join(["CASE", *branches, *otherwise, "END"])
-        case "cast_decimal":
-            return f"CAST({plain[0]} AS DECIMAL({plain[1]}, {plain[2]}))"
-        case name if name.startswith("cast_"):
-            return f"CAST({plain[0]} AS {_CASTS.get(name, name.removeprefix('cast_').upper())})"
+        case "trim" | "ltrim" | "rtrim" if len(plain) == 2:
+            return f"TRIM({_SIDES[call.function]} {plain[1]} FROM {plain[0]})"
+        case name if "cast_" in name:
+            return _cast(name, plain)
+        case name if FUNCTIONS[name].form:
+            return FUNCTIONS[name].form.format(*arguments, unit=plain[0].strip("'"))
         case name if FUNCTIONS[name].symbol and len(plain) > 1:
             return f" {FUNCTIONS[name].symbol} ".join(arguments)
     return f"{call.function}({', '.join(plain)})"
 
 
+_WITHOUT_PARENTHESES = ("not", "negate", "is_null", "in", "like", "ilike", "rlike", "bit_not")
+
+
 def _operand(expression: Expression) -> str:
     """An argument of an operator, in parentheses if it is itself written with one."""
     infix = isinstance(expression, Call) and (
-        FUNCTIONS[expression.function].symbol or expression.function in ("not", "negate", "is_null", "in", "like")
+        FUNCTIONS[expression.function].symbol or expression.function in _WITHOUT_PARENTHESES
     )
     return f"({expression})" if infix else str(expression)

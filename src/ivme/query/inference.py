@@ -16,6 +16,7 @@ from typing import Any
 
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
+from ivme.query.aggregates import KEYED
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
@@ -24,6 +25,7 @@ from ivme.query.types import Type
 INT, FLOAT, BOOL, STRING = Type("int"), Type("float"), Type("bool"), Type("string")
 _DATE, _TIMESTAMP, _BINARY = Type("date"), Type("timestamp"), Type("binary")
 
+_SECONDS = Type("decimal", 8, 6)
 _INT_DIGITS = 20
 """The digits that Spark gives to 64-bit integers among decimals."""
 
@@ -53,8 +55,10 @@ def type_of(expression: Expression, table: Table) -> Type | None:
     fixed = FUNCTIONS[expression.function].type
     if fixed is not None:
         return fixed
-    if expression.function == "cast_decimal":
+    if expression.function.endswith("cast_decimal"):
         return _cast_decimal(expression)
+    if expression.function == "extract_second":
+        return _SECONDS
     return _computed(expression, table)
 
 
@@ -108,11 +112,11 @@ def _cast_decimal(call: Call) -> Type:
 def _computed(call: Call, table: Table) -> Type | None:
     """The type of a function whose type depends on its arguments."""
     types = [type_of(argument, table) for argument in valued_arguments(call)]
-    if call.function in ("case", "coalesce"):
+    if FUNCTIONS[call.function].gives == "branches":
         if any(type_ is not None and type_.kind == "decimal" for type_ in types):
             types = [_among_decimals(*pair) for pair in zip(types, valued_arguments(call), strict=True)]
         return reduce(lambda left, right: _branches(left, right, call), types)
-    if call.function == "nullif":
+    if FUNCTIONS[call.function].gives == "first":
         return types[0]
     for type_ in types:
         if type_ is not None and not type_.is_numeric:
@@ -129,7 +133,7 @@ def valued_arguments(call: Call) -> tuple[Expression, ...]:
     """The arguments that the type of the result comes from: of a CASE its values and not its conditions."""
     if call.function == "case":
         return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
-    return call.arguments[:1] if call.function in ("round", "nullif") else call.arguments
+    return call.arguments[:1] if call.function in ("round", "bround", "nullif") else call.arguments
 
 
 def _unary(call: Call, type_: Type) -> Type:
@@ -138,7 +142,7 @@ def _unary(call: Call, type_: Type) -> Type:
             return INT
         precision, scale = _digits(type_)
         return Type("decimal", max(min(precision - scale + 1, _MAX_DIGITS), 1), 0)
-    if call.function == "round" and type_.kind == "decimal":
+    if call.function in ("round", "bround") and type_.kind == "decimal":
         return _rounded(call, type_)
     return type_
 
@@ -169,7 +173,7 @@ def _binary(call: Call, left: Type, right: Type) -> Type:
         case "divide":
             quotient_scale = max(_LEAST_SCALE, scale + other_precision + 1)
             return _adjusted(whole + other_scale + quotient_scale, quotient_scale)
-        case "modulo":
+        case "modulo" | "pmod":
             return _adjusted(max(min(whole, other_whole) + widest, 1), widest)
     return _adjusted(max(whole, other_whole) + widest + 1, widest)
 
@@ -290,19 +294,32 @@ def head_types(query: Query) -> tuple[Type, ...]:
     """The types of the columns of the view's rows, in order."""
     variables = variable_types(query)
     return tuple(
-        variables[column.source] if isinstance(column.source, str) else aggregate_type(column.source, variables)
+        variables[column.source] if isinstance(column.source, str) else aggregate_type(column.source, variables, query)
         for column in query.head
     )
 
 
-def aggregate_type(aggregate: Aggregate, variables: dict[str, Type]) -> Type:
-    """The type of an aggregate over a variable."""
+def aggregate_type(aggregate: Aggregate, variables: dict[str, Type], query: Query | None = None) -> Type:
+    """The type of an aggregate over a variable; `query` is needed where that is a variable of keys."""
     if aggregate.variable is None:
         return INT
     type_, function = variables[aggregate.variable], aggregate.definition
-    if function.is_numeric and not type_.is_numeric:
-        raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to a number")
+    if aggregate.function in KEYED and query is not None:
+        type_ = _last_part_type(aggregate.variable, query) or INT
+    if function.takes and type_.kind not in function.takes:
+        wanted = "a number" if "float" in function.takes else function.takes[0]
+        raise SchemaError(f"{aggregate} is over a variable of type {type_}; CAST it to {wanted}")
     found = function.type(type_)
     if found is None:
         raise SchemaError(f"{aggregate} is over a variable of type {type_}, which is too wide; CAST it to DOUBLE")
     return found
+
+
+def _last_part_type(variable: str, query: Query) -> Type | None:
+    """The type of the last part of the keys (`order_key`) that a variable stands for."""
+    for atom in query.atoms:
+        if variable in atom.terms:
+            key = atom.columns[atom.terms.index(variable)]
+            assert isinstance(key, Call)
+            return type_of(key.arguments[-1], query.table(atom.relation))
+    raise SchemaError(f"variable {variable} of {query.name} is in no atom")

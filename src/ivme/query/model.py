@@ -8,12 +8,14 @@ reads nothing else. All of it is frozen, and validated when made.
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ivme.errors import SchemaError
-from ivme.query.aggregates import AGGREGATES, AggregateFunction
+from ivme.query.aggregate_function import AggregateFunction
+from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
@@ -182,10 +184,17 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate on the head; `variable` is None for COUNT(*)."""
+    """An aggregate on the head; `variable` is None for COUNT(*).
+
+    `partner` is the other variable of an aggregate of two (CORR), and `options` are its constants (the fraction of a
+    percentile). `text` is how the user wrote it.
+    """
 
     function: str
     variable: str | None = None
+    partner: str | None = None
+    options: tuple[Value, ...] = ()
+    text: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.function not in AGGREGATES:
@@ -204,6 +213,8 @@ class Aggregate:
         return AGGREGATES[self.function]
 
     def __str__(self) -> str:
+        if self.text:
+            return self.text
         if self.function == "count_distinct":
             return f"COUNT(DISTINCT {self.variable})"
         argument = "" if self.variable is None else f"({self.variable})"
@@ -225,7 +236,8 @@ class Query:
     `output` and `input` partition the free variables. `head` lists the columns of a row in the order asked for;
     by default the output variables. With aggregates, rows are grouped by the output variables.
     `parameters[i]` is the user's name for `input[i]` (the `:name` in SQL; the variable itself in rule notation).
-    `tables` describes every relation of the body.
+    `tables` describes every relation of the body. In a variable of `null_safe` NULL equals NULL, as `<=>` has it;
+    in all others that join, rows with NULL are left out.
     """
 
     name: str
@@ -237,6 +249,7 @@ class Query:
     distinct: bool = False
     parameters: tuple[str, ...] = ()
     text: str = field(default="", compare=False)
+    null_safe: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parameters:
@@ -265,7 +278,7 @@ class Query:
             if isinstance(column.source, str):
                 if column.source not in self.free:
                     raise SchemaError(f"column {column.name} of {self.name} is not a free variable")
-            elif column.source.variable is not None and column.source.variable not in self.variables:
+            elif {column.source.variable, column.source.partner} - {None, *self.variables}:
                 raise SchemaError(f"{column.source} in {self.name} is over a variable that no atom has")
         if self.distinct and self.aggregates:
             raise SchemaError(f"query {self.name} has both DISTINCT and aggregates; its groups are distinct anyway")
@@ -297,6 +310,12 @@ class Query:
     def bound(self) -> tuple[str, ...]:
         free = set(self.free)
         return tuple(variable for variable in self.variables if variable not in free)
+
+    @property
+    def never_null(self) -> frozenset[str]:
+        """The variables whose rows with NULL are left out: those that join, and inputs."""
+        uses = Counter(term for atom in self.atoms for term in atom.terms if isinstance(term, str))
+        return frozenset(v for v in uses if uses[v] > 1 or v in self.input).difference(self.null_safe)
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -16,8 +16,10 @@ from dataclasses import replace
 from decimal import Decimal
 
 from ivme.errors import QueryError, UnknownNameError, UnsupportedError
+from ivme.query.expression import Expression
+from ivme.query.inference import type_of
 from ivme.query.model import Aggregate, Atom, Column, Constant, HeadColumn, Query, Table, Term, Value, column_refs
-from ivme.query.rule_syntax import AtomSyntax, RuleSyntax, read_rule
+from ivme.query.rule_syntax import AtomSyntax, OutputSyntax, RuleSyntax, read_rule
 from ivme.query.rule_tokens import Token
 
 
@@ -63,21 +65,53 @@ class _Resolver:
         return QueryError(message, text=self.text, position=at.position, instead=instead)
 
     def query(self, rule: RuleSyntax) -> Query:
-        atoms = tuple(self.atom(atom, rule.name) for atom in rule.atoms)
+        atoms = [self.atom(atom, rule.name) for atom in rule.atoms]
         self.check_head(rule, {variable for atom in atoms for variable in atom.variables})
+        head = tuple(HeadColumn(str(output.source), self.source(output, atoms)) for output in rule.outputs)
         return Query(
             name=rule.name.value,
             output=tuple(output.source for output in rule.outputs if isinstance(output.source, str)),
             input=tuple(token.value for token in rule.inputs),
-            atoms=atoms,
+            atoms=tuple(atoms),
             tables=tuple(self.tables.values()),
-            head=tuple(HeadColumn(str(output.source), output.source) for output in rule.outputs),
+            head=head,
             distinct=rule.distinct is not None,
             text=self.text,
         )
 
+    def source(self, output: OutputSyntax, atoms: list[Atom]) -> str | Aggregate:
+        """What a column of the head shows; an aggregate over computed columns adds these to one of the atoms."""
+        source, spelling = output.source, output.spelling
+        if isinstance(source, str) or spelling is None or spelling.columns is tuple:
+            return source
+        names = [token.value for token in output.variables]
+        place = next((i for i, a in enumerate(atoms) if not a.closure and {*names} <= {*a.variables}), None)
+        if place is None:
+            instead = "aggregate variables of one atom, or make the join a view of its own, and aggregate that"
+            message, position = f"{source} mixes variables of several atoms", output.token.position
+            raise UnsupportedError(message, text=self.text, position=position, instead=instead)
+        atom = atoms[place]
+        arguments = [atom.columns[atom.terms.index(name)] for name in names]
+        self.check_kinds(output, arguments, self.tables[atom.relation])
+        columns = spelling.columns(arguments)
+        taken = {variable for each in atoms for variable in each.variables}
+        fresh = [f"{source} {i}" if i else str(source) for i in range(len(columns))]
+        new = [(name, column) for name, column in zip(fresh, columns, strict=True) if name not in taken]
+        terms, added = (*atom.terms, *(name for name, _ in new)), (*atom.columns, *(column for _, column in new))
+        atoms[place] = replace(atom, terms=terms, columns=added)
+        return replace(source, variable=fresh[0], partner=fresh[1] if len(fresh) > 1 else None)
+
+    def check_kinds(self, output: OutputSyntax, arguments: Iterable[Expression], table: Table) -> None:
+        assert output.spelling is not None
+        takes = output.spelling.takes
+        for token, argument in zip(output.variables, arguments, strict=True):
+            type_ = type_of(argument, table)
+            if takes and type_ is not None and type_.kind not in takes:
+                message = f"{output.source} is over {token.value} of type {type_}, and takes {' or '.join(takes)}"
+                raise self.error(message, token, f"aggregate a variable of type {takes[0]}")
+
     def check_head(self, rule: RuleSyntax, variables: set[str]) -> None:
-        named = [output.variable for output in rule.outputs if output.variable] + list(rule.inputs)
+        named = [token for output in rule.outputs for token in output.variables] + list(rule.inputs)
         for token in named:
             if token.value not in variables:
                 message = f"variable {token.value} of the head is in no atom of the body"

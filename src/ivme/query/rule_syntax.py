@@ -4,14 +4,14 @@
     outputs   = "" | "." | output {"," output}
     inputs    = "" | "." | variable {"," variable}
     output    = variable | aggregate
-    aggregate = COUNT | COUNT(*) | COUNT(variable) | COUNT(DISTINCT variable) | (SUM | AVG | MIN | MAX)(variable)
+    aggregate = COUNT | COUNT(*) | word "(" ["DISTINCT"] variable ["," variable] ")"
     body      = atom {"," atom} | closure(relation)
     atom      = (relation | closure(relation)) "(" [term {"," term}] ")"
     relation  = name {"." name}
     term      = variable | "_" | integer | decimal | 'string' | TRUE | FALSE
 
-What is a query but none that ivme maintains (negation, inequalities, unions) is recognised here, and refused with
-what to write instead. No name is looked up: that is `rule`'s part.
+`word` is one of `spellings.WORDS`. What is a query but none that ivme maintains (negation, inequalities, unions) is
+recognised here, and refused with what to write instead. No name is looked up: that is `rule`'s part.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from itertools import count
 from typing import TypeVar
 
 from ivme.errors import ParseError, UnsupportedError
-from ivme.query.aggregates import WORDS
+from ivme.query.aggregates import LISTED
 from ivme.query.model import Aggregate, Constant, Term
 from ivme.query.rule_tokens import Token, number, tokens
+from ivme.query.spellings import DISTINCT, WORDS, Spelling
 
 _DOTS = (".", "·", "⋅")
 _COMPARISONS = ("<", ">", "<=", ">=", "!=", "<>", "=", "==", "≤", "≥", "≠")
 _OPERATORS = ("+", "-", "*", "/", "%")
 _UNIONS = ("|", "∪", "∨", "or", "union")
 _NEGATIONS = ("not", "!", "¬", "~")
-_AGGREGATES = tuple(WORDS)
 _HEAD = "write the head as in Q(B | A) = R(A, B)"
 _IN_SQL = "write the view in SQL, "
 
@@ -40,11 +40,12 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class OutputSyntax:
-    """What the head lists before the bar; `variable` is None for COUNT(*) only."""
+    """What the head lists before the bar; an aggregate has its variables, COUNT(*) none, and how it is spelled."""
 
     token: Token
     source: str | Aggregate
-    variable: Token | None
+    variables: tuple[Token, ...] = ()
+    spelling: Spelling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class _Parser:
         if token.kind == "name" and (self.following.word == "(" or token.word == "count"):
             return self.aggregate()
         variable = self.variable("the head")
-        return OutputSyntax(token, variable.value, variable)
+        return OutputSyntax(token, variable.value, (variable,))
 
     def input(self) -> Token:
         if self.next.kind == "name" and self.following.word == "(":
@@ -158,34 +159,43 @@ class _Parser:
 
     def aggregate(self) -> OutputSyntax:
         token = self.take()
-        function = token.word
-        if function not in _AGGREGATES:
-            message = f"{token} is no aggregate that ivme maintains"
-            raise self.unsupported(message, "use COUNT, SUM, AVG, MIN or MAX", token)
+        spelling = WORDS.get(token.word)
+        if spelling is None or not spelling.is_in_rules:
+            known = spelling is not None
+            message = f"{token} with constants" if known else f"{token} is no aggregate that ivme maintains"
+            instead = f"{_IN_SQL}where it is {spelling.sql}" if spelling else f"use {LISTED}"
+            raise self.unsupported(message, instead, token)
         if not self.accept("("):
-            return OutputSyntax(token, Aggregate("count"), None)
-        if function == "count" and self.accept("*"):
-            output = OutputSyntax(token, Aggregate("count"), None)
+            return OutputSyntax(token, Aggregate("count"))
+        if token.word == "count" and self.accept("*"):
+            output = OutputSyntax(token, Aggregate("count"))
         else:
-            output = self.aggregate_of_variable(token)
-        name = token.text.upper()
-        self.expect(")", f"`)` after the argument of {name}", f"{name} takes one variable, as in {name}(X)")
+            output = self.aggregate_of_variables(token, spelling)
+        name, form = token.text.upper(), ", ".join("XY"[: spelling.arguments])
+        number = "one variable" if spelling.arguments == 1 else "two variables"
+        self.expect(")", f"`)` after the argument of {name}", f"{name} takes {number}, as in {name}({form})")
         return output
 
-    def aggregate_of_variable(self, token: Token) -> OutputSyntax:
-        function, name = token.word, token.text.upper()
+    def aggregate_of_variables(self, token: Token, spelling: Spelling) -> OutputSyntax:
+        name = token.text.upper()
         distinct = self.accept("distinct")
-        if distinct and function != "count":
+        if distinct and (spelling.function not in DISTINCT or spelling.arguments > 1):
             instead = f"write {name} without DISTINCT, or count distinct values with COUNT(DISTINCT X)"
             raise self.unsupported(f"{name} of distinct values", instead, distinct)
         if self.next.word in (")", "*"):
-            instead = "COUNT(*)" if function == "count" else f"{name}(X), where X is a variable of the body"
+            instead = "COUNT(*)" if token.word == "count" else f"{name}(X), where X is a variable of the body"
             raise self.error(f"{name} needs a variable, not {self.next}", instead)
-        variable = self.variable(f"{name}(...)")
+        variables = [self.variable(f"{name}(...)")]
         self.refuse_arithmetic(f"{name} of an expression")
-        return OutputSyntax(
-            token, Aggregate("count_distinct" if distinct else WORDS[function], variable.value), variable
-        )
+        while len(variables) < spelling.arguments:
+            self.expect(",", f"`,` and another variable in {name}", f"{name}(X, Y)")
+            variables.append(self.variable(f"{name}(...)"))
+            self.refuse_arithmetic(f"{name} of an expression")
+        function = DISTINCT[spelling.function] if distinct else spelling.function
+        text = f"{name}({'DISTINCT ' if distinct else ''}{', '.join(each.value for each in variables)})"
+        is_plain = token.word in (function, "count") and not spelling.options and len(variables) == 1
+        source = Aggregate(function, variables[0].value, None, spelling.options, "" if is_plain else text)
+        return OutputSyntax(token, source, tuple(variables), spelling)
 
     def refuse_arithmetic(self, what: str) -> None:
         if self.next.word in _OPERATORS or (self.next.kind == "number" and self.next.text[0] in "+-"):

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
+from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, conjunction
-from ivme.query.model import ORDER_AGGREGATES, Aggregate, Atom, HeadColumn, Query, Table
+from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
 from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
@@ -52,6 +53,12 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     >>> print(query, query.parameters)
     Q(item, SUM(price) | city) = orders(item, price, customer), customers(customer, city) ('city',)
     """
+    source, node = one_statement(text)
+    return read_query(source, node, tables, name)
+
+
+def one_statement(text: str) -> tuple[SqlText, exp.Expr]:
+    """The only statement of a text, which must be whole."""
     source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT)
     if len(statements) != 1:
         if not statements:
@@ -61,8 +68,13 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
     refuse_lengths(source)
+    return source, statements[0]
+
+
+def read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], name: str) -> Query:
+    """The query that a SELECT says."""
     try:
-        return _read_query(source, statements[0], tables, name)
+        return _read_query(source, node, tables, name)
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
 
@@ -81,7 +93,7 @@ def _read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | I
 def _refuse_path_counts(source: SqlText, body: Body, head: Head) -> None:
     """UNION ALL has a row for each path, the closure one for each pair: they must show the same rows."""
     aggregates = [item.aggregate for item in head.items if item.aggregate is not None]
-    insensitive = head.distinct or (aggregates and all(function in ORDER_AGGREGATES for function in aggregates))
+    insensitive = head.distinct or (aggregates and not any(AGGREGATES[each].counts_rows for each in aggregates))
     if not insensitive and any(found.closure is not None and found.closure.bag for found in body.scope.occurrences):
         message = "UNION ALL would give a row for each path, and reachability has one for each pair"
         raise source.unsupported(message, source.keyword(["UNION ALL"]), "write UNION, or SELECT DISTINCT")
@@ -124,13 +136,15 @@ def _query(body: Body, head: Head, text: str, name: str) -> Query:
         distinct=head.distinct,
         parameters=tuple(classes.parameters),
         text=text,
+        null_safe=tuple(variables[root] for root in classes.null_safe()),
     )
 
 
 def _source(item: Item, variables: Mapping[Key, str]) -> str | Aggregate:
     variable = None if item.key is None else variables[item.key]
     if item.aggregate is not None:
-        return Aggregate(item.aggregate, variable)
+        partner = None if item.partner is None else variables[item.partner]
+        return Aggregate(item.aggregate, variable, partner, item.options, item.text)
     assert variable is not None
     return variable
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, Expression, Literal, columns_of, evaluate
-from ivme.query.functions import COMPARISONS
+from ivme.query.functions import COMPARISONS, FUNCTIONS
 from ivme.query.sql_kinds import kind_of
-from ivme.query.sql_like import ESCAPE, characters
 from ivme.query.sql_values import to_date, to_timestamp
 
 ColumnKind = Callable[[str], str | None]
@@ -34,10 +33,10 @@ def failing_constant(expression: Expression, column_kind: ColumnKind) -> str | N
     try:
         if next(columns_of(expression), None) is None:
             evaluate(expression, {})
-        elif expression.function in ("divide", "modulo"):
+        elif expression.function in ("divide", "modulo", "pmod", "div"):
             _check_divisor(expression)
-        elif expression.function == "like":
-            _check_pattern(expression)
+        elif FUNCTIONS[expression.function].check is not None:
+            _check_constants(expression)
         elif expression.function in COMPARISONS:
             _check_dates(expression, column_kind)
     except ExpressionError as error:
@@ -58,10 +57,14 @@ def _check_divisor(call: Call) -> None:
         raise ValueError("division by zero")
 
 
-def _check_pattern(call: Call) -> None:
-    constants = [a.value if isinstance(a, Literal) else None for a in (*call.arguments[1:], Literal(ESCAPE))[:2]]
-    if all(isinstance(constant, str) for constant in constants):
-        list(characters(str(constants[0]), str(constants[1])))
+def _check_constants(call: Call) -> None:
+    """A pattern, a unit, ... that no row has a value with; the function itself knows which they are."""
+    function = FUNCTIONS[call.function]
+    assert function.check is not None
+    found = [call.arguments[place] for place in function.checked if place < len(call.arguments)]
+    constants = [argument.value for argument in found if isinstance(argument, Literal)]
+    if len(constants) == len(found) and None not in constants:
+        function.check(*constants)
 
 
 def _check_dates(call: Call, column_kind: ColumnKind) -> None:

@@ -9,66 +9,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from itertools import pairwise
 
 from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError, UnsupportedError
 from ivme.query.expression import Call, Expression, Literal, evaluate
 from ivme.query.functions import FUNCTIONS
+from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Table
 from ivme.query.one_type import cast_to, with_one_type
+from ivme.query.sql_calls import Calls
+from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
+from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
+from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
 from ivme.query.types import Type, parse_type
 
 MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
 
-_BINARY: dict[type[exp.Expr], str] = {
-    exp.EQ: "eq",
-    exp.NEQ: "ne",
-    exp.LT: "lt",
-    exp.LTE: "le",
-    exp.GT: "gt",
-    exp.GTE: "ge",
-    exp.NullSafeEQ: "null_safe_eq",
-    exp.Add: "add",
-    exp.Sub: "subtract",
-    exp.Mul: "multiply",
-    exp.Div: "divide",
-    exp.Mod: "modulo",
-    exp.Nullif: "nullif",
-    exp.DPipe: "concat",
-}
-_UNARY: dict[type[exp.Expr], str] = {
-    exp.Not: "not",
-    exp.Neg: "negate",
-    exp.Abs: "abs",
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Length: "length",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-    exp.Trim: "trim",
-    exp.Year: "year",
-    exp.Month: "month",
-    exp.Day: "day",
-    exp.DayOfMonth: "day",
-}
-_NARROW = {
-    **dict.fromkeys((exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT), ("integers", "BIGINT")),
-    exp.DType.FLOAT: ("floats", "DOUBLE"),
-}
-"""Types that would round or overflow where ours do not: what values we have instead, and the type to write."""
-_NO_NAMES = ("not", "in", "like", "case", "negate", "fails")
-"""Functions that SQL does not write as a name with arguments, or does not have."""
+_NARROW = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32}
+"""The bits of Spark's smaller integers; ours have 64, and those that do not fit the smaller ones are errors."""
 
-_SUPPORTED = "use + - * / % ||, comparisons, AND OR NOT, IS NULL, IN, BETWEEN, LIKE, CASE, IF, CAST, " + ", ".join(
-    name.upper() for name in FUNCTIONS if not FUNCTIONS[name].symbol and name not in _NO_NAMES and "_" not in name
-)
+_TIMESTAMPS = (exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ)
+"""Spark's timestamps with and without a zone; ours are UTC."""
+
+_SINGLE = "ivme's floats have 64 bits"
+_SUPPORTED = "use the operators and functions that docs/sql.md lists"
 
 
 def _as_float(argument: Expression, type_: Type | None) -> Expression:
@@ -79,7 +48,7 @@ def _as_float(argument: Expression, type_: Type | None) -> Expression:
 
 def read_type(source: SqlText, node: exp.DataType) -> Type:
     """The column type that a SQL type names; DECIMAL alone is DECIMAL(10, 0), as in Spark."""
-    text = node.sql(dialect=DIALECT)
+    text = "TIMESTAMP" if node.this in _TIMESTAMPS else node.sql(dialect=DIALECT)
     try:
         return parse_type("decimal(10, 0)" if text.upper() == "DECIMAL" else text)
     except SchemaError as error:
@@ -109,38 +78,59 @@ class Scalars:
             raise self.source.unsupported(
                 f"the expression nests deeper than {MAXIMUM_DEPTH}", node, "store part of it as a column"
             )
-        binary, unary = _BINARY.get(type(node)), _UNARY.get(type(node))
-        if binary is not None:
-            self._only(
-                node, "this", "expression", *(("typed", "safe") if isinstance(node, exp.Div | exp.DPipe) else ())
-            )
-            return self._call(binary, [node.this, node.expression], depth)
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return self._number(node.this, "-")
-        if unary is not None:
-            self._only(node, "this")
-            return self._call(unary, [self._date(node.this)], depth)
+            return read_number(self.source, node.this, "-")
         special = _SPECIAL.get(type(node))
-        if special is None:
+        if special is not None:
+            return special(self, node, depth)
+        found = Calls(self.source).read(node)
+        if found is None:
             raise self._refusal(node)
-        return special(self, node, depth)
-
-    def _date(self, node: exp.Expr) -> exp.Expr:
-        """What YEAR, MONTH and DAY are of: sqlglot wraps it into a conversion that `evaluate` does by itself."""
-        return node.this if isinstance(node, exp.TsOrDsToDate) and not node.args.get("safe") else node
+        made = self._with_texts(node, self._call(*found, depth, node))
+        return self._folded(self._in_one_type(node, made), node)
 
     def _only(self, node: exp.Expr, *handled: str) -> None:
         refuse_other_arguments(self.source, node, handled, _SUPPORTED)
 
-    def _call(self, function: str, nodes: list[exp.Expr | None], depth: int) -> Expression:
+    def _call(
+        self, function: str, nodes: list[exp.Expr | None], depth: int, written: exp.Expr | None = None
+    ) -> Expression:
         arguments = tuple(self.translate(node, depth + 1) for node in nodes if node is not None)
+        known = FUNCTIONS[function]
+        if written is not None and not known.minimum <= len(arguments) <= known.maximum:
+            message = f"{self._name(written)} does not take {len(arguments)} arguments"
+            raise self.source.unsupported(message, written, f"write {known.sql}")
         return Call(function, arguments)
+
+    def _with_texts(self, node: exp.Expr, made: Expression) -> Expression:
+        """A call each of whose arguments is a text where only texts are taken: Spark converts numbers and dates."""
+        assert isinstance(made, Call)
+        function, arguments = FUNCTIONS[made.function], list(made.arguments)
+        for place, argument in enumerate(arguments):
+            if function.kinds(place) == TEXT and self._kind(argument, node) not in (None, "string", "binary"):
+                arguments[place] = Call("cast_string", (argument,))
+        return Call(made.function, tuple(arguments))
+
+    def _folded(self, made: Expression, node: exp.Expr) -> Expression:
+        """A date or timestamp that is computed from constants, as a constant; one that is none is refused here."""
+        if not isinstance(made, Call) or FUNCTIONS[made.function].gives not in ("date", "timestamp"):
+            return made
+        if not all(isinstance(argument, Literal) and argument.value is not None for argument in made.arguments):
+            return made
+        try:
+            return Literal(evaluate(made, {}))
+        except DataError as error:
+            raise self.source.unsupported(str(error), node, "write a value of that type") from error
 
     def _refusal(self, node: exp.Expr) -> Exception:
         if isinstance(node, exp.Placeholder | exp.Parameter):
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
+        steady = instead_of_unsteady(node)
+        if steady is not None:
+            name, place = unsteady_name(self.source, node)
+            return self.source.unsupported(f"{name} is not the same each time that it is computed", place, steady)
         if isinstance(node, exp.Window):
             return self.source.unsupported("window functions are not supported", node, "use GROUP BY")
         if isinstance(node, exp.AggFunc):
@@ -154,6 +144,68 @@ class Scalars:
         if query is not None:
             instead = "join the tables, or make the subquery a view of its own"
             raise self.source.unsupported("a subquery is not supported", self.source.query(query), instead)
+
+    def _arithmetic(self, node: exp.Expr, depth: int) -> Expression:
+        """+ and -, also between dates and days, and between moments and INTERVALs."""
+        self._only(node, "this", "expression")
+        left, right = node.this, node.expression
+        if is_interval(left) and isinstance(node, exp.Add):
+            left, right = right, left
+        if is_interval(right):
+            return self._later(node, left, right, depth)
+        name = "add" if isinstance(node, exp.Add) else "subtract"
+        made = self._call(name, [left, right], depth)
+        assert isinstance(made, Call)
+        kinds = [self._kind(argument, node) for argument in made.arguments]
+        if name == "add" and kinds == ["int", "date"]:
+            return self._folded(Call("date_add", made.arguments[::-1]), node)
+        if kinds == ["date", "int"]:
+            return self._folded(Call("date_add" if name == "add" else "date_sub", made.arguments), node)
+        if name == "subtract" and set(kinds) <= {"date", "timestamp"}:
+            instead = "write DATEDIFF(end, start) for days, or TIMESTAMPDIFF(SECOND, start, end)"
+            raise self.source.unsupported("a difference of dates or timestamps is not supported", node, instead)
+        return made
+
+    def _later(self, node: exp.Expr, left: exp.Expr, right: exp.Expr, depth: int) -> Expression:
+        """A moment and an INTERVAL."""
+        interval = read_interval(self.source, right)
+        return self._moved(node, self.translate(left, depth + 1), -interval if isinstance(node, exp.Sub) else interval)
+
+    def _moved(self, node: exp.Expr, start: Expression, interval: Interval) -> Expression:
+        kind = self._kind(start, node)
+        if kind not in ("date", "timestamp"):
+            message = f"an INTERVAL is added to {start}, which is {f'of type {kind}' if kind else 'of no known type'}"
+            raise self.source.unsupported(message, node, f"write CAST({start} AS DATE) or CAST({start} AS TIMESTAMP)")
+        made = interval.after(start, kind)
+        try:
+            return Literal(evaluate(made, {})) if isinstance(start, Literal) else made
+        except DataError as error:
+            raise self.source.unsupported(str(error), node, "write another constant") from error
+
+    def _alias(self, node: exp.Expr, depth: int) -> Expression:
+        """(date + 30 days): sqlglot takes the unit for a name."""
+        this = node.this
+        number = this.expression if isinstance(this, exp.Add | exp.Sub) else None
+        if not isinstance(number, exp.Literal) or number.is_string or not isinstance(node.parent, exp.Paren):
+            raise self._refusal(node)
+        try:
+            interval = counted(number.name, node.alias)
+        except ValueError:
+            raise self._refusal(node) from None
+        start = self.translate(this.this, depth + 1)
+        return self._moved(this, start, -interval if isinstance(this, exp.Sub) else interval)
+
+    def _kind(self, expression: Expression, node: exp.Expr) -> str | None:
+        """The kind of a part of a node, as far as it is known."""
+        occurrences = self.occurrences(node)
+        if len(occurrences) > 1:
+            return None
+        table = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
+        try:
+            found = type_of(expression, table)
+        except SchemaError as error:
+            raise self._no_common_type(error, node) from None
+        return None if found is None else found.kind
 
     def _name(self, node: exp.Expr) -> str:
         """What to call a node in a message: a function as its author wrote it."""
@@ -176,21 +228,7 @@ class Scalars:
 
     def _literal(self, node: exp.Expr, _: int) -> Expression:
         assert isinstance(node, exp.Literal)
-        return Literal(node.this) if node.is_string else self._number(node)
-
-    def _number(self, node: exp.Literal, sign: str = "") -> Expression:
-        """1 is an integer, 1.5 a decimal and 1e3 a float, as in Spark; an integer beyond 64 bits is a decimal."""
-        text = sign + node.this
-        if text.lstrip("-").isdigit() and len(text) <= 38:
-            value = int(text)
-            return Literal(value if -(2**63) <= value < 2**63 else Decimal(value))
-        try:
-            number = float(text) if "e" in text.lower() else Decimal(text)
-        except ArithmeticError:
-            number = math.nan
-        if not math.isfinite(number) or (isinstance(number, Decimal) and len(number.as_tuple().digits) > 38):
-            raise self.source.unsupported("the number is out of range", node, "use at most 38 digits")
-        return Literal(number)
+        return Literal(node.this) if node.is_string else read_number(self.source, node)
 
     def _constant(self, node: exp.Expr, _: int) -> Expression:
         return Literal(None if isinstance(node, exp.Null) else bool(node.this))
@@ -212,9 +250,9 @@ class Scalars:
         if not node.expressions:
             raise self.source.unsupported("IN needs a list of values", node, "write IN (1, 2, 3)")
         arguments = [self.translate(each, depth + 1) for each in (node.this, *node.expressions)]
-        return Call("in", self._in_one_type(node, arguments))
+        return Call("in", self._as_floats(node, arguments))
 
-    def _in_one_type(self, node: exp.Expr, arguments: list[Expression]) -> tuple[Expression, ...]:
+    def _as_floats(self, node: exp.Expr, arguments: list[Expression]) -> tuple[Expression, ...]:
         """The value and the list of an IN; with a float among numbers all are floats, as in Spark."""
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
@@ -238,12 +276,24 @@ class Scalars:
     def _like(self, node: exp.Expr, depth: int) -> Expression:
         escape = node.expression if isinstance(node, exp.Escape) else None
         inner = node.this if escape is not None else node
-        if not isinstance(inner, exp.Like):
+        if not isinstance(inner, exp.Like | exp.ILike):
             raise self._refusal(inner)
         self._only(node, "this", "expression", "negate")
         self._only(inner, "this", "expression", "negate")
-        matched = self._call("like", [inner.this, inner.expression, escape], depth + 1)
+        name, patterns = "ilike" if isinstance(inner, exp.ILike) else "like", inner.expression
+        if isinstance(patterns, exp.Any | exp.All) and isinstance(patterns.this, exp.Tuple):
+            matched = self._like_some(inner, name, patterns, depth)
+        else:
+            matched = self._with_texts(inner, self._call(name, [inner.this, patterns, escape], depth + 1))
         return Call("not", (matched,)) if inner.args.get("negate") or node.args.get("negate") else matched
+
+    def _like_some(self, node: exp.Expr, name: str, patterns: exp.Expr, depth: int) -> Expression:
+        """LIKE ANY (...) and LIKE ALL (...)."""
+        calls = (self._call(name, [node.this, pattern], depth + 2) for pattern in patterns.this.expressions)
+        found = [self._with_texts(node, each) for each in calls]
+        if len(found) == 1:
+            return found[0]
+        return Call("or" if isinstance(patterns, exp.Any) else "and", tuple(found))
 
     def _case(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "ifs", "default")
@@ -256,21 +306,13 @@ class Scalars:
             arguments += [chosen, self.translate(branch.args["true"], depth + 1)]
         default = node.args.get("default")
         made = Call("case", (*arguments, *([] if default is None else [self.translate(default, depth + 1)])))
-        return self._with_one_type(node, made)
+        return self._in_one_type(node, made)
 
-    def _if(self, node: exp.Expr, depth: int) -> Expression:
-        self._only(node, "this", "true", "false")
-        made = self._call("case", [node.this, node.args.get("true"), node.args.get("false")], depth)
-        return self._with_one_type(node, made)
-
-    def _coalesce(self, node: exp.Expr, depth: int) -> Expression:
-        self._only(node, "this", "expressions")
-        return self._with_one_type(node, self._call("coalesce", [node.this, *node.expressions], depth))
-
-    def _with_one_type(self, node: exp.Expr, made: Expression) -> Expression:
-        """A CASE or COALESCE each of whose values is cast to the type of the whole, as far as types are declared."""
+    def _in_one_type(self, node: exp.Expr, made: Expression) -> Expression:
+        """A choice each of whose values is cast to the type of the whole, as far as types are declared."""
+        if not isinstance(made, Call) or FUNCTIONS[made.function].gives != "branches":
+            return made
         occurrences = self.occurrences(node)
-        assert isinstance(made, Call)
         if len(occurrences) > 1:
             return made
         try:
@@ -284,62 +326,36 @@ class Scalars:
         message, _, instead = str(error).partition("; ")
         return self.source.unsupported(message, node, instead or "CAST one of them")
 
-    def _substring(self, node: exp.Expr, depth: int) -> Expression:
-        self._only(node, "this", "start", "length")
-        if node.args.get("start") is None:
-            raise self.source.unsupported("SUBSTRING needs a start", node, "write SUBSTRING(text, 1, 3)")
-        return self._call("substring", [node.this, node.args["start"], node.args.get("length")], depth)
-
-    def _round(self, node: exp.Expr, depth: int) -> Expression:
-        self._only(node, "this", "decimals")
-        return self._call("round", [node.this, node.args.get("decimals")], depth)
-
     def _concat(self, node: exp.Expr, depth: int) -> Expression:
         """CONCAT, or literals side by side: touching ones are one literal with a doubled quote, as in Spark 4."""
         self._only(node, "expressions", "safe")
         parts = node.expressions
         if not node.args.get("safe") and all(isinstance(part, exp.Literal) and part.is_string for part in parts):
-            return Literal(self._side_by_side(node))
+            return Literal(side_by_side(self.source, node))
         return self._call("concat", list(parts), depth)
 
-    def _side_by_side(self, node: exp.Expr) -> str:
-        start = self.source.at(node)
-        tokens = [token for token in self.source.tokens if start is not None and token.start >= start]
-        value = str(node.expressions[0].this)
-        for part, (before, after) in zip(node.expressions[1:], pairwise(tokens), strict=False):
-            value += (self.source.text[after.start] if before.end + 1 == after.start else "") + part.this
-        return value
+    def _pi(self, _node: exp.Expr, _depth: int) -> Expression:
+        return Literal(math.pi)
 
-    def _extract(self, node: exp.Expr, depth: int) -> Expression:
-        self._only(node, "this", "expression")
-        part = node.this.name.lower()
-        if part not in ("year", "month", "day"):
-            raise self.source.unsupported(
-                f"EXTRACT({part.upper()}) is not supported", node, "extract YEAR, MONTH or DAY"
-            )
-        return self._call(part, [self._date(node.expression)], depth)
-
-    def _anonymous(self, node: exp.Expr, depth: int) -> Expression:
-        name = node.name.lower()
-        if name not in ("isnull", "isnotnull") or len(node.expressions) != 1:
-            raise self._refusal(node)
-        tested = self._call("is_null", node.expressions, depth + 1)
-        return tested if name == "isnull" else Call("not", (tested,))
+    def _hex_string(self, node: exp.Expr, _depth: int) -> Expression:
+        return read_bytes(self.source, node)
 
     def _cast(self, node: exp.Expr, depth: int) -> Expression:
-        """A cast; one of a literal is done here and now, so that a bad date is refused with its place."""
-        self._only(node, "this", "to")
-        narrow = _NARROW.get(node.args["to"].this)
-        if narrow is not None:
-            what, instead = narrow
-            raise self.source.unsupported(f"ivme's {what} have 64 bits", node, f"write CAST(x AS {instead})")
+        """A cast; one of a literal is done here and now, so that a bad date is refused with its place.
+
+        One of NULL stays, since it says the type.
+        """
+        self._only(node, "this", "to", "safe")
+        kind = node.args["to"].this
+        if kind == exp.DType.FLOAT:
+            raise self.source.unsupported(_SINGLE, node, "write CAST(x AS DOUBLE)")
         target = read_type(self.source, node.args["to"])
-        if target.kind == "binary":
-            raise self.source.unsupported("a CAST to BINARY is not supported", node, "store the column as BINARY")
         value = self.translate(node.this, depth + 1)
-        scale = (Literal(target.precision), Literal(target.scale)) if target.kind == "decimal" else ()
-        call = Call(f"cast_{target.kind}", (value, *scale))
-        if not isinstance(value, Literal):
+        details: tuple[int | None, ...] = (target.precision, target.scale) if target.kind == "decimal" else ()
+        details = (_NARROW[kind],) if kind in _NARROW else details
+        tried = "try_" if node.args.get("safe") and f"try_cast_{target.kind}" in FUNCTIONS else ""
+        call = Call(f"{tried}cast_{target.kind}", (value, *map(Literal, details)))
+        if not isinstance(value, Literal) or value.value is None:
             return call
         try:
             return Literal(evaluate(call, {}))
@@ -359,16 +375,16 @@ _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] =
     exp.Is: Scalars._is,
     exp.In: Scalars._in,
     exp.Between: Scalars._between,
+    exp.Add: Scalars._arithmetic,
+    exp.Sub: Scalars._arithmetic,
+    exp.Alias: Scalars._alias,
+    exp.Pi: Scalars._pi,
+    exp.HexString: Scalars._hex_string,
     exp.Like: Scalars._like,
+    exp.ILike: Scalars._like,
     exp.Escape: Scalars._like,
     exp.Case: Scalars._case,
-    exp.If: Scalars._if,
-    exp.Coalesce: Scalars._coalesce,
-    exp.Substring: Scalars._substring,
-    exp.Round: Scalars._round,
     exp.Concat: Scalars._concat,
-    exp.Extract: Scalars._extract,
-    exp.Anonymous: Scalars._anonymous,
     exp.Cast: Scalars._cast,
     exp.TryCast: Scalars._cast,
 }

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sqlglot import exp
 
-from ivme.query.aggregates import AGGREGATES, LISTED
-from ivme.query.expression import ColumnRef, Literal, columns_of
+from ivme.query.expression import ColumnRef, Expression, columns_of
+from ivme.query.inference import type_of
+from ivme.query.sql_aggregates import WHOLE, counts_rows, is_aggregate, maintained, read_call, refuse_by_name
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_scope import Key, same_name
-from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
+from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_where import Body, refuse_computed_closure
+from ivme.query.union import NO_COLUMNS
 
-_AGGREGATES: dict[type[exp.Expr], str] = {
-    getattr(exp, node): function.name for function in AGGREGATES.values() for node in function.nodes
-}
-_WHOLE = f"select {LISTED} as columns of their own, and compute with them when reading"
 _ONE_TABLE = "select or aggregate expressions over the columns of one table each, and combine them when reading"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column of SELECT: a key, or an aggregate over one (over rows, for COUNT(*))."""
+    """A column of SELECT: a key, or an aggregate over one (over rows, for COUNT(*)), or over it and a partner."""
 
     name: str
     key: Key | None
     aggregate: str | None
     node: exp.Expr
+    partner: Key | None = None
+    options: tuple[Any, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def read_head(body: Body, select: exp.Select) -> Head:
     group = _group(body, scalars, select, items)
     if group is not None or any(item.aggregate for item in items):
         _check_grouped(body, scalars.source, items, group or ())
+        _refuse_constants(scalars.source, items, group or ())
     return Head(items, group, _distinct(scalars.source, body, select, items, group))
 
 
@@ -60,7 +64,7 @@ def _items(body: Body, scalars: Scalars, node: exp.Expr) -> list[Item]:
         refuse_other_arguments(scalars.source, node, ("this", "alias"), "write expression AS name")
         name, inner = node.alias, node.this
     inner = inner.unnest()
-    if isinstance(inner, tuple(_AGGREGATES)):
+    if is_aggregate(inner):
         return [_aggregate(body, scalars, inner, name)]
     key = _key(body, scalars, inner)
     plain = isinstance(key.expression, ColumnRef)
@@ -91,12 +95,22 @@ def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
         text = node.sql(dialect=DIALECT, comments=False)
         raise source.unsupported(f"the expression {text} mixes columns of several tables", node, _ONE_TABLE)
     expression = scalars.translate(node)
-    if not occurrences:
-        raise source.unsupported("a column of SELECT or GROUP BY must read a table", node, "remove the constant")
-    key = Key(occurrences[0], expression)
+    key = Key(occurrences[0] if occurrences else _any_occurrence(body, node, expression), expression)
     body.check_kinds(key, node)
     refuse_computed_closure(body.scope, key, node)
     return body.classes.add(key)
+
+
+def _any_occurrence(body: Body, node: exp.Expr, constant: Expression) -> int:
+    """The table that computes a constant: any that is no closure."""
+    source = body.scope.source
+    if type_of(constant, NO_COLUMNS) is None:
+        raise source.unsupported("NULL alone has no type", node, "write CAST(NULL AS type)")
+    tables = (i for i, found in enumerate(body.scope.occurrences) if found.closure is None)
+    found = next(tables, None)
+    if found is None:
+        raise source.unsupported("a constant beside a recursive query only is not supported", node, "leave it out")
+    return found
 
 
 def _refuse_aggregates(source: SqlText, node: exp.Expr) -> None:
@@ -106,46 +120,18 @@ def _refuse_aggregates(source: SqlText, node: exp.Expr) -> None:
     if node.find(exp.Filter):
         instead = "aggregate a condition: SUM(CASE WHEN condition THEN 1 ELSE 0 END)"
         raise source.unsupported("FILTER is not supported", node, instead)
-    if isinstance(node, exp.AggFunc) and not isinstance(node, tuple(_AGGREGATES)):
-        raise source.unsupported(f"the aggregate {node.sql(dialect=DIALECT)} is not supported", node, _WHOLE)
+    refuse_by_name(source, node)
     inside = node.find(exp.AggFunc)
     if inside is not None:
-        raise source.unsupported("an aggregate cannot be part of an expression here", inside, _WHOLE)
+        raise source.unsupported("an aggregate cannot be part of an expression here", inside, WHOLE)
 
 
 def _aggregate(body: Body, scalars: Scalars, node: exp.Expr, name: str | None) -> Item:
-    source, function, argument = scalars.source, _AGGREGATES[type(node)], node.this
-    text = node.sql(dialect=DIALECT, comments=False)
-    if node.expressions:
-        raise source.unsupported(f"{function.upper()} has several arguments", node, "aggregate one column")
-    refuse_other_arguments(source, node, ("this", "expressions", "big_int"), _WHOLE)
-    if isinstance(argument, exp.Distinct):
-        if function != "count":
-            instead = f"write {function.upper()}(x)" if function in ("min", "max") else "use COUNT(DISTINCT x)"
-            raise source.unsupported(f"{function.upper()}(DISTINCT ...) is not supported", node, instead)
-        refuse_other_arguments(source, argument, ("expressions",), "write COUNT(DISTINCT x)")
-        if len(argument.expressions) != 1 or isinstance(argument.expressions[0], exp.Star):
-            raise source.unsupported(f"{text} needs one column", node, "count the distinct values of one column")
-        function, argument = "count_distinct", argument.expressions[0]
-    if function == "count" and _counts_rows(scalars, argument):
-        return Item(name or text, None, "count", node)
-    if argument is None or isinstance(argument, exp.Star):
-        raise source.unsupported(f"{text} needs a column", node, "aggregate one column")
-    key = _key(body, scalars, argument.unnest())
-    kind = body.kind(key)
-    if AGGREGATES[function].is_numeric and kind not in (None, "int", "float", "decimal"):
-        raise source.unsupported(f"{text} adds up values of type {kind}", node, "CAST the column to a number")
-    return Item(name or text, key, function, node)
-
-
-def _counts_rows(scalars: Scalars, argument: exp.Expr | None) -> bool:
-    """Whether COUNT(argument) is COUNT(*): a star, or a literal that is not NULL."""
-    if isinstance(argument, exp.Star):
-        return not any(is_set(value) for value in argument.args.values())
-    if not isinstance(argument, exp.Literal | exp.Boolean):
-        return False
-    constant = scalars.translate(argument)
-    return isinstance(constant, Literal) and constant.value is not None
+    call = read_call(scalars.source, node)
+    if counts_rows(scalars, call):
+        return Item(name or call.text, None, "count", node)
+    found = maintained(body, scalars, call, partial(_key, body, scalars))
+    return Item(name or call.text, found.key, found.function, node, found.partner, found.options, call.own_text)
 
 
 def _check_names(source: SqlText, items: tuple[Item, ...]) -> None:
@@ -209,6 +195,13 @@ def _check_grouped(body: Body, source: SqlText, items: tuple[Item, ...], group: 
         if not all(part in body.classes.links and body.classes.root(part) in roots for part in parts):
             message = f"{body.scope.visible_name(item.key)} is neither aggregated nor in GROUP BY"
             raise source.unsupported(message, item.node, "add it to GROUP BY, or aggregate it")
+
+
+def _refuse_constants(source: SqlText, items: tuple[Item, ...], group: tuple[Key, ...]) -> None:
+    """Aggregates of all rows have one row, where there are none, too: a constant of the rows would be missing then."""
+    for item in items:
+        if not group and item.key is not None and item.aggregate is None:
+            raise source.unsupported("a constant beside aggregates of all rows", item.node, "leave it out")
 
 
 def _distinct(

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.functions import ARITHMETIC, COMPARISONS, FUNCTIONS, NUMBERS
+from ivme.query.inference import valued_arguments
 
 _LITERALS: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
@@ -28,19 +29,10 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
         return column_kind(expression.name)
     if isinstance(expression, Literal):
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
-    if expression.function.startswith("cast_"):
-        return expression.function.removeprefix("cast_")
-    fixed = FUNCTIONS[expression.function].type
-    if fixed is not None:
-        return fixed.kind
-    return _widest([kind_of(argument, column_kind) for argument in _valued(expression)], expression.function)
-
-
-def _valued(call: Call) -> tuple[Expression, ...]:
-    """The arguments that the kind of the result comes from."""
-    if call.function == "case":
-        return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
-    return call.arguments[:1] if call.function in ("round", "nullif") else call.arguments
+    function = FUNCTIONS[expression.function]
+    if function.type is not None or function.gives.startswith("decimal"):
+        return "decimal" if function.type is None else function.type.kind
+    return _widest([kind_of(argument, column_kind) for argument in valued_arguments(expression)], expression.function)
 
 
 def _widest(kinds: list[str | None], function: str) -> str | None:
@@ -49,7 +41,7 @@ def _widest(kinds: list[str | None], function: str) -> str | None:
         return "float"
     if function in ("floor", "ceil") and known == {"float"}:
         return "int"
-    if len(known) == 1 and (None not in kinds or function in ("case", "coalesce")):
+    if len(known) == 1 and (None not in kinds or FUNCTIONS[function].gives == "branches"):
         return known.pop()
     return max(known, key=NUMBERS.index) if known and known <= set(NUMBERS) and None not in kinds else None
 
@@ -128,26 +120,36 @@ def compared(value: str, kind: str | None) -> str:
 
 def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Mismatch | None:
     """Values of a CASE or COALESCE that have no type in common."""
-    if call.function not in ("case", "coalesce"):
+    if FUNCTIONS[call.function].gives != "branches":
         return None
-    known = [kind for kind in (kind_of(value, column_kind) for value in _valued(call)) if kind is not None]
+    known = [kind for kind in (kind_of(value, column_kind) for value in valued_arguments(call)) if kind is not None]
     wrong = next((kind for kind in known if not are_equatable(known[0], kind)), None)
     return None if wrong is None else Mismatch(f"{call} has values of type {known[0]} and {wrong}", _CAST_ONE)
 
 
 def _not_taken(call: Call, kinds: list[str | None]) -> Mismatch | None:
     """A function of a value that it does not take."""
-    taken = FUNCTIONS[call.function].takes
-    if not taken or kinds[0] is None or kinds[0] in taken:
-        return None
-    value, kind = call.arguments[0], kinds[0]
-    message = f"{call} needs {_one_of(taken)}; {value} is of type {kind}"
-    if call.function == "cast_bool":
-        return Mismatch(message, compared(str(value), kind))
+    function = FUNCTIONS[call.function]
+    for place, (value, kind) in enumerate(zip(call.arguments, kinds, strict=True)):
+        taken = function.kinds(place)
+        if kind is not None and taken and kind not in taken:
+            message = f"{call} needs {_one_of(taken)}; {value} is of type {kind}"
+            return Mismatch(message, _instead(call.function, value, kind, taken))
+    return None
+
+
+def _instead(function: str, value: Expression, kind: str, taken: tuple[str, ...]) -> str:
+    if function == "cast_bool":
+        return compared(str(value), kind)
     if "date" in taken:
-        return Mismatch(message, "use a date, or a string such as '2026-01-31'")
-    instead = f"CAST {value} to a string first"
-    return Mismatch(message, _IN_NUMBERS.get(kind, instead) if "int" in taken else instead)
+        return "use a date, or a string such as '2026-01-31'"
+    if "string" not in taken:
+        return _IN_NUMBERS.get(kind, f"CAST {value} to {_one_of(taken[:1])}")
+    return (
+        _IN_NUMBERS.get(kind, f"CAST {value} to a string first")
+        if "int" in taken
+        else f"CAST {value} to a string first"
+    )
 
 
 def _one_of(kinds: tuple[str, ...]) -> str:

@@ -17,11 +17,21 @@ from typing import Any
 DECIMALS = Context(prec=38, rounding=ROUND_HALF_UP)
 """Decimal arithmetic: 38 digits, as many as `decimal(38, s)` holds."""
 
-_WIDE = Context(prec=80)
+WIDE = Context(prec=80)
+"""Decimal arithmetic whose results are rounded later."""
+
 _UNITS = [Decimal(1).scaleb(-scale) for scale in range(39)]
 """The last digit of a decimal, by its scale."""
 
 _INT_LIMIT = 2**63
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_DATE = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*", re.ASCII | re.DOTALL)
+_TIMESTAMP = re.compile(
+    r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?"
+    r"\s*(Z|UTC|[+-]\d{1,2}:\d{2})?)?)?)?\s*",
+    re.ASCII,
+)
 _BOOLEANS = {
     **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
     **dict.fromkeys(("f", "false", "n", "no", "0"), False),
@@ -107,19 +117,24 @@ def absolute(value: Any) -> Any:
     return bounded(abs(value)) if isinstance(value, int) else abs(value)
 
 
-def rounded(value: Any, digits: Any = 0) -> Any:
-    """Rounds half away from zero, in the decimal digits that the value prints with."""
+def rounded(value: Any, digits: Any = 0, how: str = ROUND_HALF_UP) -> Any:
+    """Rounds half away from zero, in the decimal digits that the value prints with, or as `how` says."""
     value = _number(value)
     if isinstance(digits, bool) or not isinstance(digits, int):
         raise TypeError("ROUND needs an integer number of digits")
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    exact = decimal(value)
     exponent = exact.as_tuple().exponent
     if not isinstance(exponent, int) or -exponent <= digits:
         return value
-    result = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, Context(prec=400))
+    result = exact.quantize(Decimal(1).scaleb(-digits), how, Context(prec=400))
     return bounded(int(result)) if isinstance(value, int) else type(value)(result)
+
+
+def decimal(value: Any) -> Decimal:
+    """A number as a decimal; a float has the digits that it prints with."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(_number(value))
 
 
 def floor(value: Any) -> Any:
@@ -155,38 +170,52 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     return _numbers(left, right)
 
 
-def to_int(value: Any) -> int:
+def to_int(value: Any, bits: int = 64) -> int:
+    """An integer of so many bits; of a timestamp the whole seconds since 1970-01-01."""
+    found = _whole(value)
+    if not -(1 << bits - 1) <= found < 1 << bits - 1:
+        reason = f"the integer does not fit {bits} bits; CAST to {'a decimal' if bits == 64 else 'BIGINT'}"
+        raise OverflowError(reason)
+    return found
+
+
+def _whole(value: Any) -> int:
     if isinstance(value, str):
         text = value.strip()
         if not re.fullmatch(r"[+-]?[0-9]{1,40}", text):
             raise ValueError(f"{value!r} is not an integer")
-        return bounded(int(text))
-    if isinstance(value, bool):
-        return int(value)
-    return bounded(int(_number(value)))
+        return int(text)
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH) // _MICROSECOND // 10**6
+    return int(value) if isinstance(value, bool) else int(_number(value))
 
 
 def to_float(value: Any) -> float:
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH) // _MICROSECOND / 10**6
     return float(value) if isinstance(value, str | bool) else float(_number(value))
 
 
 def to_decimal(value: Any, precision: int, scale: int) -> Decimal:
-    if isinstance(value, str):
-        if not re.fullmatch(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", value):
-            raise ValueError(f"{value!r} is not a decimal number")
-        exact = Decimal(value.strip())
-    elif isinstance(value, float):
-        exact = Decimal(repr(value))
-    else:
-        exact = Decimal(value if isinstance(value, bool) else _number(value))
+    exact = _exact(value)
     if not exact.is_finite() or (exact.adjusted() > precision - scale and exact != 0):
         raise OverflowError(f"{value!r} does not fit decimal({precision},{scale})")
-    result = exact.quantize(_UNITS[scale], ROUND_HALF_UP, _WIDE)
+    result = exact.quantize(_UNITS[scale], ROUND_HALF_UP, WIDE)
     if result.adjusted() >= precision - scale and result != 0:
         raise OverflowError(f"{value!r} does not fit decimal({precision},{scale})")
     return result
+
+
+def _exact(value: Any) -> Decimal:
+    if isinstance(value, str):
+        if not re.fullmatch(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", value):
+            raise ValueError(f"{value!r} is not a decimal number")
+        return Decimal(value.strip())
+    if isinstance(value, datetime.datetime):
+        return Decimal((value - _EPOCH) // _MICROSECOND).scaleb(-6)
+    return Decimal(value) if isinstance(value, bool) else decimal(value)
 
 
 def to_bool(value: Any) -> bool:
@@ -200,29 +229,55 @@ def to_bool(value: Any) -> bool:
 
 
 def to_date(value: Any) -> datetime.date:
+    """A date, or the one that a text begins with, before a blank or a T."""
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, datetime.date):
         return value
-    match = (
-        re.fullmatch(r"\s*([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?\s*", value) if isinstance(value, str) else None
-    )
+    match = _DATE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"{value!r} is not a date; write YYYY-MM-DD")
     year, month, day = (int(part or 1) for part in match.groups())
-    return datetime.date(year, month, day)
+    try:
+        return datetime.date(year, month, day)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not a date: {error}") from None
 
 
 def to_timestamp(value: Any) -> datetime.datetime:
+    """A timestamp; of a number, so many seconds after 1970-01-01; of a text with a time zone, its UTC time."""
     if isinstance(value, datetime.datetime):
         return value
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day)
-    if isinstance(value, str) and re.fullmatch(
-        r"\s*\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?\s*", value
-    ):
-        return datetime.datetime.fromisoformat(value.strip())
-    raise ValueError(f"{value!r} is not a timestamp; write YYYY-MM-DD HH:MM:SS")
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return _moment(value)
+    match = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value!r} is not a timestamp; write YYYY-MM-DD HH:MM:SS")
+    *parts, fraction, zone = match.groups()
+    year, month, day, hour, minute, second = (int(p or (i < 3)) for i, p in enumerate(parts))
+    try:
+        found = datetime.datetime(year, month, day, hour, minute, second, int((fraction or "")[:6].ljust(6, "0")))
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not a timestamp: {error}") from None
+    return found if zone is None or zone in ("Z", "UTC") else found - _offset(zone)
+
+
+def _offset(zone: str) -> datetime.timedelta:
+    hours, minutes = zone[1:].split(":")
+    size = datetime.timedelta(hours=int(hours), minutes=int(minutes))
+    return -size if zone[0] == "-" else size
+
+
+def _moment(seconds: int | float | Decimal) -> datetime.datetime:
+    if isinstance(seconds, float) and not math.isfinite(seconds):
+        raise ValueError(f"{seconds!r} is not a number of seconds")
+    count = int(seconds * 10**6) if isinstance(seconds, int | float) else int(seconds.scaleb(6, WIDE))
+    try:
+        return _EPOCH + datetime.timedelta(microseconds=count)
+    except OverflowError:
+        raise OverflowError("the timestamp is not between the years 1 and 9999") from None
 
 
 def to_string(value: Any) -> str:

@@ -18,10 +18,12 @@ from ivme.query.sql_scope import Key, Scope
 class Classes:
     """The keys mentioned so far, in the order of first mention, each with a link towards its class's root.
 
-    `parameters` maps a parameter's name to the key that it was first compared with.
+    `parameters` maps a parameter's name to the key that it was first compared with. `unequal_nulls` are keys of the
+    classes that `=` ties, where NULL equals nothing; in one that only `<=>` ties NULL equals NULL.
     """
 
     links: dict[Key, Key] = field(default_factory=dict)
+    unequal_nulls: set[Key] = field(default_factory=set)
     parameters: dict[str, Key] = field(default_factory=dict)
 
     def add(self, key: Key) -> Key:
@@ -34,10 +36,17 @@ class Classes:
             self.links[key] = key = self.links[self.links[key]]
         return key
 
-    def merge(self, left: Key, right: Key) -> None:
+    def merge(self, left: Key, right: Key, *, null_safe: bool = False) -> None:
         """Makes the two keys equal; the root of the class stays the one that was mentioned first."""
         first, second = self.root(left), self.root(right)
         self.links[second] = first
+        if not null_safe:
+            self.unequal_nulls.add(left)
+
+    def null_safe(self) -> list[Key]:
+        """The roots of the classes of several keys in which NULL equals NULL."""
+        unequal = {self.root(key) for key in (*self.unequal_nulls, *self.parameters.values())}
+        return [root for root, keys in self.members().items() if len(keys) > 1 and root not in unequal]
 
     def bind(self, parameter: str, key: Key) -> str | None:
         """Compares a parameter with a key; answers with another parameter of the same class, if there is one."""
@@ -87,7 +96,7 @@ def _rank(key: Key) -> tuple[bool, int]:
 def _plain_name(scope: Scope, key: Key) -> str:
     if isinstance(key.expression, ColumnRef):
         return scope.visible_name(key)
-    return "_".join([*_functions(key.expression), *dict.fromkeys(columns_of(key.expression))])
+    return "_".join([*_functions(key.expression), *dict.fromkeys(columns_of(key.expression))]) or "constant"
 
 
 def _functions(expression: Expression) -> list[str]:

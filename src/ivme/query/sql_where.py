@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ivme.errors import DataError, SchemaError
-from ivme.query.expression import ColumnRef, Expression, evaluate, is_predicate
+from ivme.query.expression import ColumnRef, Expression, Literal, evaluate, is_predicate
 from ivme.query.inference import common_type, end_type, type_of
 from ivme.query.one_type import cast_to
 from ivme.query.sql_constants import failing_constant
@@ -88,17 +88,18 @@ def conjuncts(nodes: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
 
 def _read_conjunct(body: Body, scalars: Scalars, node: exp.Expr) -> None:
     scalars.refuse_queries(node)
-    if isinstance(node, exp.EQ):
+    if isinstance(node, exp.EQ | exp.NullSafeEQ):
         sides = [node.this.unnest(), node.expression.unnest()]
         named = [isinstance(side, exp.Placeholder) for side in sides]
-        if any(named):
+        if any(named) and isinstance(node, exp.EQ):
             refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
             _bind(body, scalars, sides[named.index(True)], sides[1 - named.index(True)])
             return
         keys = [_key(scalars, side) for side in sides]
-        if keys[0] is not None and keys[1] is not None and _joins(body, keys[0], keys[1]):
+        null_safe = isinstance(node, exp.NullSafeEQ)
+        if keys[0] is not None and keys[1] is not None and _joins(body, keys[0], keys[1], null_safe=null_safe):
             refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
-            _equate(body, keys[0], keys[1], node)
+            _equate(body, keys[0], keys[1], node, null_safe=null_safe)
             return
     _add_predicate(body, scalars, node)
 
@@ -109,15 +110,15 @@ def _key(scalars: Scalars, node: exp.Expr) -> Key | None:
     return Key(occurrences[0], scalars.translate(node)) if len(occurrences) == 1 else None
 
 
-def _joins(body: Body, left: Key, right: Key) -> bool:
+def _joins(body: Body, left: Key, right: Key, *, null_safe: bool) -> bool:
     """Whether an equality is one between variables: across tables, or between two columns of one table and type."""
-    if left.occurrence != right.occurrence:
-        return True
+    if left.occurrence != right.occurrence or null_safe:
+        return left.occurrence != right.occurrence
     plain = isinstance(left.expression, ColumnRef) and isinstance(right.expression, ColumnRef)
     return plain and left != right and body.type(left) == body.type(right)
 
 
-def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
+def _equate(body: Body, left: Key, right: Key, node: exp.Expr, *, null_safe: bool = False) -> None:
     source = body.scope.source
     for key in (left, right):
         body.check_kinds(key, node)
@@ -126,7 +127,7 @@ def _equate(body: Body, left: Key, right: Key, node: exp.Expr) -> None:
     if not are_equatable(*kinds):
         message = f"an equality between {kinds[0]} and {kinds[1]} would need a conversion"
         raise source.unsupported(message, node, "CAST one side to the type of the other")
-    body.classes.merge(*_comparable(body, left, right, node))
+    body.classes.merge(*_comparable(body, left, right, node), null_safe=null_safe)
     second = body.classes.conflict()
     if second is not None:
         raise _two_parameters(body, second, node)
@@ -217,7 +218,8 @@ def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
         kind = body.kind(Key(occurrences[0], expression)) if occurrences else kind_of(expression, lambda _: None)
         raise source.unsupported(f"{written} is not a condition", node, compared(written, kind))
     if not occurrences:
-        _check_constant(scalars, node, expression)
+        if not _holds(scalars, node, expression):
+            body.predicates.setdefault(0, []).append(Literal(False))
         return
     key = Key(occurrences[0], expression)
     body.check_kinds(key, node)
@@ -228,14 +230,12 @@ def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
     body.predicates.setdefault(occurrences[0], []).append(expression)
 
 
-def _check_constant(scalars: Scalars, node: exp.Expr, expression: Expression) -> None:
-    """A condition over no column is dropped if it is true, and makes no sense otherwise."""
+def _holds(scalars: Scalars, node: exp.Expr, expression: Expression) -> bool:
+    """Whether a condition over no column holds: then it says nothing, and else there are no rows."""
     try:
-        holds = evaluate(expression, {}) is True
+        return evaluate(expression, {}) is True
     except DataError as error:
         raise scalars.source.unsupported(str(error), node, "remove the condition") from error
-    if not holds:
-        raise scalars.source.unsupported("the condition is never true", node, "remove it; the view would be empty")
 
 
 def _across_tables(body: Body, node: exp.Expr, occurrences: list[int]) -> Exception:

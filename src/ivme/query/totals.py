@@ -47,8 +47,8 @@ def average(total: Any, count: int, summed: Type, type_: Type, where: str) -> An
     return decimal_value(rounded if (total < 0) == (count < 0) else -rounded, type_, where)
 
 
-def variance(count: int, total: Any, squares: Any, scale: int) -> float | None:
-    """The sample variance, of which one value has none: the exact quotient, rounded once to a float.
+def variance(count: int, total: Any, squares: Any, scale: int, *, population: bool = False) -> float | None:
+    """The variance, of a sample (which one value has not) or of a population: the exact quotient, rounded once.
 
     The totals are those of the values and of their squares, of decimals in units of 10^-scale. A square that is too
     large for a float makes the variance infinite, an infinite value makes it NaN.
@@ -56,10 +56,20 @@ def variance(count: int, total: Any, squares: Any, scale: int) -> float | None:
     >>> variance(4, 10, 30, 0), variance(1, 5, 25, 0)
     (1.6666666666666667, None)
     """
-    if count <= 1:
+    if count <= 1 and not population:
         return None
+    return _spread(count, total, squares, scale, count * (count if population else count - 1))
+
+
+def squared_deviations(count: int, total: Any, squares: Any, scale: int) -> float:
+    """The sum of the squared deviations from the mean."""
+    return _spread(count, total, squares, scale, count)
+
+
+def _spread(count: int, total: Any, squares: Any, scale: int, divisor: int) -> float:
+    """The sum of the squared deviations times the count, by the divisor."""
     if not isinstance(squares, ExactSum):
-        found: float = (count * squares - total * total) / (count * (count - 1) * 10 ** (2 * scale))
+        found: float = (count * squares - total * total) / (divisor * 10 ** (2 * scale))
         return found
     assert isinstance(total, ExactSum)
     if not total.is_finite or squares.undefined:
@@ -68,14 +78,14 @@ def variance(count: int, total: Any, squares: Any, scale: int) -> float | None:
         return math.inf
     spread = max(0, (count * squares.units << _UNIT_BITS) - total.units * total.units)
     try:
-        return spread / (count * (count - 1) << 2 * _UNIT_BITS)
+        return spread / (divisor << 2 * _UNIT_BITS)
     except OverflowError:
         return math.inf
 
 
-def standard_deviation(count: int, total: Any, squares: Any, scale: int) -> float | None:
-    """The root of the sample variance."""
-    found = variance(count, total, squares, scale)
+def standard_deviation(count: int, total: Any, squares: Any, scale: int, *, population: bool = False) -> float | None:
+    """The root of the variance."""
+    found = variance(count, total, squares, scale, population=population)
     return None if found is None else math.sqrt(found)
 
 

@@ -38,7 +38,7 @@ def typed(query: Query) -> TypedQuery:
     types = variable_types(made)
     atoms = tuple(_typed_atom(atom, made, types) for atom in made.atoms)
     head = head_types(made)
-    slots = tuple(slot_type(slot, types[variable]) for slot, variable in payload_slots(made))
+    slots = tuple(slot_type(slot, types[variable]) for slot, variable, *_ in payload_slots(made))
     return TypedQuery(replace(made, atoms=atoms), types, head, slots, query)
 
 
@@ -57,7 +57,7 @@ def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:
     table = query.table(atom.relation)
     tests = [] if atom.where is None else [atom.where]
     if any(isinstance(column, Call) for column in atom.columns) or any(can_fail(test, table) for test in tests):
-        tests = [*_repeated(atom), *tests]
+        tests = [*_repeated(atom, query.null_safe), *tests]
     terms, columns = [], []
     for term, column in zip(atom.terms, atom.columns, strict=True):
         if isinstance(term, str):
@@ -68,9 +68,9 @@ def _typed_atom(atom: Atom, query: Query, types: dict[str, Type]) -> Atom:
     return replace(atom, terms=tuple(terms), columns=tuple(columns), where=conjunction(tests))
 
 
-def _repeated(atom: Atom) -> Iterator[Expression]:
+def _repeated(atom: Atom, null_safe: tuple[str, ...]) -> Iterator[Expression]:
     """That columns of one variable are equal, as a predicate: rows where they are not must not be computed with."""
     for position, term in enumerate(atom.terms):
         first = atom.terms.index(term)
         if first != position and isinstance(term, str):
-            yield Call("eq", (atom.columns[position], atom.columns[first]))
+            yield Call("null_safe_eq" if term in null_safe else "eq", (atom.columns[position], atom.columns[first]))

@@ -154,7 +154,12 @@ def _values(
     aggregate: Aggregate, parts: Mapping[str, pa.ChunkedArray], summed: Type, type_: Type, where: str
 ) -> list[Any]:
     """An aggregate's value for each group from its parts; NULL where no part has a value."""
-    finish = aggregate.definition.finish
+    finish, fold = aggregate.definition.finish, aggregate.definition.fold
+    if fold is not None:
+        (keys,) = parts.values()
+        return [
+            None if k is None else fold([(k, 1)], aggregate.options, summed, type_, where) for k in keys.to_pylist()
+        ]
     assert finish is not None
     columns = [column.to_pylist() for part, column in parts.items() if part != "count"]
     counts = parts["count"].to_pylist() if "count" in parts else [1] * len(columns[0])

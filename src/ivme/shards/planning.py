@@ -11,7 +11,7 @@ from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
-from ivme.query.parse import parse
+from ivme.query.shape import view_shape
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
@@ -69,7 +69,7 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
 def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
     """The views that a view reads, and those that they read, in the order in which they were made."""
     views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
-    query = parse(entry.text, (*catalog.tables, *views))
+    query = view_shape(entry.text, (*catalog.tables, *views), entry.name)
     read = {table.name for table in query.tables}
     needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
     return tuple(ViewText(v.name, v.text, v.options) for v in catalog.views if v.name in needed)
@@ -122,7 +122,7 @@ def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
     """Where a gathered view is, and why."""
     (pattern,) = entry.routing.patterns
     beneath = ", ".join(view.name for view in entry.beneath)
-    reason = "it reads other views" if beneath else "its paths may go through all rows"
+    reason = "it reads other views" if beneath else "its rows may depend on all rows of its tables"
     kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
     return (
         f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "

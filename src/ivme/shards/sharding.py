@@ -4,9 +4,9 @@ Occurrences of a table in a self-join may be routed differently, so that each be
 those that are routed alike share one. With aggregates the engines keep partial rows: each group's key, its count, and
 what its aggregates add up from.
 
-A closure's paths go through all shards, and the rows of a view that reads another are in its shards and not in those
-of the tables. Such a view is *gathered*: one engine of one shard has all rows of the tables that it rests on, the
-views beneath it, and the view itself.
+A closure's paths go through all shards, the rows of a view that reads another are in its shards and not in those of
+the tables, and a median of all rows cannot be told from parts. Such a view is *gathered*: one engine of one shard has
+all rows of the tables that it rests on, the views beneath it, and the view itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
 from ivme.query.failures import with_failing_rows
 from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
-from ivme.query.parse import as_asked, parse
+from ivme.query.parse import as_asked
+from ivme.query.shape import is_shape, view_shape
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.hashing import hash_rows
@@ -154,7 +155,7 @@ def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
     for view in entry.beneath if isinstance(entry, ViewEntry) else ():
         known = (*known, view_as_table(view, known))
     options = dict(entry.options)
-    query = as_asked(replace(parse(entry.text, known), name=entry.name), options.get("semantics"))
+    query = as_asked(view_shape(entry.text, known, entry.name), options.get("semantics"))
     return closures_as_relations(query, options.get("graph", "digraph"))
 
 
@@ -166,7 +167,14 @@ def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Tabl
 
 def is_gathered(entry: ViewEntry, query: Query) -> bool:
     """Whether a view is kept whole in one shard."""
-    return query.has_closures or bool(entry.beneath)
+    if query.has_closures or entry.beneath or is_shape(query):
+        return True
+    return bool(whole_aggregates(query)) and not query.free
+
+
+def whole_aggregates(query: Query) -> list[Aggregate]:
+    """The aggregates that need all rows of a group in one shard: what shards have of them does not add up."""
+    return [aggregate for aggregate in query.aggregates if not aggregate.definition.is_additive]
 
 
 def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Sharding:
@@ -210,7 +218,7 @@ def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]
     parts = [Aggregate("count")]
     for aggregate in query.aggregates:
         names = (aggregate.function,) if whole else aggregate.definition.parts or (aggregate.function,)
-        parts += [Aggregate(part, aggregate.variable) for part in names]
+        parts += [aggregate if part == aggregate.function else Aggregate(part, aggregate.variable) for part in names]
     keys = [HeadColumn(f"k{i}", variable) for i, variable in enumerate(query.input + query.output)]
     return (*keys, *(HeadColumn(f"a{i}", part) for i, part in enumerate(dict.fromkeys(parts))))
 
@@ -218,8 +226,10 @@ def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]
 def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:
     """The variables that may have shares, the free ones first; with `whole` those that keep each row in one shard.
 
-    COUNT DISTINCT adds up over shards if no value of its variable is in two of them.
+    COUNT DISTINCT adds up over shards if no value of its variable is in two of them. Groups whose aggregates do not
+    add up, such as MEDIAN, stay whole.
     """
+    whole = whole or bool(whole_aggregates(query))
     counted = [{str(a.variable)} for a in query.aggregates if a.function == "count_distinct"]
     if whole:
         return tuple(query.free)

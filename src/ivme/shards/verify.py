@@ -8,6 +8,8 @@ from ivme.database import Database
 from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.read.verify import compare_rows, counted
 from ivme.query.failures import with_failing_rows
+from ivme.query.shape import is_shape
+from ivme.query.types import Type
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.merge import WEIGHT
 from ivme.shards.routing import kept_rows
@@ -53,6 +55,9 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
     """Values of the parameters to verify: those of the first rows of atoms that have them."""
     values: dict[str, list[Any]] = {}
     for name, variable in zip(made.query.parameters, made.query.input, strict=True):
+        if is_shape(made.query):
+            values[name] = _values_like(fresh, made, made.typed.types[variable])
+            continue
         atom = next(atom for atom in with_failing_rows(made.query) if variable in atom.variables)
         column = atom.columns[atom.terms.index(variable)]
         closure = made.query.table(atom.relation).closure_of
@@ -62,3 +67,14 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
     return [{name: listed[i] for name, listed in values.items()} for i in range(size)]
+
+
+def _values_like(fresh: Database, made: Sharding, type_: Type) -> list[Any]:
+    """Values of that type in the tables of a view of several blocks: some of them are compared with its parameter."""
+    found: dict[Any, None] = {}
+    for relation in made.relations:
+        rows, _ = fresh.contents(relation)
+        for column in fresh.definitions.table(relation).columns:
+            if column.type == type_:
+                found |= dict.fromkeys(rows.column(column.name).slice(0, _REQUESTS).to_pylist())
+    return [value for value in found if value is not None]

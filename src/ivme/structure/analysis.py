@@ -61,6 +61,12 @@ def ordered_variables(query: Query) -> tuple[str, ...]:
     return tuple(variable for variable in variables if variable is not None and variable not in query.free)
 
 
+def ordered_reads(query: Query, variable: str | None) -> tuple[str, ...]:
+    """What ordered aggregates read of a variable's values, each once."""
+    mine = [a for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable]
+    return tuple(dict.fromkeys(aggregate.definition.reads for aggregate in mine))
+
+
 def _shape(query: Query, variable: str | None) -> Shape:
     cqap = cqap_of(query, frozenset() if variable is None else frozenset({variable}))
     broken = fracture(cqap)

@@ -25,7 +25,7 @@ def test_float_codes_sort_like_floats() -> None:
 
 def test_sums_of_floats_and_of_wide_integers() -> None:
     program = plan_with("view-tree", parse_rule("Q(A, SUM(X), SUM(Y)) = R(A, X, Y)")).program
-    kinds = {("sum", "X"): "f64", ("sum", "Y"): "d192"}
+    kinds: dict[tuple[str, ...], str] = {("sum", "X"): "f64", ("sum", "Y"): "d192"}
     kernel = NativeProgram(program, [kinds.get(slot, "i64") for slot in program.enumeration.slots])
     kernel.apply("R", {(1, 0.5, 2**80): 2, (1, None, -1): 1, (1, 0.25, None): 1})
     ((row, payload, _),) = kernel.items({})

@@ -157,6 +157,37 @@ def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shard
     check_same(ShardedDatabase(LocalCluster(tmp_path, None)), embedded)
 
 
+BLOCKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "named": ("SELECT c.name, COUNT(e.dst) AS n FROM city c LEFT JOIN edge e ON e.src = c.id GROUP BY c.name", {}),
+    "lonely": ("SELECT id FROM city WHERE NOT EXISTS (SELECT 1 FROM edge WHERE edge.src = city.id)", {}),
+    "busy": ("SELECT src, COUNT(*) AS n FROM edge GROUP BY src HAVING COUNT(*) > 1 ORDER BY n DESC, src LIMIT 2", {}),
+    "ends": ("SELECT src FROM edge UNION SELECT dst FROM edge", {}),
+    "onward": ("SELECT x.n FROM (SELECT src, COUNT(*) AS n FROM edge WHERE src = :X GROUP BY src) x", {}),
+    "most": ("SELECT MAX(n) AS n FROM busy", {}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 3])
+def test_views_of_several_blocks_answer_as_in_the_embedded_database(tmp_path: Path, shards: int) -> None:
+    embedded, db = declare(Database()), declare(local_database(tmp_path, shards))
+    for each in (embedded, db):
+        for name, (text, options) in BLOCKS.items():
+            each.create_view(name, text, **options)
+    feeds = {name: (embedded.view(name).changes(), db.view(name).changes()) for name in ("named", "lonely", "busy")}
+    for change in stream("digraph", 9, nodes=6, steps=10):
+        for each in (embedded, db):
+            each.apply("edge", list(change), list(change.values()))
+        check_same(db, embedded)
+    for name, (expected, found) in feeds.items():
+        assert list(expected) == list(found), name
+    for name in BLOCKS:
+        db.view(name).verify()
+    with pytest.raises(PlanError, match="cannot drop table edge"):
+        db.drop_table("edge")
+    check_same(ShardedDatabase(LocalCluster(tmp_path, None)), embedded)
+
+
 def test_verify_finds_a_closure_that_lost_an_edge(tmp_path: Path) -> None:
     db: Any = declare(local_database(tmp_path, 2))
     view = db.create_view("pairs", "Q(X, Y) = closure(edge)")

@@ -1,4 +1,4 @@
-"""Functions that need all their arguments and are not comparisons: arithmetic, rounding, parts of dates, and casts."""
+"""Functions that need all their arguments and are not comparisons: arithmetic, rounding and casts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Node
+from ivme.engine.expression.integers import REAL_FUNCTIONS, Integers
+from ivme.engine.expression.moments import Moments
 from ivme.engine.expression.numbers import INT_DIGITS, MOST_DIGITS, Value
 from ivme.query.expression import Call, Expression, Literal
 
 if TYPE_CHECKING:
     from ivme.engine.expression.compile import Compiler
+
+_Method = Callable[[Call, Sequence[Value], Node | None], Value | None]
 
 
 class Arithmetic:
@@ -20,6 +24,37 @@ class Arithmetic:
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
         self._graph = compiler.graph
+        self._made = self._methods(Integers(compiler), compiler.moments)
+
+    def _methods(self, integers: Integers, moments: Moments) -> dict[str, _Method]:
+        """What compiles each function that needs all its arguments."""
+        return {
+            **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), self._arithmetic),
+            **dict.fromkeys(("negate", "abs"), self._signed),
+            **dict.fromkeys(("floor", "ceil"), self._whole),
+            **dict.fromkeys(("cast_int", "cast_float", "cast_bool"), self._number),
+            **dict.fromkeys(("cast_date", "cast_timestamp"), moments.cast),
+            "round": self._rounded,
+            "cast_decimal": self._in_digits,
+            **dict.fromkeys(("div", "pmod"), integers.modulo),
+            **dict.fromkeys(("bit_and", "bit_or", "bit_xor", "bit_not", "bit_count"), integers.bits),
+            **dict.fromkeys(("shiftleft", "shiftright", "shiftrightunsigned"), integers.bits),
+            **dict.fromkeys(REAL_FUNCTIONS, integers.real),
+            **dict.fromkeys(("year", "quarter", "month", "weekofyear", "day", "last_day"), moments.part_of_date),
+            **dict.fromkeys(("dayofweek", "weekday", "dayofweek_iso"), moments.part_of_date),
+            **dict.fromkeys(("dayofyear", "yearofweek"), moments.part_of_date),
+            **dict.fromkeys(("hour", "minute", "second"), moments.part_of_time),
+            "extract_second": moments.seconds,
+            **dict.fromkeys(("date_add", "date_sub", "add_months"), moments.later),
+            "timestampadd": moments.timestampadd,
+            "datediff": moments.datediff,
+            "timestampdiff": moments.timestampdiff,
+            "date_trunc": moments.date_trunc,
+            "trunc": moments.trunc,
+            **dict.fromkeys(("unix_date", "unix_seconds", "unix_millis", "unix_micros"), moments.counted),
+            **dict.fromkeys(("date_from_unix_date", "timestamp_seconds"), moments.of_count),
+            **dict.fromkeys(("timestamp_millis", "timestamp_micros"), moments.of_count),
+        }
 
     def value(self, call: Call, mask: Node | None) -> Value | None:
         if call.function == "cast_decimal" and (cast := self._cast_quotient(call, mask)) is not None:
@@ -30,8 +65,7 @@ class Arithmetic:
             return self._compiler.constant(None, self._compiler.type_of(call)) if plain else None
         if any(argument.loose for argument in arguments):
             return None
-        made: Callable[[Call, Sequence[Value], Node | None], Value | None] = getattr(self, f"_{_GROUPS[call.function]}")
-        return made(call, arguments, mask)
+        return self._made[call.function](call, arguments, mask)
 
     def _arithmetic(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
         left, right = arguments
@@ -111,30 +145,19 @@ class Arithmetic:
         found = self._compiler.numbers.lowered(value, 0, call.function) if value.scale else value
         return replace(found, type=type_)
 
-    def _part_of_date(self, call: Call, arguments: Sequence[Value], _mask: Node | None) -> Value | None:
-        (value,) = arguments
-        days = self.days(value)
-        if days is None:
-            return None
-        return Value(self._graph.node(call.function, WORD, days), self._compiler.type_of(call), 0, INT_DIGITS)
-
-    def days(self, value: Value) -> Node | None:
-        if value.kind == "timestamp":
-            return self._graph.node("days_of_micros", WORD, value.node)
-        return value.node if value.kind == "date" else None
-
-    def micros(self, value: Value) -> Node | None:
-        if value.kind == "date":
-            return self._graph.node("micros_of_days", WORD, value.node)
-        return value.node if value.kind == "timestamp" else None
-
-    def _moment(self, call: Call, arguments: Sequence[Value], _mask: Node | None) -> Value | None:
-        node = (self.days if call.function == "cast_date" else self.micros)(arguments[0])
-        return None if node is None else Value(node, self._compiler.type_of(call))
-
     def _number(self, call: Call, arguments: Sequence[Value], mask: Node | None) -> Value | None:
         """CAST to an int, a float or a truth value."""
-        value, type_ = arguments[0], self._compiler.type_of(call)
+        found = self._as_number(call, arguments[0], mask)
+        if found is None or call.function != "cast_int" or len(arguments) == 1:
+            return found
+        bits = call.arguments[1]
+        assert isinstance(bits, Literal)
+        return replace(found, node=self._graph.node("fits_bits", WORD, found.node, mask=mask, k=bits.value))
+
+    def _as_number(self, call: Call, value: Value, mask: Node | None) -> Value | None:
+        type_ = self._compiler.type_of(call)
+        if value.kind == "timestamp" and call.function == "cast_int":
+            return self._compiler.moments.whole_seconds(call, value)
         if not value.is_number and value.kind != "bool":
             return None
         if call.function == "cast_float":
@@ -158,19 +181,8 @@ class Arithmetic:
         assert type_.scale is not None
         if value.kind == "bool":
             value = replace(value, digits=1)
+        elif value.kind == "timestamp":
+            value = self._compiler.moments.exact_seconds(value)
         elif value.kind not in ("int", "decimal"):
             return None
         return self._compiler.numbers.in_digits(value, type_.precision, type_.scale, mask)
-
-
-_GROUPS = {
-    **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), "arithmetic"),
-    **dict.fromkeys(("negate", "abs"), "signed"),
-    **dict.fromkeys(("floor", "ceil"), "whole"),
-    **dict.fromkeys(("year", "month", "day"), "part_of_date"),
-    **dict.fromkeys(("cast_int", "cast_float", "cast_bool"), "number"),
-    **dict.fromkeys(("cast_date", "cast_timestamp"), "moment"),
-    "round": "rounded",
-    "cast_decimal": "in_digits",
-}
-"""The methods that compile the functions that need all their arguments."""

@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.query.expression import Call, Literal
+from ivme.query.functions.date_patterns import formatted, pattern_parts
 from ivme.query.sql_like import ESCAPE, characters
+from ivme.query.sql_values import to_timestamp
 from ivme.query.types import Type
 
 Types = list[Type]
@@ -85,8 +87,41 @@ def _recased(name: str) -> Kernel:
     return kernel
 
 
-def _trim(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
-    return pc.utf8_trim(arguments[0], characters=" ") if types[0].kind == "string" else None
+def _trim(name: str) -> Kernel:
+    """TRIM, LTRIM or RTRIM, of constant characters."""
+
+    def kernel(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+        characters = _constants(call, (" ",))
+        if types[0].kind != "string" or characters is None or not characters[0]:
+            return None
+        return getattr(pc, name)(arguments[0], characters=characters[0])
+
+    return kernel
+
+
+def _constants(call: Call, defaults: tuple[str, ...]) -> list[str] | None:
+    """The arguments behind the first, if all are constant texts; defaults stand for those that are not written."""
+    given = [argument.value for argument in call.arguments[1:] if isinstance(argument, Literal)]
+    if len(given) + 1 < len(call.arguments) or not all(isinstance(value, str) for value in given):
+        return None
+    return [*given, *defaults[len(given) :]]
+
+
+def _of_part(name: str) -> Kernel:
+    """STARTSWITH, ENDSWITH or CONTAINS, of a constant part."""
+
+    def kernel(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+        part = _constants(call, ())
+        return getattr(pc, name)(arguments[0], pattern=part[0]) if types[0].kind == "string" and part else None
+
+    return kernel
+
+
+def _replace(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    constants = _constants(call, ("", ""))
+    if types[0].kind != "string" or constants is None or not constants[0]:
+        return None
+    return pc.replace_substring(arguments[0], pattern=constants[0], replacement=constants[1])
 
 
 def _length(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
@@ -113,6 +148,36 @@ def _concat(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return pc.binary_join_element_wise(*arguments, pa.scalar(""), null_handling="emit_null")
 
 
+def _concat_ws(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    """Without NULLs: where Arrow skips all of a row it loses the row."""
+    if any(type_.kind != "string" for type_ in types) or any(_has_nulls(each) for each in arguments):
+        return None
+    return pc.binary_join_element_wise(*arguments[1:], arguments[0], null_handling="emit_null")
+
+
+def _has_nulls(argument: pa.Array | pa.Scalar) -> bool:
+    return not argument.is_valid if isinstance(argument, pa.Scalar) else argument.null_count > 0
+
+
+def _date_format(call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
+    """Each distinct month, day, ... is shown once, by the finest letter of the pattern."""
+    pattern = call.arguments[1]
+    if types[0].kind not in ("date", "timestamp") or not isinstance(pattern, Literal):
+        return None
+    parts = pattern_parts(pattern.value)
+    unit = next(
+        (unit for unit, letters in _FINER.items() if all(p in letters or not count for p, count in parts)), None
+    )
+    floored = arguments[0] if unit is None else pc.floor_temporal(arguments[0], unit=unit)
+    distinct = pc.unique(floored)
+    shown = [None if each is None else formatted(to_timestamp(each), parts) for each in distinct.to_pylist()]
+    return pa.array(shown, pa.string()).take(pc.index_in(floored, distinct))
+
+
+_FINER = {"month": "yMQ", "day": "yMQdDE", "hour": "yMQdDEHha", "minute": "yMQdDEHham", "second": "yMQdDEHhams"}
+"""The letters of patterns that show nothing finer than a unit."""
+
+
 def _cast_string(_call: Call, types: Types, arguments: Arguments) -> pa.Array | None:
     return arguments[0].cast(pa.string()) if types[0].kind in ("string", "int", "bool", "date") else None
 
@@ -133,7 +198,15 @@ KERNELS: dict[str, Kernel] = {
     "length": _length,
     "substring": _substring,
     "concat": _concat,
-    "trim": _trim,
+    "concat_ws": _concat_ws,
+    "date_format": _date_format,
+    "trim": _trim("utf8_trim"),
+    "ltrim": _trim("utf8_ltrim"),
+    "rtrim": _trim("utf8_rtrim"),
+    "startswith": _of_part("starts_with"),
+    "endswith": _of_part("ends_with"),
+    "contains": _of_part("match_substring"),
+    "replace": _replace,
     "cast_string": _cast_string,
 }
-"""The kernels by the names of the table of functions: those that run by code, and comparisons."""
+"""The kernels by the names of the table of functions: comparisons, and some of those that the kernel lacks."""

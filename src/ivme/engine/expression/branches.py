@@ -1,4 +1,4 @@
-"""AND, OR, NOT, CASE, COALESCE, NULLIF and IS NULL: operations that see NULL, and guard what comes after them.
+"""AND, OR, NOT, CASE, COALESCE, NULLIF, GREATEST and IS NULL: they see NULL, and guard what comes after them.
 
 An argument is computed for all rows of a chunk, but its failures count only in the rows that get to it: each argument
 has a mask, which is that of the whole without the rows that an earlier argument has decided.
@@ -44,6 +44,8 @@ class Branches:
             return self._nullif(call, mask)
         if call.function == "fails":
             return self._fails(call, mask)
+        if call.function in ("greatest", "least"):
+            return self._extreme(call, mask)
         return self._case(call, mask) if call.function == "case" else self._coalesce(call, mask)
 
     def _is_null(self, value: Value) -> Node:
@@ -102,6 +104,27 @@ class Branches:
             mask = self._graph.narrowed("mask_true", mask, null)
         return self._joined(call, branches)
 
+    def _extreme(self, call: Call, mask: Node | None) -> Value | None:
+        """GREATEST and LEAST: from left to right, a value takes the place of one that is NULL or not so extreme."""
+        type_ = self._compiler.type_of(call)
+        branches: list[_Branch] = [(None, mask, self._compiler.value(argument, mask)) for argument in call.arguments]
+        if type_ is None or any(value.loose or value.kind not in ("null", type_.kind) for _, _, value in branches):
+            return None
+        values = self._in_one_kind(branches, type_)
+        if values is None:
+            return None
+        found, order = replace(values[0], type=type_), "gt" if call.function == "greatest" else "lt"
+        for value in values[1:]:
+            follower = replace(value, type=type_)
+            better = self._compiler.comparisons.compared(order, call.arguments, follower, found, mask)
+            if better is None:
+                return None
+            taken = self._graph.node("or_truth", WORD, better, self._is_null(found))
+            rows = self._graph.narrowed("mask_true", None, taken)
+            node = self._select(found.node.kind, rows, value.node, found.node)
+            found = replace(found, node=node, digits=max(found.digits, value.digits))
+        return found
+
     def _joined(self, call: Call, branches: list[_Branch]) -> Value | None:
         """One value of the type of the whole: that of the first branch whose rows have it, else NULL."""
         type_ = self._compiler.type_of(call)
@@ -141,7 +164,7 @@ class Branches:
         if type_.kind == "float":
             return Value(self._compiler.numbers.to_real(value, rows), type_)
         if type_.kind == "timestamp":
-            return Value(self._compiler.arithmetic.micros(value) or value.node, type_)
+            return Value(self._compiler.moments.micros(value) or value.node, type_)
         return value
 
 

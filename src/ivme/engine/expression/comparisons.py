@@ -99,7 +99,7 @@ class Comparisons:
         return None
 
     def _micros(self, value: Value) -> Node:
-        node = self._compiler.arithmetic.micros(value)
+        node = self._compiler.moments.micros(value)
         assert node is not None
         return node
 

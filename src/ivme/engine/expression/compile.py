@@ -19,6 +19,7 @@ from ivme.engine.expression.arithmetic import Arithmetic
 from ivme.engine.expression.branches import Branches
 from ivme.engine.expression.comparisons import Comparisons
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Graph, Node
+from ivme.engine.expression.moments import Moments
 from ivme.engine.expression.numbers import INT_DIGITS, NARROW_DIGITS, Numbers, Value
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
@@ -29,6 +30,8 @@ from ivme.query.types import Type
 
 _TEXT = ("string", "binary")
 _LAZY = ("and", "or", "not", "case", "coalesce", "fails")
+_CHOICES = ("case", "coalesce", "greatest", "least")
+_BRANCHES = (*_LAZY, "is_null", "nullif", "greatest", "least")
 
 
 class Compiler:
@@ -45,6 +48,7 @@ class Compiler:
         self.dictionaries: list[Any] = []
         self._domains = domains
         self._values: dict[tuple[Expression, int], Value] = {}
+        self.moments = Moments(self)
         self.comparisons = Comparisons(self)
         self.arithmetic = Arithmetic(self)
         self._branches = Branches(self)
@@ -128,12 +132,14 @@ class Compiler:
         return next(i for i, each in enumerate(self.table.columns) if each.name.lower() == name.lower())
 
     def _folded(self, call: Call, mask: Node | None) -> Value:
-        """An expression without columns; where it has no value, rows that get to it are doubtful."""
+        """An expression without columns; where it has no value, or is NaN, rows that get to it are doubtful."""
         type_ = self.type_of(call)
         try:
             value = evaluate(call, {})
             own = type_ if value is None else literal_type(value)
         except (ExpressionError, SchemaError):
+            return self._doubtful(type_, mask)
+        if value != value:
             return self._doubtful(type_, mask)
         return replace(self.constant(value, own), type=type_, loose=_kind(own) != _kind(type_))
 
@@ -165,7 +171,7 @@ class Compiler:
         if call not in self.foreign:
             self.foreign.append(call)
         node = self.graph.node("foreign", WORD, mask=mask, k=self.foreign.index(call))
-        loose = type_.is_numeric and type_.kind != "int" and call.function in ("divide", "case", "coalesce")
+        loose = type_.is_numeric and type_.kind != "int" and call.function in ("divide", *_CHOICES)
         loose = loose or (type_.kind == "decimal" and call.function != "cast_decimal")
         return replace(self.of_codes(node, type_, mask), loose=loose)
 
@@ -173,7 +179,7 @@ class Compiler:
         """The value by the kernel's own operations; None if it lacks them for these types."""
         if FUNCTIONS[call.function].runs != "kernel":
             return None
-        if call.function in ("and", "or", "not", "case", "coalesce", "is_null", "nullif", "fails"):
+        if call.function in _BRANCHES:
             return self._branches.value(call, mask)
         if call.function in ("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in"):
             return self.comparisons.value(call, mask)
@@ -191,7 +197,7 @@ class Compiler:
         if type_ is not None and type_.kind == "float" and value.node.kind != REAL:
             return Value(self.numbers.to_real(value, mask), type_)
         if type_ is not None and type_.kind == "timestamp":
-            return Value(self.arithmetic.micros(value) or value.node, type_)
+            return Value(self.moments.micros(value) or value.node, type_)
         return value
 
 

@@ -73,6 +73,8 @@ class Feed:
         if lift.function == "count":
             coded = FeedColumn(expression, "code", guard) in self.columns
             return ("count", self.column(expression, "code" if coded else "known", guard))
+        if lift.partner is not None:
+            return ("float product", self._pair(expression, expressions[lift.partner], where))
         square = " square" if lift.function == "square" else ""
         if slot in ("i64", "i128", "i192"):
             return (f"int{square}", self.column(expression, "int", guard))
@@ -82,6 +84,15 @@ class Feed:
             return (f"wide{square}", self.column(expression, "low", guard))
         self.columns += [FeedColumn(expression, "low", guard), FeedColumn(expression, "high", guard)]
         return (f"wide{square}", len(self.columns) - 2)
+
+    def _pair(self, one: Expression, other: Expression, where: Expression | None) -> int:
+        """The place of the first of two columns of floats that follow each other."""
+        pair = [FeedColumn(each, "float", where if isinstance(each, Call) else None) for each in (one, other)]
+        for place in range(len(self.columns) - 1):
+            if self.columns[place : place + 2] == pair:
+                return place
+        self.columns += pair
+        return len(self.columns) - 2
 
 
 def float_code(value: float) -> int:

@@ -7,11 +7,8 @@ memory linear in the tables and in all intermediate results.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
-from fractions import Fraction
 from functools import reduce
 from operator import add, mul
 from typing import Any, Protocol
@@ -20,10 +17,11 @@ import pyarrow as pa
 
 from ivme.algebra.ring import Element, Ring
 from ivme.engine.codes.dictionary import Codes
+from ivme.engine.read.plain_aggregates import aggregate_of
 from ivme.errors import ExpressionError, VerificationError
 from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
-from ivme.query.inference import head_types, type_of
-from ivme.query.model import Aggregate, Atom, Constant, Query, Table, Term
+from ivme.query.inference import type_of
+from ivme.query.model import Atom, Constant, Query, Table, Term
 from ivme.query.sql_values import compare, to_timestamp
 from ivme.query.types import Type
 
@@ -70,7 +68,7 @@ def _lifted(ring: Ring, assignment: Mapping[str, Any], weight: int) -> Any:
 def _groups(tables: Tables, query: Query) -> dict[Row, Assignments]:
     """The joined rows by the values of inputs and outputs."""
     partial: Assignments = [({}, 1)]
-    joined = never_null(query)
+    joined = query.never_null
     kinds: dict[str, str] = {}
     for number, atom in enumerate(query.atoms):
         mine = _kinds(atom, tables.relation(atom.relation))
@@ -86,17 +84,14 @@ def _groups(tables: Tables, query: Query) -> dict[Row, Assignments]:
     return groups
 
 
-def never_null(query: Query) -> set[str]:
-    """The variables that are never NULL: those that join, and inputs."""
-    return {v for v in query.variables if sum(atom.terms.count(v) for atom in query.atoms) > 1 or v in query.input}
-
-
 def _errors(number: int) -> str:
     """Where an assignment has the errors of an atom's expressions: they count only if the row is in the result."""
     return f"\0{number}"
 
 
-def tuples_of(tables: Tables, atom: Atom, joined: set[str], number: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
+def tuples_of(
+    tables: Tables, atom: Atom, joined: frozenset[str], number: int = 0
+) -> Iterator[tuple[dict[str, Any], int]]:
     data, weights = tables.contents(atom.relation)
     table = tables.relation(atom.relation)
     plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
@@ -134,13 +129,14 @@ def _value(column: Expression, row: Mapping[str, Any], type_: Type | None, error
         return None
 
 
-def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: set[str]) -> bool:
+def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: frozenset[str]) -> bool:
     """Whether a column's value agrees with its constant, or with the variable, which takes it if it has none yet."""
     if isinstance(term, Constant):
         return value is not None and term.value is not None and compare(value, term.value) == 0
     if value is None:
         return term not in joined and assignment.setdefault(term, None) is None
-    return compare(assignment.setdefault(term, value), value) == 0
+    found = assignment.setdefault(term, value)
+    return found is not None and compare(found, value) == 0
 
 
 def _in_type(value: Any, type_: Type | None) -> Any:
@@ -182,8 +178,10 @@ def _join(left: Assignments, right: Assignments, kinds: Mapping[str, str], other
 def _comparable(kind: str | None, other: str | None) -> Callable[[Any], Any]:
     """What values of two kinds are compared by; Python compares integers with decimals as they are."""
     if kind != other and "float" in (kind, other):
-        return float
-    return to_timestamp if {kind, other} == {"date", "timestamp"} else lambda value: value
+        return lambda value: None if value is None else float(value)
+    if {kind, other} == {"date", "timestamp"}:
+        return lambda value: None if value is None else to_timestamp(value)
+    return lambda value: value
 
 
 def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
@@ -193,76 +191,6 @@ def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
     )
     count = sum(weight for _, weight in group)
     return row, 1 if query.distinct or query.aggregates else count
-
-
-def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
-    if aggregate.variable is None:
-        return sum(weight for _, weight in group)
-    found = [(a[aggregate.variable], w) for a, w in group if a[aggregate.variable] is not None]
-    if aggregate.function == "count":
-        return sum(weight for _, weight in found)
-    if aggregate.function == "count_distinct":
-        return len({value for value, _ in found})
-    if not found:
-        return None
-    if aggregate.function in ("min", "max"):
-        return (min if aggregate.function == "min" else max)(value for value, _ in found)
-    if aggregate.function in ("var_samp", "stddev_samp"):
-        spread = _variance(found)
-        return spread if spread is None or aggregate.function == "var_samp" else math.sqrt(spread)
-    total = _total(found)
-    size = 1 if aggregate.function == "sum" else sum(weight for _, weight in found)
-    if not isinstance(found[0][0], Decimal):
-        return total if aggregate.function == "sum" else total / size
-    scale = head_types(query)[[c.source for c in query.head].index(aggregate)].scale or 0
-    units = abs(Fraction(total) / size) * 10**scale
-    return Decimal(math.floor(units + Fraction(1, 2)) * (-1 if total < 0 else 1)).scaleb(-scale, _WIDE)
-
-
-def _variance(found: list[tuple[Any, int]]) -> float | None:
-    """The sample variance: the mean of the squares less the square of the mean, exact and rounded once."""
-    size = sum(weight for _, weight in found)
-    if size < 2:
-        return None
-    if not all(math.isfinite(value) for value, _ in found):
-        return math.nan
-    squares = [(_square(value), weight) for value, weight in found]
-    if any(square is None for square, _ in squares):
-        return math.inf
-    total = sum(Fraction(value) * weight for value, weight in found)
-    spread = sum(square * weight for square, weight in squares if square is not None) - total * total / size
-    try:
-        return float(max(spread, Fraction(0)) / (size - 1))
-    except OverflowError:
-        return math.inf
-
-
-def _square(value: Any) -> Fraction | None:
-    """The exact square; of a float the sum of two floats, as far as these reach. None if it is too large for one."""
-    if not isinstance(value, float):
-        return Fraction(value) ** 2
-    high = value * value
-    return None if math.isinf(high) else Fraction(high) + Fraction(float(Fraction(value) ** 2 - Fraction(high)))
-
-
-def _total(found: list[tuple[Any, int]]) -> Any:
-    """The exact sum; of floats rounded once, as `math.fsum` does it."""
-    if isinstance(found[0][0], Decimal):
-        return sum(Fraction(value) * weight for value, weight in found)
-    if not isinstance(found[0][0], float):
-        return sum(value * weight for value, weight in found)
-    ups, downs = (sum(weight for value, weight in found if value == end) for end in (math.inf, -math.inf))
-    if ups or downs:
-        return sum(math.inf if times > 0 else -math.inf for times in (ups, -downs) if times)
-    found = [(value, weight) for value, weight in found if math.isfinite(value)]
-    if all(weight == 1 for _, weight in found):
-        with suppress(OverflowError):  # as a part of the sum may, where the whole does not
-            return math.fsum(value for value, _ in found)
-    total = sum(Fraction(value) * weight for value, weight in found)
-    try:
-        return float(total)
-    except OverflowError:
-        return math.inf if total > 0 else -math.inf
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:

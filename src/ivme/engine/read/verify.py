@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ivme.algebra.ring import Element
-from ivme.engine.read.recompute import aggregate_of, never_null, recompute, tuples_of
+from ivme.engine.read.plain_aggregates import aggregate_of
+from ivme.engine.read.recompute import recompute, tuples_of
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
-from ivme.query.model import Query
+from ivme.query.model import Aggregate, Query
 
 
 class ReadableView(Protocol):
@@ -49,7 +50,9 @@ def _check_requests(
     query: Query, expected: Mapping[Row, list[tuple[Row, int]]], state: ViewState, view: ReadableView, absent: list[Row]
 ) -> None:
     """Compares the answers to all requests that have rows, and to some that have none."""
-    nothing = [(tuple(aggregate_of(a, [], query) for a in query.aggregates), 1)] if _is_one_row(query) else []
+    sources = (column.source for column in query.head)
+    empty = tuple(aggregate_of(source, [], query) for source in sources if isinstance(source, Aggregate))
+    nothing = [(empty, 1)] if _is_one_row(query) else []
     wanted = {**dict.fromkeys(absent, nothing), **expected}
     for number, inputs in enumerate(sorted(wanted, key=repr)):
         request = dict(zip(query.parameters, inputs, strict=True))
@@ -74,7 +77,7 @@ def _absent(reader: Reader, query: Query, expected: Mapping[Row, object]) -> lis
     """Requests without rows, for values that the tables have."""
     found: dict[str, set[Any]] = {}
     for atom in query.atoms:
-        for values, _ in tuples_of(reader, atom, never_null(query)):
+        for values, _ in tuples_of(reader, atom, query.never_null):
             for variable in query.input:
                 if values.get(variable) is not None:
                     found.setdefault(variable, set()).add(values[variable])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ivme.algebra.exact import ExactSum
-from ivme.algebra.ring import Payload, add, count, lift, square
+from ivme.algebra.ring import Payload, add, count, lift, product, square
 from ivme.engine.backend import Block, Codes
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.reference.interpreter import Delta
@@ -35,11 +35,25 @@ def block_of(items: Sequence[Any], enumeration: ir.Enumeration) -> Block:
         _slot([p[i] if isinstance(p, tuple) else 0 for p in payloads], exact=exact)
         for i in range(1, len(enumeration.slots) + 1)
     ]
-    extremes = [
-        np.array([NULL_CODE if values[i] is None else values[i] for _, _, values in items], dtype=np.int64)
-        for i in range(len(enumeration.extremes))
-    ]
-    return outputs, numbers_of([count(p) for p in payloads]), slots, extremes
+    return outputs, numbers_of([count(p) for p in payloads]), slots, _extremes(items, enumeration)
+
+
+def _extremes(items: Sequence[Any], enumeration: ir.Enumeration) -> list[Codes]:
+    """The extremes by column; all values of a group are a place in the last one, as the compiled kernel has it."""
+    lists: list[int] = []
+    columns = []
+    for i, extreme in enumerate(enumeration.extremes):
+        column: list[Any] = [NULL_CODE if values[i] is None else values[i] for _, _, values in items]
+        if extreme.function == "values":
+            starts = []
+            for entries in column:
+                starts.append(len(lists))
+                lists += [len(entries), *(word for entry in entries for word in entry)]
+            column = starts
+        columns.append(np.array(column, dtype=np.int64))
+    if any(extreme.function == "values" for extreme in enumeration.extremes):
+        columns.append(np.array(lists, dtype=np.int64))
+    return columns
 
 
 def _slot(values: list[Any], *, exact: bool = False) -> Any:
@@ -73,6 +87,9 @@ def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
     kind, is_square = kind.removesuffix(" square"), kind.endswith(" square")
     if kind == "none" or (code == NULL_CODE and kind != "wide"):
         return 0
+    if kind == "float product":
+        other = _lifted("float", column + 1, lists, i)
+        return product(_lifted("float", column, lists, i), other) if lists[column + 1][i] != NULL_CODE else 0
     if is_square:
         return square(_lifted(kind, column, lists, i))
     if kind == "count":

@@ -90,8 +90,13 @@ class IndexedMap:
         for ordered in self._ordered.values():
             ordered.clear()
 
-    def extend(self, declared: Map) -> None:
-        """Adds the indexes of the declaration that this map does not have yet, filled."""
+    def extend(self, declared: Map, sort_keys: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+        """Adds the indexes of the declaration that this map does not have yet, filled, and how they are sorted."""
+        named = zip(self.declared.schema, declared.schema, strict=True)
+        self._sort_keys = {
+            **self._sort_keys,
+            **{mine: sort_keys[v] for mine, v in named if sort_keys and v in sort_keys},
+        }
         indexes = [index for index in declared.indexes if index not in self._indexes]
         filled = self._filled(indexes, [index for index in declared.sorted_by if index not in self._ordered])
         self._indexes |= filled._indexes
@@ -222,8 +227,10 @@ class IndexedMap:
         return not index.values and sorted(index.key) == list(range(len(self.declared.schema)))
 
     def extreme(self, index: Index, key: Row, function: str) -> Any:
-        """MIN, MAX (of values that are not NULL) or COUNT DISTINCT of a group."""
+        """MIN, MAX (of values that are not NULL) or COUNT DISTINCT of a group, or all its values with their counts."""
         self.tally.operations += 1
+        if function == "values":
+            return self._values(index, key)
         if function == "count_distinct":
             group = self._indexes[index].get(key, {})
             return len(group) - ((self._null,) in group)
@@ -232,6 +239,16 @@ class IndexedMap:
             return None
         first = extremes.first(function)
         return first[1] if self.declared.schema[index.values[0]] in self._sort_keys else first
+
+    def _values(self, index: Index, key: Row) -> list[tuple[Any, int]]:
+        (place,) = index.values
+        found = []
+        for (value,) in self._indexes[index].get(key, {}):
+            row = list(key)
+            row.insert(place, value)
+            found.append((value, count(self._entries[tuple(row)])))
+            self.tally.operations += 1
+        return found
 
 
 class _Extremes:

@@ -43,7 +43,7 @@ class PureKernel:
         """
         for declared in maps:
             if declared.name in self.maps:
-                self.maps[declared.name].extend(declared)
+                self.maps[declared.name].extend(declared, sort_keys)
             else:
                 self.maps[declared.name] = IndexedMap(declared, self.tally, sort_keys, self._null)
 

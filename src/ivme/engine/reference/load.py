@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply, square
+from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply, product, square
 from ivme.engine.expression.row_expression import Row, getter
 from ivme.engine.reference.indexed_map import Tally
 from ivme.plan.ir.program import Lift, Source
@@ -71,6 +71,8 @@ def _lifted(slot: Lift | None, values: Row) -> Any:
     """The value that a slot of the payload takes for one row of weight 1; NULL adds nothing."""
     if slot is None or values[slot.column] is None:
         return 0
+    if slot.partner is not None:
+        return 0 if values[slot.partner] is None else product(values[slot.column], values[slot.partner])
     if slot.function == "square":
         return square(values[slot.column])
     return 1 if slot.function == "count" else values[slot.column]

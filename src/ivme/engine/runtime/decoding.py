@@ -17,8 +17,9 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.runtime.finishing import finished
+from ivme.engine.runtime.group_values import listed_values
 from ivme.plan.ir.program import Enumeration
-from ivme.query.aggregates import reads_exactly
+from ivme.query.aggregates import reads_exactly, slots_of
 from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
@@ -36,6 +37,7 @@ class RowDecoder:
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
         self._exact = reads_exactly(enumeration.slots)
         self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
+        """The place of each extreme in a block; of all values of a group, that of where they begin in the last one."""
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
         self._heads = query.head
         self._all = range(len(query.head))
@@ -99,7 +101,7 @@ class RowDecoder:
         if variable is None:
             return list(counts)
         if aggregate.definition.is_ordered:
-            return self._ordered(aggregate.function, variable, block, inputs)
+            return self._ordered(aggregate, variable, type_, block, inputs, where)
         present, *sums = self._totals(aggregate, block)
         finish, summed = aggregate.definition.finish, self._typed.types[variable]
         if finish is None:
@@ -110,20 +112,35 @@ class RowDecoder:
 
     def _totals(self, aggregate: Aggregate, block: Listed | Block) -> list[Any]:
         """The slots of an aggregate, how many values are not NULL first."""
-        assert aggregate.variable is not None
-        return [block[2][self._slots[slot, aggregate.variable]] for slot in aggregate.definition.slots]
+        return [block[2][self._slots[slot]] for slot in slots_of(aggregate)]
 
-    def _ordered(self, function: str, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
-        decoded = self._domains[variable].values
-        if (function, variable) in self._extremes:
-            codes = block[3][self._extremes[function, variable]]
-            return codes if function == "count_distinct" else decoded(codes)
-        if variable in self._outputs:
-            values = decoded(block[0][self._outputs[variable]])
+    def _ordered(
+        self, aggregate: Aggregate, variable: str, type_: Type, block: Listed, inputs: Mapping[str, Any], where: str
+    ) -> list[Any]:
+        reads, fold = aggregate.definition.reads, aggregate.definition.fold
+        if (reads, variable) not in self._extremes:
+            values = self._free(variable, block, inputs)
+            if reads == "count_distinct":
+                return [int(value is not None) for value in values]
+            groups = [[] if value is None else [(value, n)] for value, n in zip(values, block[1], strict=True)]
+        elif reads == "values":
+            groups = listed_values(block, self._extremes[reads, variable], self._domains[variable])
         else:
-            given = inputs[variable]
-            values = given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
-        return [int(value is not None) for value in values] if function == "count_distinct" else values
+            codes = block[3][self._extremes[reads, variable]]
+            if reads == "count_distinct":
+                return codes
+            groups = [[] if v is None else [(v, 1)] for v in self._domains[variable].values(codes)]
+        if fold is None:
+            return [group[0][0] if group else None for group in groups]
+        summed = self._typed.types[variable]
+        return [fold(group, aggregate.options, summed, type_, where) if group else None for group in groups]
+
+    def _free(self, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
+        """The values of a free variable, one for each row."""
+        if variable in self._outputs:
+            return self._domains[variable].values(block[0][self._outputs[variable]])
+        given = inputs[variable]
+        return given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
 
     def codes(self, block: Block, columns: Sequence[int] | None = None) -> list[Codes]:
         """Columns of a block's rows as codes, all or those of these numbers; for a view without parameters."""
@@ -141,16 +158,18 @@ class RowDecoder:
 
     def _aggregate_codes(self, source: Aggregate, type_: Type, block: Block) -> Codes | None:
         """The codes of an aggregate, found without a Python object for each value; None if they cannot be."""
-        function, variable = source.function, source.variable
+        variable, reads = source.variable, source.definition.reads
         if variable is None:
             return block[1]
-        if (function, variable) in self._extremes:
-            return block[3][self._extremes[function, variable]]
+        if source.definition.fold is not None:
+            return None
+        if (reads, variable) in self._extremes:
+            return block[3][self._extremes[reads, variable]]
         if source.definition.is_ordered:
             if variable not in self._outputs:
                 return None
             codes = block[0][self._outputs[variable]]
-            return (codes != NULL_CODE).astype(np.int64) if function == "count_distinct" else codes
+            return (codes != NULL_CODE).astype(np.int64) if reads == "count_distinct" else codes
         present, *sums = self._totals(source, block)
         return finished(
             source.definition, sums, present.astype(np.int64, copy=False), self._typed.types[variable], type_

@@ -7,14 +7,16 @@ is longer than a word, of payloads in plain Python, and of totals that shards ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ivme.engine.backend import Codes
 from ivme.engine.codes.decimal_domains import LARGE_DECIMALS
+from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.value_check import INT_LIMIT
-from ivme.query.aggregates import AggregateFunction
+from ivme.query.aggregate_function import AggregateFunction
 from ivme.query.types import Type
 
 try:
@@ -36,6 +38,8 @@ def finished(
     """
     if function.kernel == "count":
         return present
+    if function.kernel in _TRUTHS and not isinstance(sums[0], list):
+        return _truth(function.kernel, sums[0], present)
     if kernel is None or not function.kernel or any(isinstance(s, list) or s.dtype == np.object_ for s in sums):
         return None
     if summed.kind == "float":
@@ -58,15 +62,26 @@ def _mean(sums: Sequence[Any], present: Codes, summed: Type, shown: Type) -> Cod
     return kernel.decimal_mean_codes(sums[0], present, 10**finer, LARGE_DECIMALS - 1)
 
 
-def _variance(sums: Sequence[Any], present: Codes, summed: Type, *, root: bool) -> Codes | None:
+def _variance(name: str, sums: Sequence[Any], present: Codes, summed: Type, _: Type) -> Codes | None:
     unit = 10 ** (2 * (summed.scale or 0))
-    return kernel.variance_codes(sums[0], sums[1], present, unit, root) if unit <= INT_LIMIT else None
+    if unit > INT_LIMIT:
+        return None
+    return kernel.variance_codes(sums[0], sums[1], present, unit, name.startswith("stddev"), name.endswith("pop"))
+
+
+_TRUTHS = ("all", "any")
+
+
+def _truth(name: str, trues: Any, present: Codes) -> Codes:
+    """Whether all or some of the values are true, from how many are: less than 2^63, so that the low word tells."""
+    count = (trues if trues.ndim == 1 else trues[:, 0]).astype(np.int64)
+    found = count == present if name == "all" else count != 0
+    return np.where(present == 0, NULL_CODE, found.astype(np.int64))
 
 
 _FINISHED: dict[str, Callable[[Sequence[Any], Codes, Type, Type], Codes | None]] = {
     "sum": _sum,
     "mean": _mean,
-    "variance": lambda sums, present, summed, _: _variance(sums, present, summed, root=False),
-    "deviation": lambda sums, present, summed, _: _variance(sums, present, summed, root=True),
+    **{name: partial(_variance, name) for name in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")},
 }
 """How the kernel finishes a column of whole numbers, by the names that the table of aggregates has."""

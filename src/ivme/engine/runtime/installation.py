@@ -175,6 +175,21 @@ class Installation:
             self.catalog.views[table.name] = state
         return state
 
+    def add_stateless(
+        self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView
+    ) -> ViewState:
+        """Lets a union, or an order, pass rows on from now on; it has none of its own that would have to be built."""
+        finisher = RowDecoder(typed, group.enumerations[table.name], self.catalog.domains)
+        state = ViewState(table.name, typed, None, explanation, group, table, finisher, group.relations)
+        self._check_ring(table.name, group.relations, ring=False)
+        with self.catalog_change():
+            self._follow_all(group.relations)
+            self.catalog.participants[table.name] = group
+            self.catalog.views[table.name] = state
+            self.catalog.forget_inputs()
+            self.switch_rings(group.relations)
+        return state
+
     def add_participant(self, participant: MaintainedView) -> None:
         """Fills a view that maintains itself from its relations, and lets it take part in batches from now on."""
         self._check_ring(participant.name, participant.relations, ring=False)

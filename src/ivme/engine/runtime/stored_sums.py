@@ -71,7 +71,7 @@ def _limits(typed: TypedQuery, enumeration: Enumeration) -> list[str]:
         typed.types[variable].kind
         if function == "sum" and variable in shown and typed.types[variable].kind != "float"
         else ""
-        for function, variable in enumeration.slots
+        for function, variable, *_ in enumeration.slots
     ]
 
 

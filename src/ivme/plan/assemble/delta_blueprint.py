@@ -23,7 +23,8 @@ from ivme.plan.assemble.blueprint import (
     StoredView,
 )
 from ivme.plan.assemble.leaves import Leaves
-from ivme.query.model import ORDER_AGGREGATES, Query
+from ivme.query.model import Query
+from ivme.structure.analysis import ordered_reads
 from ivme.structure.hypergraph import connected_edges
 
 MOST_VIEWS = 200
@@ -135,5 +136,4 @@ def _by_output(leaves: Leaves, parts: list[tuple[str, ...]], view: Node) -> list
 def _reading(query: Query, result: Node, ordered: str | None) -> Reading:
     if ordered is None:
         return Reading((Iteration(result, query.output),) if query.output else (), (result,))
-    functions = [a.function for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == ordered]
-    return Reading((), (), tuple((function, ordered, result) for function in functions))
+    return Reading((), (), tuple((function, ordered, result) for function in ordered_reads(query, ordered)))

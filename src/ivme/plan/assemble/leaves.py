@@ -1,17 +1,16 @@
 """The leaves of a plan: how each atom's rows are read, and what their payloads carry.
 
-NULL never joins, so rows with NULL in a variable that occurs twice in the body, or that is an input, are dropped
-as they are read; there are none in the columns of a primary key. Aggregates that are sums in a ring get slots in the
-payload (algebra.ring), each lifted by the first atom that has the variable.
+NULL joins only by `<=>`, so rows with NULL in another variable that occurs twice in the body, or that is an input, are
+dropped as they are read; there are none in the columns of a primary key. Aggregates that are sums in a ring get slots
+in the payload (algebra.ring), each lifted by the first atom that has the variable.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from ivme.plan.ir.program import Lift, Source
-from ivme.query.aggregates import payload_slots
+from ivme.query.aggregates import SlotKey, payload_slots
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom, Query, Table
 from ivme.structure.fracture import Fracture
@@ -24,7 +23,7 @@ class Leaves:
     sources: tuple[tuple[str, Source], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...]
-    slots: tuple[tuple[str, str], ...]
+    slots: tuple[SlotKey, ...]
 
     def source(self, label: str) -> Source:
         return next(source for name, source in self.sources if name == label)
@@ -38,14 +37,13 @@ class Leaves:
 def leaves_of(query: Query, fracture: Fracture) -> Leaves:
     """The leaves of a query under the names of its fracture."""
     slots = payload_slots(query)
-    uses = Counter(term for atom in query.atoms for term in atom.terms if isinstance(term, str))
-    joined = frozenset(v for v in query.variables if uses[v] > 1 or v in query.input)
-    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v in slots}
+    joined = query.never_null
+    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v, *_ in slots}
     sources = []
     for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
         names = {fracture.original(name): name for name in edge.variables}
         mine = [slot if lifted_by[slot[1]] == i else None for slot in slots]
-        lifts = tuple(None if slot is None else Lift(slot[0], atom.variables.index(slot[1])) for slot in mine)
+        lifts = tuple(None if slot is None else Lift(slot[0], *map(atom.variables.index, slot[1:])) for slot in mine)
         source = Source(
             atom,
             query.table(atom.relation).column_names,

@@ -45,10 +45,12 @@ def transfers(storage: Storage, held: Mapping[str, Leaf], split: Split, *, risin
 
 
 def _is_target(origin: ir.Source, other: ir.Source, side: ir.Side) -> bool:
-    """Whether rows of one part belong in another once a side is left: the same atom, and no other side differs."""
-    if (origin.atom, origin.schema) != (other.atom, other.schema) or ir.Side(
-        side.partition, side.key, not side.heavy
-    ) not in other.part:
+    """Whether rows of one part belong in another once a side is left: the same atom, and no other side differs.
+
+    Of two atoms that are the same one may carry the sums: their parts are different maps.
+    """
+    same = (origin.atom, origin.schema, origin.lifts) == (other.atom, other.schema, other.lifts)
+    if not same or ir.Side(side.partition, side.key, not side.heavy) not in other.part:
         return False
     theirs = {(entry.partition, entry.key): entry.heavy for entry in other.part}
     return all(

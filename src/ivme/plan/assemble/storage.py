@@ -316,7 +316,7 @@ class Storage:
         value = variables.index(variable)
         index = ir.Index(tuple(i for i in range(len(variables)) if i != value), (value,))
         draft = self._drafts[self.key(node)]
-        (draft.indexes if function == "count_distinct" else draft.sorted_by).setdefault(index)
+        (draft.sorted_by if function in ("min", "max") else draft.indexes).setdefault(index)
         return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
 
 

@@ -15,7 +15,7 @@ from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.strategy.options import Epsilon
 
 if TYPE_CHECKING:
-    from ivme.plan.explain.explanation import Explanation
+    from ivme.plan.explain.explanation import BlockExplanation, Explanation
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:
@@ -42,6 +42,22 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
         "program": None if program is None else str(program),
         "notes": list(explanation.notes),
         "epsilon": _epsilon(explanation.epsilon),
+        "blocks": [_block(each) for each in explanation.blocks],
+    }
+
+
+def _block(block: BlockExplanation) -> dict[str, Any]:
+    own = block.explanation
+    epsilon = own.epsilon if isinstance(own.epsilon, Fraction) else None
+    return {
+        "name": block.name,
+        "text": block.text,
+        "reads": list(block.reads),
+        "strategy": own.strategy,
+        "query_class": own.query_class,
+        **{name: _bound(getattr(own, name), epsilon) for name in ("preprocessing", "update", "delay", "space")},
+        "rows_in": block.rows_in,
+        "rows_out": block.rows_out,
     }
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from ivme.plan.explain.block_text import WIDTH, block_sections
 from ivme.plan.explain.draw import Box, order_boxes, text_tree
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.query.model import Query
@@ -14,8 +15,6 @@ from ivme.structure.fracture import Fracture
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
-
-WIDTH = 98
 
 _CLASSES = {
     "CQAP0": "the fracture is hierarchical, free-dominant and input-dominant",
@@ -41,6 +40,7 @@ _CLASSES = {
 def explanation_text(explanation: Explanation) -> str:
     """The whole explanation, at most 100 columns wide as far as names allow it."""
     sections = [
+        *block_sections(explanation),
         *_heading(explanation),
         *_bounds(explanation),
         *_fracture(explanation),

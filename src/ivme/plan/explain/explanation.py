@@ -26,13 +26,30 @@ from ivme.structure.fracture import Fracture
 
 
 @dataclass(frozen=True, slots=True)
+class BlockExplanation:
+    """A block of a view: its text, the relations that it reads, and how it is maintained.
+
+    `rows_in` bounds how many changed rows reach it when one row of a table changes: "1", or "N" where a join is before
+    it; `rows_out` those that it passes on.
+    """
+
+    name: str
+    text: str
+    reads: tuple[str, ...]
+    explanation: Explanation
+    rows_in: str
+    rows_out: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
     those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `epsilon`
     is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says that planning stopped
-    at its budget, so that there may be a better plan.
+    at its budget, so that there may be a better plan. `blocks` are the parts of a SELECT that was taken apart, the view
+    itself last; the rest of the explanation is then about the view's own block.
     """
 
     query: Query
@@ -54,6 +71,7 @@ class Explanation:
     epsilon: Epsilon | None
     mark_trees: tuple[Box, ...] = ()
     cut: bool = False
+    blocks: tuple[BlockExplanation, ...] = ()
 
     def __str__(self) -> str:
         from ivme.plan.explain.as_text import explanation_text

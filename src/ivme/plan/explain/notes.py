@@ -79,6 +79,9 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
     verb = "is no sum in a ring" if len(ordered) == 1 else "are no sums in a ring"
     count = "count" if "," in variables else "counts"
     yield f"{listed} {verb}: {variables} {count} as free, below the groups, when widths are computed"
+    folded = ", ".join(str(a) for a in ordered if a.definition.reads == "values")
+    if folded:
+        yield f"{folded}: all values of a group are read whenever its row is, in time linear in the group"
     if plain.query_class != classification.query_class:
         yield f"without {listed} the view would be in class {plain.query_class}"
 

@@ -144,7 +144,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """MIN, MAX or COUNT DISTINCT of `variable` in the group at hand, from an ordered index of a view."""
+    """MIN, MAX, COUNT DISTINCT or all values of `variable` in the group at hand, from an index of a view."""
 
     function: str
     variable: str
@@ -193,7 +193,7 @@ class Enumeration:
 
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...]
-    slots: tuple[tuple[str, str], ...]
+    slots: tuple[tuple[str, ...], ...]
     loops: tuple[Loop, ...]
     factors: tuple[Read, ...]
     extremes: tuple[Extreme, ...] = ()

@@ -49,10 +49,14 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """A slot of the payload: the sum of a column, or the count of its values that are not NULL."""
+    """A slot of the payload: the sum of a column, or the count of its values that are not NULL.
+
+    "square" is the sum of the squares, and "product" that of the products with the column `partner`.
+    """
 
     function: str
     column: int
+    partner: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

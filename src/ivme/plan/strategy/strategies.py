@@ -34,8 +34,8 @@ from ivme.plan.strategy.marks import only_grows, plan_marks
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.plans import skew
 from ivme.query.expression import ColumnRef
-from ivme.query.model import ORDER_AGGREGATES, Atom, Query
-from ivme.structure.analysis import Analysis, Shape, analyse
+from ivme.query.model import Atom, Query
+from ivme.structure.analysis import Analysis, Shape, analyse, ordered_reads
 from ivme.structure.fracture import Fracture, unbroken
 
 
@@ -109,10 +109,6 @@ class _Ordered:
     choice: OrderChoice
 
 
-def _extremes(query: Query, variable: str | None) -> tuple[str, ...]:
-    return tuple(a.function for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable)
-
-
 def _fractured(analysis: Analysis, shape: Shape) -> _Ordered:
     leaves = leaves_of(analysis.query, shape.fracture)
     return _Ordered(shape.variable, shape.fracture, leaves, _search(analysis.query, shape.fracture, leaves))
@@ -168,7 +164,7 @@ def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, la
         leaves, whole = each.leaves, each.fracture.whole
         roots = view_trees(each.choice.order, whole, leaves.schemas)
         suffix = f".{i + 1}" if i else ""
-        blueprints.append(tree_blueprint(roots, whole, leaves, _extremes(analysis.query, each.variable), suffix))
+        blueprints.append(tree_blueprint(roots, whole, leaves, ordered_reads(analysis.query, each.variable), suffix))
         followed.append(followed_trees(blueprints[-1], roots, whole, leaves, suffix))
         trees += roots
     return _plan(

@@ -1,13 +1,14 @@
 """Views computed anew by plain Spark SQL, from the sources: what `ivme verify` compares with.
 
 The text of an SQL view goes to Spark as it is. Rules, views with parameters (which Spark could answer only one request
-at a time) and closures are put together from the parsed query, as joins and a GROUP BY over the parameters too.
+at a time), closures, and views with aggregates whose answer Spark leaves open, such as ANY_VALUE, are put together from
+the parsed query, as joins and a GROUP BY over the parameters too.
 Nothing of a plan or of the engine is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Aggregate, Atom, Query
 from ivme.query.one_type import one_type_each
 from ivme.query.parse import as_asked, is_sql
+from ivme.spark.pipeline.aggregate_text import aggregate_text, is_key, key_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,7 +32,7 @@ def view_frame(
     Of the view's options those matter that say what its rows are: `semantics`, and `graph` of a closure.
     """
     asked = as_asked(query, options.get("semantics"))
-    if is_sql(text) and asked == query and not query.input and not query.has_closures:
+    if is_sql(text) and asked == query and not query.input and not query.has_closures and not _leaves_open(query):
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"`{name}`")
         return spark.sql(text)
@@ -81,7 +83,9 @@ def _atom_frame(atom: Atom, rows: DataFrame, query: Query, *, undirected: bool) 
 def _column(expression: Expression) -> Column:
     from pyspark.sql import functions as sf
 
-    return sf.col(f"`{expression.name}`") if isinstance(expression, ColumnRef) else sf.expr(str(expression))
+    if isinstance(expression, ColumnRef):
+        return sf.col(f"`{expression.name}`")
+    return sf.expr(key_text(expression) if is_key(expression) else str(expression))
 
 
 def _joined(frames: list[DataFrame]) -> DataFrame:
@@ -98,10 +102,12 @@ def _joined(frames: list[DataFrame]) -> DataFrame:
 def _aggregate(aggregate: Aggregate) -> Column:
     from pyspark.sql import functions as sf
 
-    if aggregate.variable is None:
-        return sf.count(sf.lit(1))
-    function: Callable[[Column], Column] = getattr(sf, aggregate.function)
-    return function(sf.col(f"`{aggregate.variable}`"))
+    return sf.expr(aggregate_text(aggregate))
+
+
+def _leaves_open(query: Query) -> bool:
+    """Whether Spark may answer with any of several values, or knows an aggregate by another name."""
+    return any(aggregate.text for aggregate in query.aggregates)
 
 
 def closure_frame(edges: DataFrame, *, undirected: bool = False) -> DataFrame:

@@ -194,3 +194,20 @@ def test_groups_are_the_keys_with_the_number_of_their_distinct_values(deltas: li
     for a, x, b in [*rows, (9, 9, 9)]:
         assert ((a, x, b) in rows) == found.size(by_tuple, (b, a, x))
     assert [True, True, False] == [found.counts(index) for index in (FULL, by_tuple, KEYLESS)]
+
+
+def test_an_ordered_index_that_comes_later_sorts_by_the_keys_that_come_with_it() -> None:
+    """As another view asks for it, by its own names, of a map that is there already."""
+    found = stored()
+    found.add_all({(1, 5, 0): 1, (1, 7, 0): 1})
+    asked = Map("R", ("K", "Y", "G"), "leaf", Fraction(1), sorted_by=(GROUPS,))
+    found.extend(asked, {"Y": lambda code: -code})
+    found.add_all({(1, 6, 0): 1})
+    assert [7, 5] == [found.extreme(GROUPS, (1, 0), function) for function in ("min", "max")]
+
+
+def test_all_values_of_a_group_come_with_their_counts() -> None:
+    found = stored(indexes=(GROUPS,))
+    found.add_all({(1, 5, 0): 2, (1, None, 0): 3, (2, 5, 0): 1, (1, 4, 1): 1})
+    assert {5: 2, None: 3} == dict(found.extreme(GROUPS, (1, 0), "values"))
+    assert [] == found.extreme(GROUPS, (3, 0), "values")

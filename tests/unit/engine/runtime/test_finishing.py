@@ -93,7 +93,7 @@ def test_floats_have_one_form_of_nan_and_of_zero() -> None:
 NUMBERS = st.one_of(st.integers(-9, 9), st.integers(-(10**6), 10**6), st.integers(-(2**63) + 1, 2**63 - 1))
 
 
-@pytest.mark.parametrize("function", ["var_samp", "stddev_samp"])
+@pytest.mark.parametrize("function", ["var_samp", "stddev_samp", "var_pop", "stddev_pop"])
 @pytest.mark.parametrize("summed", ["int", "decimal(12, 2)", "decimal(19, 12)"])
 @given(groups=st.lists(st.lists(NUMBERS, max_size=5), max_size=4), times=st.integers(1, 2**40))
 def test_variances_of_whole_numbers(function: str, summed: str, groups: list[list[int]], times: int) -> None:
@@ -107,7 +107,22 @@ def test_variances_of_whole_numbers(function: str, summed: str, groups: list[lis
         largest = max((abs(value) for group in groups for value in group), default=0)
         assert (type_.scale or 0) > 9 or max(largest, 10 ** (type_.scale or 0)) * int(counts.max()) > 2**60
         return
-    by_value: Callable[..., float | None] = variance if function == "var_samp" else standard_deviation
+    by_value: Callable[..., float | None] = variance if function.startswith("var") else standard_deviation
+    whole = function.endswith("pop")
     domain = Domains().domain(shown)
-    wanted = [by_value(n, *sums, type_.scale or 0) for n, *sums in zip(counts.tolist(), totals, squares, strict=True)]
+    wanted = [
+        by_value(n, *sums, type_.scale or 0, population=whole) if n else None
+        for n, *sums in zip(counts.tolist(), totals, squares, strict=True)
+    ]
     assert codes.tolist() == [domain.code_computed(value) for value in wanted]
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"), [("bool_and", [0, 1, NULL_CODE, 0]), ("bool_or", [1, 1, NULL_CODE, 0])]
+)
+def test_truth_values_are_finished_by_column(function: str, wanted: list[int]) -> None:
+    trues, present = words([2, 3, 0, 0], 2), np.array([3, 3, 0, 2], np.int64)
+    for sums in (trues, np.array([2, 3, 0, 0], dtype=object)):
+        codes = finished(AGGREGATES[function], [sums], present, Type("int"), Type("bool"))
+        assert codes is not None
+        assert wanted == codes.tolist()

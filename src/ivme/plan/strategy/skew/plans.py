@@ -53,11 +53,10 @@ def skew(analysis: Analysis, options: Options) -> Plan:
 
 
 def _check(query: Query, options: Options) -> None:
-    if any(
-        aggregate.function in ORDER_AGGREGATES and aggregate.variable not in query.free
-        for aggregate in query.aggregates
-    ):
-        raise PlanError("strategy 'skew' keeps counts and sums; MIN, MAX and COUNT DISTINCT need another strategy")
+    ordered = [a for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable not in query.free]
+    if ordered:
+        listed, verb = ", ".join(map(str, ordered)), "needs" if len(ordered) == 1 else "need"
+        raise PlanError(f"strategy 'skew' keeps counts and sums; {listed} {verb} another strategy")
     if query.free and options.rebalance == "deamortised":
         raise PlanError(ONE_BY_ONE)
 

@@ -81,7 +81,7 @@ def test_a_table_of_edges_is_stored_once_whatever_the_order_of_its_roles() -> No
 
 
 def test_min_is_refused_and_so_are_relations_that_the_query_does_not_read() -> None:
-    with pytest.raises(PlanError, match="MIN, MAX and COUNT DISTINCT"):
+    with pytest.raises(PlanError, match=r"MIN\(X\) needs another strategy"):
         skew(analyse(parse_rule("Q(A, MIN(X)) = R(A, B), S(B, X)")), Options())
     options = Options(epsilon=(("R", Fraction(0)), ("X", Fraction(1))))
     with pytest.raises(PlanError, match="'X', which the query does not read"):

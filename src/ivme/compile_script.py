@@ -1,0 +1,153 @@
+"""A SELECT as several blocks: each is compiled over the tables and the blocks before it, and the last is the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ivme.compile import CompiledView, ParsedView, Request, TypedView
+from ivme.errors import PlanError, SchemaError
+from ivme.plan.explain.blocks import explain_blocks
+from ivme.plan.explain.explanation import BlockExplanation, Explanation
+from ivme.plan.explain.order import explain_order
+from ivme.plan.explain.union import explain_union
+from ivme.query.block_names import block_name
+from ivme.query.model import Query, Table, check_head
+from ivme.query.order import Order
+from ivme.query.shape import shape_of
+from ivme.query.sql_script import SqlScript, read_script
+from ivme.query.typed import TypedQuery, typed
+from ivme.query.union import Union, typed_union
+
+_NO_PLAN = "-"
+"""What is stored for a block that needs no plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledUnion:
+    """A block that passes rows on; `typed` is the query that reads all of its columns, as if it were a table."""
+
+    union: Union
+    table: Table
+    typed: TypedQuery
+    explanation: Explanation
+    is_new: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.union.name
+
+    @property
+    def read(self) -> tuple[Table, ...]:
+        return self.union.tables
+
+    @property
+    def has_text(self) -> bool:
+        return True
+
+    def stored(self) -> str:
+        return _NO_PLAN
+
+
+Block = CompiledView | CompiledUnion
+
+
+def compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
+    """The view that a SELECT says, with its blocks."""
+    assert isinstance(request.text, str)
+    script = read_script(request.text, request.tables)
+    plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []
+    plans = _by_block(script, plans)
+    tables, names, blocks = request.tables, dict[str, str](), list[Block]()
+    for number, (name, _) in enumerate(script.selects[:-1]):
+        names[name] = block_name(request.name or "Q", number + 1)
+        if name in script.ordered:
+            rows = next(each for each in blocks if each.name == names[script.ordered[name].rows])
+            assert isinstance(rows, CompiledView), "what is limited is a SELECT"
+            blocks.append(_ordered(request, names[name], rows, script.ordered[name].order, is_block=True))
+            tables = (*tables, blocks[-1].table)
+            continue
+        made = script.block(number, tables, names, names[name])
+        if isinstance(made, Union):
+            blocks.append(_compile_union(made, script))
+        else:
+            options = _of_blocks(request)
+            blocks.append(
+                compile_block(
+                    replace(request, text=made, tables=tables, name=None, options=options, plan=plans[number])
+                )
+            )
+        tables = (*tables, blocks[-1].table)
+    query = _last(script, tables, names, request)
+    if script.order is None:
+        compiled = compile_block(replace(request, text=query, tables=tables, plan=plans[-1]))
+    else:
+        inner = replace(query, name=block_name(query.name, len(script)))
+        rows = compile_block(replace(request, text=inner, tables=tables, name=None, plan=plans[-1]))
+        blocks.append(rows)
+        compiled = _ordered(request, query.name, rows, script.order)
+        if request.name is not None and not request.is_stored:
+            check_head(compiled.view.query)
+    if blocks:
+        explained = _explained(script, blocks, compiled, names)
+        compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained))
+    return replace(compiled, blocks=tuple(blocks), is_new=any(each.is_new for each in (*blocks, compiled)))
+
+
+def _by_block(script: SqlScript, plans: list[str | None]) -> list[str | None]:
+    """The stored plan of each block, None for those that have none; all None if there are not as many as there were."""
+    planned = [name not in script.ordered for name, _ in script.selects]
+    if len(plans) != sum(planned):
+        return [None] * len(script)
+    waiting = iter(plans)
+    return [next(waiting) if each else None for each in planned]
+
+
+def _explained(
+    script: SqlScript, blocks: list[Block], view: CompiledView, names: Mapping[str, str]
+) -> tuple[BlockExplanation, ...]:
+    """What is said about each block: where one row changes in a table, a join may change many, all others one each."""
+    rows_out: dict[str, str] = {}
+    found = []
+    for number, block in enumerate((*blocks, view)):
+        reads = tuple(table.name for table in block.read)
+        rows_in = "N" if "N" in (rows_out.get(name) for name in reads) else "1"
+        joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
+        rows_out[block.name] = "N" if joins else rows_in
+        text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
+        found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out[block.name]))
+    return tuple(found)
+
+
+def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, is_block: bool = False) -> CompiledView:
+    """The view that shows the rows of a block in an order."""
+    options = rows.view.parsed.options
+    if options.semantics == "ring":
+        raise PlanError(f"view {name} is in ring mode, where rows have no order: drop ORDER BY and LIMIT")
+    given = zip(rows.typed.query.parameters, rows.typed.query.input, strict=True)
+    inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
+    shape = replace(shape_of(name, rows.table.columns, inputs), text=rows.view.parsed.written.text)
+    view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
+    explanation = explain_order(name, order, rows.explanation, is_followed=is_block)
+    return CompiledView(view, explanation, None, is_new=False, order=order, ordered=rows.name)
+
+
+def _last(script: SqlScript, tables: tuple[Table, ...], names: Mapping[str, str], request: Request) -> Query:
+    made = script.block(len(script) - 1, tables, names, request.name or "Q")
+    assert isinstance(made, Query), "a view is never a union itself"
+    assert isinstance(request.text, str)
+    return replace(made, text=request.text)
+
+
+def _of_blocks(request: Request) -> Mapping[str, object]:
+    """The options that are for blocks too: how long to plan. All others are for the view itself."""
+    return {name: value for name, value in request.options.items() if name == "planning_seconds"}
+
+
+def _compile_union(union: Union, script: SqlScript) -> CompiledUnion:
+    try:
+        made, table = typed_union(union)
+    except SchemaError as error:
+        raise script.source.unsupported(str(error), None, "CAST one of them") from None
+    shape = shape_of(table.name, table.columns, {})
+    return CompiledUnion(made, table, typed(shape), explain_union(shape))

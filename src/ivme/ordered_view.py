@@ -1,0 +1,212 @@
+"""A view with ORDER BY or LIMIT: a block keeps all of its rows, and they are sorted and cut when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivme.engine.backend import Block, Cursor, Listed
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.read.verify import compare_rows, counted
+from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.following import net
+from ivme.engine.runtime.reader import Reader
+from ivme.engine.runtime.view_state import ViewState
+from ivme.errors import PlanError
+from ivme.plan.ir.program import Enumeration
+from ivme.query.model import Query
+from ivme.query.order import HIDDEN, Order
+
+
+class OrderedView(ExternalView):
+    """The rows of the view `inner` in an order; `shape` is the query that they look like they come from."""
+
+    def __init__(self, shape: Query, inner: str, order: Order, reader: Reader) -> None:
+        catalog = reader.catalog
+        super().__init__(shape.name, ("ordered", shape.name), catalog.backend, catalog.domains, ())
+        self.relations = (inner,)
+        self.enumerations = {shape.name: Enumeration(tuple((v, v) for v in shape.input), shape.output, (), (), ())}
+        self._inner = inner
+        self._order = order.over(catalog.views[inner].table.column_names)
+        self._reader = reader
+        self._has_inputs = bool(shape.input)
+        self._shown: RowBatch | None = None
+        self._next: RowBatch | None = None
+        self._touched = False
+
+    # Changes
+
+    def build(self, rows: Mapping[str, RowBatch]) -> None:
+        """There is nothing to build."""
+
+    def apply(self, relation: str, rows: RowBatch) -> None:  # noqa: ARG002  it reads one
+        self._touched = True
+
+    def commit(self) -> None:
+        self._shown, self._next, self._touched = self._next or self._shown, None, False
+
+    def roll_back(self) -> None:
+        self._next, self._touched = None, False
+
+    def follow(self, on: bool) -> None:
+        if on and self._has_inputs:
+            message = "has parameters and an order, so that its changes cannot be followed; follow it without LIMIT"
+            raise PlanError(f"view {self.name} {message}")
+        self._shown = self._sorted(()) if on else None
+
+    def changed(self, layout: Layout) -> RowBatch:
+        """The rows that come and go: those shown now against those shown before."""
+        assert self._shown is not None
+        self._next = self._sorted(()) if self._touched else self._shown
+        columns = [np.concatenate([new, old]) for new, old in zip(self._next.codes(), self._shown.codes(), strict=True)]
+        weights = np.concatenate([self._next.weights, -self._shown.weights])
+        names = self._reader.catalog.relation(self._inner).column_names
+        kept = [column for column, name in zip(columns, names, strict=True) if not name.startswith(HIDDEN)]
+        kept, weights = net(self._backend, kept, weights)
+        return RowBatch(layout, weights, None, list(kept))
+
+    # Reading
+
+    def _sorted(self, inputs: Sequence[int]) -> RowBatch:
+        """The rows that are shown, in their order."""
+        state = self._reader.catalog.views[self._inner]
+        rows = self._reader.all_rows(self._inner) if not self._has_inputs else self._requested(state, inputs)
+        order = _sort(rows.data, self._order)
+        counts = rows.weights[order]
+        if not self._order.is_whole:
+            order, counts = _cut(order, counts, self._order)
+        return rows.kept(order, counts)
+
+    def _requested(self, state: ViewState, inputs: Sequence[int]) -> RowBatch:
+        layout, nothing = self._reader.catalog.layout(self._inner), np.empty(0, np.int64)
+        values = {
+            variable: state.finisher.domain(variable).decode_value(code)
+            for variable, code in zip(state.typed.query.input, inputs, strict=True)
+        }
+        parts, weights = [], [nothing]
+        for block in self._reader.blocks(state, tuple(inputs)):
+            batch, counts = state.finisher.batch(block, values)
+            parts.append(batch)
+            weights.append(counts)
+        return RowBatch(layout, np.concatenate(weights), pa.Table.from_batches(parts, schema=layout.schema))
+
+    def all_rows(self, layout: Layout) -> RowBatch:
+        rows = self._sorted(())
+        names = self._reader.catalog.relation(self._inner).column_names
+        codes = [column for column, name in zip(rows.codes(), names, strict=True) if not name.startswith(HIDDEN)]
+        return RowBatch(layout, rows.weights, None, list(codes))
+
+    def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:  # noqa: ARG002
+        return _Rows(self._sorted(inputs))
+
+    def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:  # noqa: ARG002
+        return None
+
+    def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:  # noqa: ARG002
+        numbers, parts = [np.empty(0, np.int64)], []
+        for number, inputs in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            rows = self._sorted(inputs)
+            numbers.append(np.full(len(rows.weights), number))
+            parts.append(rows)
+        width = len(self._reader.catalog.relation(self._inner).column_names)
+        nothing = np.empty(0, np.int64)
+        joined = [np.concatenate([nothing, *(part.code(i) for part in parts)]) for i in range(width)]
+        counts = np.concatenate([nothing, *(part.weights for part in parts)])
+        return np.concatenate(numbers), (joined, counts, [], [])
+
+    def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:  # noqa: ARG002
+        """The rows at whole keys: inputs, then outputs."""
+        count = len(columns) - len(self.enumerations[self.name].outputs)
+        numbers, block = self.request_many(self.name, columns[:count]) if count else (None, self._all())
+        found = block[0]
+        wanted = np.ones(len(block[1]), bool)
+        for column, codes in zip(columns[count:], found, strict=True):
+            wanted &= codes == (column[0] if numbers is None else column[numbers])
+        places = np.flatnonzero(wanted)
+        first = np.zeros(len(places), np.int64) if numbers is None else numbers[places]
+        return first, ([codes[places] for codes in found], block[1][places], [], [])
+
+    def _all(self) -> Block:
+        rows = self._sorted(())
+        return rows.codes(), rows.weights, [], []
+
+    def held_codes(self) -> list[Codes]:
+        return [] if self._shown is None else self._shown.held_codes()
+
+    def memory_bytes(self) -> int:
+        return 0 if self._shown is None else sum(codes.nbytes for codes in self._shown.held_codes())
+
+    def verify(self, reader: Reader, state: ViewState) -> None:
+        """Compares the rows with those that Python sorts; of a view with parameters the rows are those of its block."""
+        if self._has_inputs:
+            return
+        rows = reader.all_rows(self._inner)
+        listed = [row for row, weight in zip(rows.rows(), rows.weights.tolist(), strict=True) for _ in range(weight)]
+        start, limit = self._order.offset, self._order.limit
+        whole = sorted(listed, key=lambda row: [_rank(value) for value in row])
+        expected = _stable(whole, self._order)[start : None if limit is None else start + limit]
+        shown = self._sorted(())
+        found = zip(shown.rows(), shown.weights.tolist(), strict=True)
+        compare_rows(f"view {state.name}", counted((row, 1) for row in expected), counted(found))
+
+
+def _rank(value: object) -> tuple[bool, object]:
+    return (value is not None, value if value is not None else 0)
+
+
+def _stable(rows: list[tuple[object, ...]], order: Order) -> list[tuple[object, ...]]:
+    """Rows that are sorted by all columns, sorted by the keys."""
+    for key in reversed(order.keys):
+        place = key.column
+        assert isinstance(place, int)
+        nulls = [row for row in rows if row[place] is None]
+        known = [row for row in rows if row[place] is not None]
+        known.sort(key=lambda row, place=place: row[place], reverse=key.descending)  # type: ignore[misc]
+        rows = nulls + known if key.nulls_first else known + nulls
+    return rows
+
+
+def _sort(data: pa.Table, order: Order) -> Codes:
+    """The positions of rows in their order."""
+    ways = [(key.column, key.descending, key.nulls_first) for key in order.keys]
+    ways += [(place, False, True) for place in range(data.num_columns)]
+    columns, directions = [], []
+    for place, descending, nulls_first in ways:
+        assert isinstance(place, int)
+        column = data.column(place)
+        columns += [pc.cast(pc.is_null(column), pa.int8()), column]
+        directions += ["descending" if nulls_first else "ascending", "descending" if descending else "ascending"]
+    if not columns:
+        return np.arange(data.num_rows, dtype=np.int64)
+    names = [str(number) for number in range(len(columns))]
+    found = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
+    places: Codes = found.to_numpy().astype(np.int64)
+    return places
+
+
+def _cut(rows: Codes, counts: Codes, order: Order) -> tuple[Codes, Codes]:
+    """The rows from OFFSET up to LIMIT; one at an edge as often as it is inside."""
+    ends = np.cumsum(counts)
+    last = ends[-1] if order.limit is None and len(ends) else order.offset + (order.limit or 0)
+    kept = np.clip(np.minimum(ends, last) - np.maximum(ends - counts, order.offset), 0, None)
+    there = np.flatnonzero(kept)
+    return rows[there], kept[there]
+
+
+class _Rows:
+    """The rows of a batch in pages."""
+
+    def __init__(self, rows: RowBatch) -> None:
+        self._rows = rows
+        self._start = 0
+
+    def next_block(self, max_rows: int = 8192) -> Block:
+        end = self._start + max_rows
+        columns = [codes[self._start : end] for codes in self._rows.codes()]
+        counts = self._rows.weights[self._start : end]
+        self._start = end
+        return columns, counts, [], []

@@ -1,0 +1,101 @@
+"""Expressions and conditions over several tables: a block that joins, and a block that computes with its rows.
+
+SELECT SUM(R.a * S.d) AS total FROM R JOIN S ON R.b = S.b WHERE R.a < S.d
+block#1: SELECT R.a, S.d FROM R JOIN S ON R.b = S.b
+         SELECT SUM(j.a * j.d) AS total FROM block#1 AS j WHERE j.a < j.d
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of, own_columns, replaced, set_where
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+
+JOINED = "j"
+
+
+def split_across(select: exp.Select, script: Script) -> exp.Select:
+    """A SELECT in which each expression is over one table, and tables meet in equalities only."""
+    conditions = [*condition_of(select), *_on(select)]
+    if not any(map(_needs_rows, conditions)) and not any(_mixes(each) for each in _computed(select)):
+        return select
+    late = [each for each in conditions if _is_late(each)]
+    columns: dict[tuple[str, str], str] = {}
+    for found in (found for node in _places(select, late) for found in own_columns(node)):
+        key = (found.table, found.name)
+        if key not in columns:
+            columns[key] = fresh_name(found.name, columns.values())
+    joined = exp.Select(
+        expressions=[aliased(column(*key), name) for key, name in columns.items()]
+        or [aliased(exp.Literal.number(1), "one")]
+    )
+    for clause in ("from_", "joins", "with_"):
+        value = select.args.get(clause)
+        joined.set(clause, [each.copy() for each in value] if isinstance(value, list) else value and value.copy())
+    for join in joined.args.get("joins") or ():
+        join.set("on", None)
+    set_where(joined, [each.copy() for each in conditions if not _is_late(each)])
+    name = script.add(joined)
+    return _over_rows(select, script, name, columns, late)
+
+
+def _on(select: exp.Select) -> list[exp.Expr]:
+    return [each for join in select.args.get("joins") or () if join.args.get("on") for each in _flat(join.args["on"])]
+
+
+def _flat(node: exp.Expr) -> list[exp.Expr]:
+    node = node.unnest()
+    return [*_flat(node.this), *_flat(node.expression)] if isinstance(node, exp.And) else [node]
+
+
+def _places(select: exp.Select, late: list[exp.Expr]) -> list[exp.Expr]:
+    group = select.args.get("group")
+    return [*select.expressions, *([] if group is None else [group]), *late]
+
+
+def _computed(select: exp.Select) -> list[exp.Expr]:
+    """What is computed for each row: items without aggregates, keys of groups, and arguments of aggregates."""
+    group = select.args.get("group")
+    places = [inner for _, inner in items_of(select)] + ([] if group is None else list(group.expressions))
+    found: list[exp.Expr] = []
+    for place in places:
+        aggregates = aggregates_in(place)
+        found += aggregates or [place]
+    return found
+
+
+def _mixes(node: exp.Expr) -> bool:
+    return len({found.table for found in own_columns(node)}) > 1
+
+
+def _is_late(condition: exp.Expr) -> bool:
+    """Whether a condition is tested on joined rows: those with parameters are, since blocks have none."""
+    return _needs_rows(condition) or condition.find(exp.Placeholder) is not None
+
+
+def _needs_rows(condition: exp.Expr) -> bool:
+    """Whether a condition needs joined rows: it mixes tables, and is no equality of one expression of each."""
+    if not _mixes(condition):
+        return False
+    if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
+        return True
+    return _mixes(condition.this) or _mixes(condition.expression)
+
+
+def _over_rows(
+    select: exp.Select, script: Script, name: str, columns: dict[tuple[str, str], str], late: list[exp.Expr]
+) -> exp.Select:
+    def change(node: exp.Expr) -> exp.Expr | None:
+        return column(JOINED, columns[node.table, node.name]) if isinstance(node, exp.Column) else None
+
+    outer = select.copy()
+    for clause in ("joins", "with_", "where"):
+        outer.set(clause, None)
+    outer.set("from_", exp.From(this=script.reference(name, JOINED)))
+    outer.set("expressions", [replaced(item, change) for item in select.expressions])
+    group = select.args.get("group")
+    if group is not None:
+        outer.set("group", replaced(group, change))
+    set_where(outer, [replaced(each, change) for each in late])
+    return outer

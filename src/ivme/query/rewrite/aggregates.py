@@ -1,0 +1,47 @@
+"""Aggregates as the language of blocks has them: FILTER becomes CASE.
+
+COUNT(*) FILTER (WHERE a > 1), SUM(b) FILTER (WHERE a > 1)
+COUNT(CASE WHEN a > 1 THEN 1 END), SUM(CASE WHEN a > 1 THEN b END)
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ivme.query.rewrite.clauses import replaced
+
+
+def plain_aggregates(select: exp.Select) -> exp.Select:
+    """The SELECT without FILTER."""
+    places = ("expressions", "having")
+    if not any(found for place in places for found in _filters(select.args.get(place))):
+        return select
+    made = select.copy()
+    made.set("expressions", [replaced(item, _without_filter) for item in select.expressions])
+    if select.args.get("having") is not None:
+        made.set("having", replaced(select.args["having"], _without_filter))
+    return made
+
+
+def _filters(value: object) -> list[exp.Expr]:
+    nodes = value if isinstance(value, list) else [value]
+    return [found for node in nodes if isinstance(node, exp.Expr) for found in node.find_all(exp.Filter)]
+
+
+def _without_filter(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node, exp.Filter) or isinstance(node.this, exp.WithinGroup):
+        return None
+    aggregate: exp.Expr = node.this.copy()
+    condition = node.expression.this
+    argument = aggregate.this
+    if isinstance(argument, exp.Distinct):
+        argument.set("expressions", [_where(condition, each) for each in argument.expressions])
+    elif argument is None or isinstance(argument, exp.Star):
+        aggregate.set("this", _where(condition, exp.Literal.number(1)))
+    else:
+        aggregate.set("this", _where(condition, argument))
+    return aggregate
+
+
+def _where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])

@@ -1,0 +1,309 @@
+"""Names: every column gets the alias of its table, stars are spelled out, USING and NATURAL become ON.
+
+SELECT *, b + 1 FROM R JOIN S USING (a)
+SELECT R.a, R.b, S.c, R.b + 1 FROM R JOIN S ON R.a = S.a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, own_nodes, replaced, set_where
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
+from ivme.query.sql_scope import nearest, same_name
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """A part of FROM that is seen through: its tables by alias, its conditions, and what its columns are, by alias."""
+
+    tables: dict[str, exp.Table]
+    conditions: list[exp.Expr]
+    sources: dict[str, dict[str, exp.Expr]]
+
+
+@dataclass(slots=True)
+class Names:
+    """What the FROM clause of a SELECT makes visible, in its order; `outer` is the SELECT around it.
+
+    `sources` are the columns by the alias that users write, `tables` what is read under each alias, that of blocks that
+    were added included. `merged` maps a lower-cased column that USING made one to the expression that it means;
+    `renamed` says what a column is in what a part of FROM became: one of a block, or an expression over its tables.
+    """
+
+    script: Script
+    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: dict[str, exp.Table] = field(default_factory=dict)
+    merged: dict[str, exp.Expr] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+    renamed: dict[tuple[str, str], exp.Expr] = field(default_factory=dict)
+    outer: Names | None = None
+
+    def alias_of(self, identifier: exp.Identifier) -> str | None:
+        return named(identifier, self.sources)
+
+    def column(self, alias: str, name: str) -> exp.Expr:
+        """The column as it is called now, or the expression that it is."""
+        found = self.renamed.get((alias, name))
+        return column(alias, name) if found is None else found.copy()
+
+    def current(self, node: exp.Expr) -> exp.Expr:
+        """The expression with its columns as they are called now."""
+
+        def change(each: exp.Expr) -> exp.Expr | None:
+            return self.column(each.table, each.name) if isinstance(each, exp.Column) else None
+
+        return replaced(node, change) if self.renamed else node.copy()
+
+    def owners(self, identifier: exp.Identifier) -> list[tuple[str, str]]:
+        """The columns of that name, as (alias, column)."""
+        found = ((alias, named(identifier, columns)) for alias, columns in self.sources.items())
+        return [(alias, name) for alias, name in found if name is not None]
+
+    def star(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
+        """The columns of a star, each with its name; those of USING come first, and once."""
+        if alias is not None:
+            return [(name, column(alias, name)) for name in self.sources[alias]]
+        first = [(_name_of(node, name), node.copy()) for name, node in self.merged.items()]
+        rest = [
+            (name, column(alias, name))
+            for alias, columns in self.sources.items()
+            for name in columns
+            if (alias, name) not in self.hidden
+        ]
+        return first + rest
+
+
+def _name_of(node: exp.Expr, name: str) -> str:
+    return node.name if isinstance(node, exp.Column) else name
+
+
+def qualify(
+    select: exp.Select, script: Script, outer: Names | None = None, inlined: Mapping[str, Inlined] | None = None
+) -> Names:
+    """Qualifies all names of a SELECT in place. Columns of `outer` keep their alias and are left for `subqueries`.
+
+    Sources that are `inlined`, by their alias, are replaced by their tables.
+    """
+    names = Names(script, outer=outer)
+    _read_sources(select, names, inlined or {})
+    _expand_stars(select, names)
+    _keep_names(select)
+    aliases: dict[str, exp.Expr] = {
+        item.alias.lower(): item for item in select.expressions if isinstance(item, exp.Alias)
+    }
+    for clause, value in select.args.items():
+        if clause in ("from_", "with_", "joins") or value is None:
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, exp.Expr):
+                _qualify_all(node, names, aliases if clause in ("group", "having", "order") else {})
+    if inlined and not any(join.side for join in select.args.get("joins") or ()):
+        _take_in(select, inlined)
+    return names
+
+
+def _read_sources(select: exp.Select, names: Names, inlined: Mapping[str, Inlined]) -> None:
+    start = select.args.get("from_")
+    if start is None:
+        return
+    _add_source(start.this, names, inlined)
+    for join in select.args.get("joins") or ():
+        left = dict(names.sources)
+        _add_source(join.this, names, inlined)
+        if join.args.get("using") or join.method == "NATURAL":
+            added = [alias for alias in names.sources if alias not in left]
+            if len(added) > 1:
+                message = "USING with a join in parentheses is not supported"
+                raise names.script.source.unsupported(message, join.this, "write ON")
+            _merge(join, names, left, added[0])
+        if join.args.get("on") is not None:
+            _qualify_all(join.args["on"], names, {})
+
+
+def _take_in(select: exp.Select, inlined: Mapping[str, Inlined]) -> None:
+    """Puts the tables and conditions of what is inlined into FROM and WHERE."""
+    tables: list[exp.Expr] = []
+    conditions: list[exp.Expr] = []
+    for holder in (select.args["from_"], *(select.args.get("joins") or ())):
+        conditions += conjuncts(holder.args.get("on"))
+        found = inlined.get(holder.this.name)
+        tables += [holder.this] if found is None else found.tables.values()
+        conditions += [] if found is None else found.conditions
+    select.set("from_", exp.From(this=tables[0]))
+    select.set("joins", [exp.Join(this=table) for table in tables[1:]])
+    set_where(select, [each.copy() for each in (*conditions, *condition_of(select))])
+
+
+def _add_source(node: exp.Expr, names: Names, inlined: Mapping[str, Inlined]) -> None:
+    source = names.script.source
+    assert isinstance(node, exp.Table), "derived tables were lifted"
+    found = inlined.get(node.name)
+    if found is not None:
+        names.tables |= found.tables
+        for alias, known in found.sources.items():
+            _refuse_twice(alias, node, names)
+            names.sources[alias] = tuple(known)
+            names.renamed |= {(alias, name): made for name, made in known.items()}
+        return
+    columns = names.script.columns_of(node)
+    if columns is None:
+        raise source.unknown(f"the columns of {node.name} are not known", node, "declare the table")
+    alias = node.alias or node.name
+    _refuse_twice(alias, node, names)
+    names.sources[alias] = columns
+    inside = _unlike_outer(alias, names)
+    if inside != alias:
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(inside, quoted=True)))
+        names.renamed |= {(alias, name): column(inside, name) for name in columns}
+    names.tables[inside] = node
+
+
+def _unlike_outer(alias: str, names: Names) -> str:
+    """An alias that no query around has: a table that hides one outside is told apart from it."""
+    taken: list[str] = []
+    scope = names.outer
+    while scope is not None:
+        taken += scope.tables
+        scope = scope.outer
+    return alias if alias not in taken else fresh_name(f"{alias} inside", [*taken, *names.tables])
+
+
+def _refuse_twice(alias: str, node: exp.Expr, names: Names) -> None:
+    if named(exp.to_identifier(alias), names.sources) is not None:
+        message = f"two tables of FROM are called {alias!r}"
+        raise names.script.source.unsupported(message, node, "give one of them an alias with AS")
+
+
+def _merge(join: exp.Join, names: Names, left: dict[str, tuple[str, ...]], alias: str) -> None:
+    """USING or NATURAL as ON; the name alone means the left column, or for outer joins the one that is there."""
+    source, right = names.script.source, names.sources[alias]
+    wanted = join.args.get("using") or [
+        exp.to_identifier(name, quoted=True) for name in right if any(name in columns for columns in left.values())
+    ]
+    equalities = []
+    for identifier in wanted:
+        name = named(identifier, right)
+        owners = [(other, found) for other, columns in left.items() if (found := named(identifier, columns))]
+        merged = names.merged.get(identifier.name.lower())
+        if name is None or not (owners or merged):
+            raise source.unknown(f"both sides of USING need the column {identifier.name!r}", identifier, "write ON")
+        first = merged.copy() if merged is not None else column(*owners[0])
+        second = column(alias, name)
+        equalities.append(exp.EQ(this=first.copy(), expression=second.copy()))
+        names.merged[identifier.name.lower()] = _merged(join.side, first, second)
+        names.hidden |= {(alias, name), *owners}
+    join.set("using", None)
+    join.set("method", None)
+    on: exp.Expr | None = equalities[0] if equalities else None
+    for each in equalities[1:]:
+        on = exp.And(this=on, expression=each)
+    join.set("on", on)
+
+
+def _merged(side: str, first: exp.Expr, second: exp.Expr) -> exp.Expr:
+    if side == "FULL":
+        return exp.Coalesce(this=first, expressions=[second])
+    return second if side == "RIGHT" else first
+
+
+def _expand_stars(select: exp.Select, names: Names) -> None:
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        star = item if isinstance(item, exp.Star) else item.this
+        if not isinstance(star, exp.Star) or not isinstance(item, exp.Star | exp.Column):
+            items.append(item)
+            continue
+        alias = None
+        if isinstance(item, exp.Column):
+            alias = names.alias_of(item.args["table"])
+            if alias is None:
+                raise names.script.source.unknown(f"no table is called {item.table!r}", item, "")
+        left_out = star.args.get("except_") or ()
+        for name, node in names.star(alias):
+            if not any(same_name(_identifier(each), name) for each in left_out):
+                items.append(aliased(node, name))
+    select.set("expressions", items)
+
+
+def _identifier(node: exp.Expr) -> exp.Identifier:
+    found = node.this if isinstance(node, exp.Column) else node
+    assert isinstance(found, exp.Identifier)
+    return found
+
+
+def _qualify_all(node: exp.Expr, names: Names, aliases: dict[str, exp.Expr]) -> None:
+    for found in list(own_columns(node)):
+        made = _resolved(found, names, aliases)
+        if made is not None:
+            found.replace(made)
+
+
+def _resolved(node: exp.Column, names: Names, aliases: dict[str, exp.Expr]) -> exp.Expr | None:
+    """What stands for a column; None if it stays as it is."""
+    identifier, qualifier = node.this, node.args.get("table")
+    if not isinstance(identifier, exp.Identifier):
+        return None
+    scope: Names | None = names
+    while scope is not None:
+        made = _in_scope(node, identifier, qualifier, scope)
+        if made is not None:
+            return made
+        if scope is names and qualifier is None and identifier.name.lower() in aliases:
+            meant: exp.Expr = aliases[identifier.name.lower()].this.copy()
+            return meant
+        scope = scope.outer
+    known = list(names.sources) if qualifier is not None else [c for cs in names.sources.values() for c in cs]
+    what = f"no table is called {qualifier.name!r}" if qualifier is not None else f"there is no column {node.name!r}"
+    raise names.script.source.unknown(what, node, nearest((qualifier or identifier).name, known))
+
+
+def _in_scope(
+    node: exp.Column, identifier: exp.Identifier, qualifier: exp.Identifier | None, scope: Names
+) -> exp.Expr | None:
+    source = scope.script.source
+    if qualifier is not None:
+        alias = scope.alias_of(qualifier)
+        if alias is None:
+            return None
+        name = named(identifier, scope.sources[alias])
+        if name is None:
+            message = f"there is no column {identifier.name!r} in {alias}"
+            raise source.unknown(message, identifier, nearest(identifier.name, scope.sources[alias]))
+        return _placed(scope.column(alias, name), node)
+    merged = scope.merged.get(identifier.name.lower())
+    if merged is not None:
+        return _placed(scope.current(merged), node)
+    owners = scope.owners(identifier)
+    if len(owners) > 1:
+        choices = " or ".join(f"{alias}.{name}" for alias, name in owners)
+        raise source.unknown(f"the column {identifier.name!r} is ambiguous", identifier, f"write {choices}")
+    return _placed(scope.column(*owners[0]), node) if owners else None
+
+
+def _placed(made: exp.Expr, node: exp.Column) -> exp.Expr:
+    """The replacement keeps the place of what it replaces, for messages."""
+    for part in own_nodes(made):
+        if isinstance(part, exp.Identifier):
+            part.meta.update(node.this.meta)
+    return made
+
+
+def _keep_names(select: exp.Select) -> None:
+    """Each item of SELECT has an alias: the name under which its column was written."""
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Alias):
+            items.append(item)
+        else:
+            name = item.name if isinstance(item, exp.Column) else item.sql(dialect="spark", comments=False)
+            items.append(aliased(item, name))
+    select.set("expressions", items)
+
+
+def is_outer(node: exp.Column, names: Names) -> bool:
+    """Whether a qualified column is one of the SELECT around."""
+    return node.table not in names.tables

@@ -1,0 +1,130 @@
+"""A query as a script: named SELECTs, each over tables and earlier ones, as WITH would list them.
+
+Each SELECT of a script is in the language that `query.sql` reads: conjunctive, with whole aggregates as columns and
+expressions over one table each. The passes of this package get any SELECT there, pass by pass. They work on sqlglot's
+nodes, whose offsets stay, so that a refusal of any block points into the user's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ivme.query.order import HIDDEN, Order
+from ivme.query.sql_scope import KnownTables, same_name
+from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.sql_union import WEIGHT, is_union
+
+BLOCK = "block"
+"""What the names of blocks begin with; no user's table can be called so, as they have a number sign in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The rows of a block, in an order, as far as it has them."""
+
+    rows: str
+    order: Order
+
+
+@dataclass(slots=True)
+class Script:
+    """The SELECTs so far. Equal ones are one."""
+
+    source: SqlText
+    tables: KnownTables
+    selects: dict[str, exp.Expr] = field(default_factory=dict)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    orders: dict[str, Ordered] = field(default_factory=dict)
+    _by_text: dict[str, str] = field(default_factory=dict)
+
+    def add(self, select: exp.Expr) -> str:
+        """The name of a block for a SELECT that is in the language of blocks, or for a union."""
+        parameter = select.find(exp.Placeholder)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} is not supported in this place"
+            raise self.source.unsupported(
+                message, parameter.parent, "compare it with a column by =, outside of subqueries"
+            )
+        text = select.sql(dialect=DIALECT, comments=False)
+        name = self._by_text.get(text)
+        if name is None:
+            name = self._by_text[text] = f"{BLOCK}#{len(self.selects) + 1}"
+            self.selects[name] = select
+            first = select.expressions[0] if is_union(select) else select
+            self.columns[name] = tuple(item.alias_or_name for item in first.expressions if item.alias != WEIGHT)
+        return name
+
+    def add_ordered(self, rows: str, order: Order) -> str:
+        """The name of a block for those rows of another that LIMIT leaves."""
+        select = self.rows_of(rows)
+        shown = [item for item in select.expressions if not item.alias.startswith(HIDDEN)]
+        select.set("expressions", shown)
+        text = f"{select.sql(dialect=DIALECT)} {order.text}"
+        name = self._by_text.get(text)
+        if name is None:
+            name = self._by_text[text] = f"{BLOCK}#{len(self.selects) + 1}"
+            self.selects[name] = select
+            self.columns[name] = tuple(item.alias for item in shown)
+            self.orders[name] = Ordered(rows, order)
+        return name
+
+    def reference(self, name: str, alias: str) -> exp.Table:
+        """A block in a FROM clause."""
+        return exp.Table(this=quoted(name), alias=exp.TableAlias(this=quoted(alias)))
+
+    def rows_of(self, name: str, alias: str = "r") -> exp.Select:
+        """All columns of a block."""
+        items = [aliased(column(alias, each), each) for each in self.columns[name]]
+        return select_from(self.reference(name, alias), items)
+
+    def columns_of(self, table: exp.Table) -> tuple[str, ...] | None:
+        """The columns of a table or block; None for a table that nobody declared."""
+        if table.name in self.columns:
+            return self.columns[table.name]
+        relation = self.tables.relation(table)
+        return None if self.tables.is_inferred(relation) else tuple(self.tables.columns(relation))
+
+
+def select_from(table: exp.Expr, items: Iterable[exp.Expr]) -> exp.Select:
+    """A SELECT of one table; plain columns keep their names."""
+    named = [item if isinstance(item, exp.Alias) else aliased(item, item.name) for item in items]
+    return exp.Select(expressions=named, from_=exp.From(this=table))
+
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def quoted(name: str) -> exp.Identifier:
+    """An identifier that means exactly this name; names of one scope differ in more than their case."""
+    return exp.Identifier(this=name, quoted=_PLAIN.fullmatch(name) is None)
+
+
+def column(alias: str, name: str) -> exp.Column:
+    return exp.Column(this=quoted(name), table=quoted(alias))
+
+
+def aliased(node: exp.Expr, name: str) -> exp.Expr:
+    return exp.Alias(this=node, alias=quoted(name))
+
+
+def fresh_name(wanted: str, taken: Iterable[str]) -> str:
+    """A name like the wanted one that nobody has, whatever the case."""
+    used = {name.lower() for name in taken}
+    return next(name for name in _numbered(wanted) if name.lower() not in used)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+def named(identifier: exp.Identifier, names: Iterable[str]) -> str | None:
+    """The name among these that an identifier means."""
+    return next((name for name in names if same_name(identifier, name)), None)

@@ -1,0 +1,79 @@
+"""UNION, EXCEPT and INTERSECT, with and without ALL: by how often a row is on each side.
+
+SELECT a FROM R EXCEPT SELECT b FROM S
+block#1: R.a AS a, 1 AS l, 0 AS r UNION ALL S.b, 0, 1
+block#2: SELECT a, SUM(l) AS l, SUM(r) AS r FROM block#1 GROUP BY a
+         SELECT a FROM block#2 WHERE l > 0 AND r = 0
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ivme.query.rewrite.absent import as_branch
+from ivme.query.rewrite.clauses import set_where
+from ivme.query.rewrite.script import Script, aliased, column, select_from
+from ivme.query.sql_union import WEIGHT, union_of
+
+_LEFT, _RIGHT = "#l", "#r"
+
+
+def combined(node: exp.SetOperation, left: exp.Select, right: exp.Select, script: Script) -> exp.Select:
+    """The set operation of two SELECTs in the language of blocks."""
+    names = [item.alias for item in left.expressions]
+    if len(names) != len(right.expressions):
+        message = f"the sides of {node.key.upper()} have {len(names)} and {len(right.expressions)} columns"
+        raise script.source.unsupported(message, node, "select as many columns on both sides")
+    sides = [_renamed(as_branch(side, script), names) for side in (left, right)]
+    is_set = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union):
+        rows = script.rows_of(script.add(union_of(sides)))
+        rows.set("distinct", exp.Distinct() if is_set else None)
+        return rows
+    counts = _counts(sides, names, script)
+    if not is_set:
+        return script.rows_of(script.add(union_of([_repeated(node, counts, names, script)])))
+    rows = select_from(script.reference(counts, "c"), [column("c", name) for name in names])
+    right_test = exp.EQ if isinstance(node, exp.Except) else exp.GT
+    set_where(rows, [_compared(exp.GT, _LEFT), _compared(right_test, _RIGHT)])
+    return rows
+
+
+def _renamed(branch: exp.Select, names: list[str]) -> exp.Select:
+    made = branch.copy()
+    items = [aliased(item.unalias().copy(), name) for item, name in zip(branch.expressions, names, strict=True)]
+    made.set("expressions", items)
+    return made
+
+
+def _counts(sides: list[exp.Select], names: list[str], script: Script) -> str:
+    """The block of all rows, with how often each side has them."""
+    branches = []
+    for number, side in enumerate(sides):
+        marks = [aliased(exp.Literal.number(int(number == n)), mark) for n, mark in enumerate((_LEFT, _RIGHT))]
+        branch = side.copy()
+        branch.set("expressions", [*branch.expressions, *marks])
+        branches.append(branch)
+    union = script.add(union_of(branches))
+    counts = select_from(script.reference(union, "u"), [column("u", name) for name in names])
+    for mark in (_LEFT, _RIGHT):
+        counts.append("expressions", aliased(exp.Sum(this=column("u", mark)), mark))
+    counts.set("group", exp.Group(expressions=[column("u", name) for name in names]))
+    return script.add(counts)
+
+
+def _repeated(node: exp.SetOperation, counts: str, names: list[str], script: Script) -> exp.Select:
+    """Each row as often as ALL has it: the difference of the counts, or the smaller one."""
+    left, right = column("c", _LEFT), column("c", _RIGHT)
+    larger = exp.GT(this=left.copy(), expression=right.copy())
+    if isinstance(node, exp.Except):
+        difference = exp.Sub(this=left.copy(), expression=right.copy())
+        weight = exp.Case(ifs=[exp.If(this=larger, true=difference)], default=exp.Literal.number(0))
+    else:
+        weight = exp.Case(ifs=[exp.If(this=larger, true=right)], default=left)
+    items = [aliased(column("c", name), name) for name in names]
+    return select_from(script.reference(counts, "c"), [*items, aliased(weight, WEIGHT)])
+
+
+def _compared(test: type[exp.Binary], mark: str) -> exp.Expr:
+    return test(this=column("c", mark), expression=exp.Literal.number(0))

@@ -1,0 +1,66 @@
+"""What a query may consist of: everything else is refused, so that nothing is dropped silently on the way."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ivme.query.sql_text import SqlText, refuse_other_arguments
+
+REFUSED = {
+    "qualify": ("QUALIFY", "filter the rows when reading the view"),
+    "windows": ("WINDOW", "use GROUP BY"),
+    "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
+    "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
+    "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
+    "sort": ("SORT BY", "use ORDER BY"),
+    "cluster": ("CLUSTER BY", "leave it out; it says nothing about the rows"),
+    "distribute": ("DISTRIBUTE BY", "leave it out; it says nothing about the rows"),
+    "hint": ("a hint", "leave hints out; ivme plans by itself"),
+    "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
+    "into": ("INTO", "write one SELECT"),
+}
+"""Clauses that are refused by name, with what to do instead."""
+
+_QUERY = ("with_", "order", "limit", "offset")
+_CLAUSES = ("expressions", "distinct", "from_", "joins", "where", "group", "having")
+_HANDLED: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Select: (*_QUERY, *_CLAUSES, *REFUSED),
+    exp.Union: (*_QUERY, "this", "expression", "distinct"),
+    exp.Except: (*_QUERY, "this", "expression", "distinct"),
+    exp.Intersect: (*_QUERY, "this", "expression", "distinct"),
+    exp.Subquery: ("this", "alias", "joins", "order"),
+    exp.Values: ("expressions", "alias"),
+    exp.With: ("expressions", "recursive"),
+    exp.CTE: ("this", "alias"),
+    exp.TableAlias: ("this", "columns"),
+    exp.From: ("this",),
+    exp.Join: ("this", "on", "using", "method", "side", "kind"),
+    exp.Table: ("this", "db", "catalog", "alias", "joins"),
+    exp.Distinct: ("expressions",),
+    exp.Star: ("except_",),
+    exp.Group: ("expressions", "grouping_sets", "cube", "rollup", "all"),
+    exp.Where: ("this",),
+    exp.Having: ("this",),
+    exp.Filter: ("this", "expression"),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    exp.Order: ("expressions",),
+    exp.Limit: ("expression",),
+    exp.Offset: ("expression",),
+}
+_INSTEAD = "leave it out, or write it in another way"
+
+
+def refuse_unknown_parts(source: SqlText, node: exp.Expr) -> None:
+    """Refuses a query that has parts which no pass knows."""
+    for each in node.walk():
+        handled = _HANDLED.get(type(each))
+        if handled is not None:
+            refuse_other_arguments(source, each, handled, _INSTEAD)
+        if isinstance(each, exp.Table) and _alias_columns(each):
+            message = "names for the columns of a table are not supported"
+            raise source.unsupported(message, each, "rename columns in SELECT with AS")
+
+
+def _alias_columns(table: exp.Table) -> bool:
+    alias = table.args.get("alias")
+    return alias is not None and bool(alias.args.get("columns"))

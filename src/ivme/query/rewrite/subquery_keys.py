@@ -1,0 +1,198 @@
+"""The keys for which a subquery has rows: the columns that tie it to the query around it.
+
+SELECT 1 FROM S WHERE S.c = R.c AND S.d > 1      the keys S.c of S with S.d > 1, which R.c equals
+SELECT 1 FROM S WHERE S.c > R.c                  the keys R.c of R joined with S on S.c > R.c
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ivme.query.rewrite.absent import key_name, keys_of, null_safe
+from ivme.query.rewrite.clauses import (
+    aggregates_in,
+    condition_of,
+    is_aggregated,
+    own_columns,
+    own_nodes,
+    replaced,
+    set_where,
+)
+from ivme.query.rewrite.qualify import Names, is_outer
+from ivme.query.rewrite.quantifiers import Test
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+
+Open = Callable[[exp.Expr, Names], tuple[exp.Select, Names]]
+"""Reads the FROM clause of a subquery and qualifies its names, those of the SELECT around included."""
+Finish = Callable[[exp.Select, Names], exp.Select]
+"""Takes what is left of a SELECT to the language of blocks."""
+
+_KEYS = "compare columns of the subquery with columns outside by =, joined by AND, in the WHERE of the subquery"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """The keys for which a subquery has rows, as an unfinished SELECT; `outer` is what they equal in the query around.
+
+    NULL equals NULL where the keys are columns of the query around (`nulls_equal`), and nothing where users wrote =.
+    """
+
+    select: exp.Select
+    names: Names
+    outer: list[exp.Expr]
+    nulls_equal: bool = False
+
+    def equal(self, alias: str) -> list[exp.Expr]:
+        """That the keys of a block are those of the query around."""
+        if self.nulls_equal:
+            return null_safe(self.outer, alias)
+        return equal_keys(self.outer, alias)
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryKeys:
+    """Finds the keys of the subqueries of one SELECT, whose names are `names`."""
+
+    script: Script
+    names: Names
+    open: Open
+    finish: Finish
+
+    def of(self, query: exp.Expr, values: list[exp.Expr], test: Test | None = None, *, constant: bool = False) -> Keyed:
+        """The keys for which a subquery has rows: its columns that equal `values`, and those that tie it outside.
+
+        With `test`, rows count only if it holds for their column. With `constant` a value equals 1 if there is a row.
+        """
+        inner, names = self.open(query, self.names)
+        items = [item.unalias() for item in inner.expressions]
+        if constant:
+            items = [exp.Literal.number(1)]
+        if values and len(items) != len(values):
+            message = f"the subquery has {len(items)} columns, and is compared with {len(values)}"
+            raise self.script.source.unsupported(message, query, "select as many columns as there are values")
+        tests = [] if test is None else [test(items[0].copy())]
+        foreign = any(is_outer(found, names) for each in tests for found in own_columns(each))
+        if foreign or any(pair_of(each, names) is None for each in self._correlated(inner, names)):
+            return self._joined_outside(inner, names, list(zip(items, values, strict=False)), tests)
+        pairs = [*zip(items, values, strict=False), *self.take_correlated(inner, names)]
+        set_where(inner, [*condition_of(inner), *tests])
+        if is_aggregated(inner):
+            return self._of_groups(inner, names, pairs)
+        inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Literal.number(1), "one")])
+        if pairs:
+            inner.set("distinct", None)
+        return Keyed(inner, names, [outer for _, outer in pairs])
+
+    def _correlated(self, inner: exp.Select, names: Names) -> list[exp.Expr]:
+        return [each for each in condition_of(inner) if any(is_outer(found, names) for found in own_columns(each))]
+
+    def _joined_outside(
+        self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]], tests: list[exp.Expr]
+    ) -> Keyed:
+        """Joins the tables outside that the conditions of a subquery read, in the subquery; the keys are their columns.
+
+        So any condition may tie it to the query around.
+        """
+        if is_aggregated(inner):
+            message = "a subquery with aggregates is tied to the query around it by equalities only"
+            raise self.script.source.unsupported(message, inner, _KEYS)
+        outside = [
+            each for part in (*condition_of(inner), *tests) for each in own_columns(part) if is_outer(each, names)
+        ]
+        outside += [found for _, value in pairs for found in own_columns(value)]
+        aliases: dict[str, str] = {}
+        for each in outside:
+            if each.table not in self.names.tables:
+                message = "a subquery inside a subquery cannot be tied to the outermost query here"
+                raise self.script.source.unsupported(message, each, "join the tables of both subqueries")
+            taken = [*names.tables, *aliases.values()]
+            aliases.setdefault(each.table, fresh_name(f"{each.table} outside", taken))
+
+        def foreign(node: exp.Expr) -> exp.Expr | None:
+            if isinstance(node, exp.Column) and is_outer(node, names):
+                return column(aliases[node.table], node.name)
+            return None
+
+        def all_foreign(node: exp.Expr) -> exp.Expr | None:
+            return column(aliases[node.table], node.name) if isinstance(node, exp.Column) else None
+
+        equal = [exp.EQ(this=item.copy(), expression=replaced(value, all_foreign)) for item, value in pairs]
+        set_where(inner, [*(replaced(each, foreign) for each in (*condition_of(inner), *tests)), *equal])
+        for alias, new in aliases.items():
+            table = self.names.tables[alias].copy()
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
+            inner.append("joins", exp.Join(this=table))
+            names.tables[new] = table
+        keys = list(dict.fromkeys((each.table, each.name) for each in outside))
+        inner.set("expressions", keys_of([column(aliases[alias], name) for alias, name in keys]))
+        inner.set("distinct", exp.Distinct())
+        return Keyed(inner, names, [column(alias, name) for alias, name in keys], nulls_equal=True)
+
+    def _of_groups(self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]]) -> Keyed:
+        """The keys of a subquery that groups: those of a block of its rows."""
+        if inner.args.get("group") is None and pairs:
+            message = "a subquery with aggregates and without GROUP BY has a row for every key"
+            raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
+        group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
+        inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Count(this=exp.Star()), "one")])
+        rows = self.script.rows_of(self.script.add(self.finish(inner, names)))
+        inside = Names(self.script, tables={"r": rows.args["from_"].this})
+        return Keyed(rows, inside, [outer for _, outer in pairs])
+
+    def take_correlated(self, inner: exp.Select, names: Names) -> list[tuple[exp.Expr, exp.Expr]]:
+        """Takes the conditions that compare with columns outside off a subquery, as pairs (inside, outside)."""
+        pairs, kept = [], []
+        for each in condition_of(inner):
+            pair = pair_of(each, names)
+            if pair is not None:
+                pairs.append(pair)
+            elif any(is_outer(found, names) for found in own_columns(each)):
+                message = "this subquery is tied to the query around it by equalities only"
+                raise self.script.source.unsupported(message, each, _KEYS)
+            else:
+                kept.append(each)
+        set_where(inner, kept)
+        for part in _read_after_where(inner):
+            if any(is_outer(found, names) for found in own_columns(part)):
+                raise self.script.source.unsupported("a column of the query around cannot stand here", part, _KEYS)
+        return pairs
+
+
+def equal_keys(outer: list[exp.Expr], alias: str) -> list[exp.Expr]:
+    """That expressions are the keys of a block."""
+    return [exp.EQ(this=each.copy(), expression=column(alias, key_name(n))) for n, each in enumerate(outer, 1)]
+
+
+def group_by(inner: exp.Select, keys: list[exp.Expr]) -> None:
+    if keys:
+        group = inner.args.get("group")
+        old = [] if group is None else list(group.expressions)
+        inner.set("group", exp.Group(expressions=[*old, *(key.copy() for key in keys)]))
+
+
+def pair_of(node: exp.Expr, names: Names) -> tuple[exp.Expr, exp.Expr] | None:
+    """The sides of an equality between the subquery and the query around, the inner one first; None if it is none."""
+    sides = [node.this.unnest(), node.expression.unnest()] if isinstance(node, exp.EQ) else []
+    outer = [{True} if isinstance(side, exp.Placeholder) else _sides(side, names) for side in sides]
+    if any(has_query(side) for side in sides):
+        return None
+    if outer == [{False}, {True}]:
+        return sides[0], sides[1]
+    return (sides[1], sides[0]) if outer == [{True}, {False}] else None
+
+
+def _sides(node: exp.Expr, names: Names) -> set[bool]:
+    return {is_outer(found, names) for found in own_columns(node)}
+
+
+def has_query(node: exp.Expr) -> bool:
+    return any(isinstance(each, exp.Query) for each in own_nodes(node))
+
+
+def _read_after_where(select: exp.Select) -> list[exp.Expr]:
+    joins = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on") is not None]
+    rest = [select.args.get("group"), select.args.get("having")]
+    return [*select.expressions, *joins, *(each for each in rest if each is not None)]

@@ -1,0 +1,70 @@
+"""What a view looks like from outside: its columns, their types, its parameters, and the tables that it reads.
+
+A view of one block is its query. One of several blocks, or with an order, is shown as a query over one table that has
+its rows: good for whoever needs the view's columns and tables, and of no use to whoever would maintain it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivme.query.block_names import block_name
+from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
+from ivme.query.order import HIDDEN
+from ivme.query.parse import is_sql, parse
+from ivme.query.typed import typed
+from ivme.query.types import Type
+
+_ROWS = "#rows"
+"""How the name of the table ends that a shape reads."""
+
+
+def view_shape(text: str, tables: tuple[Table, ...], name: str) -> Query:
+    """The query of a view, or its shape if it is not one block."""
+    if not is_sql(text):
+        return replace(parse(text, tables), name=name)
+    from ivme.query.sql_script import read_script
+    from ivme.query.union import Union, typed_union
+
+    script = read_script(text, tables)
+    if len(script) == 1 and script.order is None:
+        return replace(parse(text, tables), name=name)
+    known, names, read = tables, dict[str, str](), dict[str, Table]()
+    for number, (block, _) in enumerate(script.selects):
+        names[block] = block_name(name, number + 1)
+        if block in script.ordered:
+            rows = next(table for table in known if table.name == names[script.ordered[block].rows])
+            shown = tuple(column for column in rows.columns if not column.name.startswith(HIDDEN))
+            known = (*known, Table(names[block], shown))
+            continue
+        made = script.block(number, known, names, names[block])
+        read |= {table.name: table for table in made.tables if table.name not in names.values()}
+        if isinstance(made, Union):
+            known = (*known, typed_union(made)[1])
+            continue
+        found = typed(made)
+        columns = tuple(Column(c.name, t) for c, t in zip(made.head, found.head, strict=True))
+        known = (*known, Table(names[block], columns))
+    last = found.written
+    inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
+    return replace(shape_of(name, columns, inputs), text=text, tables=(_rows(name, columns, inputs), *read.values()))
+
+
+def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Query:
+    """A query with these columns and parameters over one table that has them; hidden columns are not in its rows."""
+    table = _rows(name, columns, parameters)
+    inputs = table.column_names[: len(parameters)]
+    output = table.column_names[len(parameters) :]
+    head = plain_head(each for each in output if not each.startswith(HIDDEN))
+    atom = Atom(table.name, table.column_names, column_refs(table.column_names))
+    return Query(name, output, inputs, (atom,), (table,), head, parameters=tuple(parameters))
+
+
+def is_shape(query: Query) -> bool:
+    """Whether a query only shows what a view looks like."""
+    return query.atoms[0].relation == f"{query.name}{_ROWS}"
+
+
+def _rows(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Table:
+    given = (Column(f"?{parameter}", type_) for parameter, type_ in parameters.items())
+    return Table(f"{name}{_ROWS}", (*given, *columns))

@@ -1,0 +1,99 @@
+"""A SELECT as a script of blocks: SELECTs in the language of `query.sql`, each over tables and earlier blocks.
+
+What `query.sql` reads is one block, as it is. Everything else is taken apart by the passes of `query.rewrite`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from ivme.errors import UnsupportedError
+from ivme.query.model import Query, Table
+from ivme.query.order import Order
+from ivme.query.rewrite.lift import Lift
+from ivme.query.rewrite.order import take_order
+from ivme.query.rewrite.script import Ordered, Script
+from ivme.query.rewrite.strict import refuse_unknown_parts
+from ivme.query.sql import one_statement, read_query
+from ivme.query.sql_scope import KnownTables
+from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.sql_union import is_union, read_union
+from ivme.query.union import Union
+
+
+@dataclass(frozen=True, slots=True)
+class SqlScript:
+    """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
+
+    `refused` is why the text is not one block. Blocks that are `ordered` show the first rows of another one.
+    """
+
+    source: SqlText
+    selects: tuple[tuple[str, exp.Expr], ...]
+    order: Order | None = None
+    refused: UnsupportedError | None = None
+    ordered: Mapping[str, Ordered] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.selects)
+
+    def block(self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str) -> Query | Union:
+        """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
+        node = _renamed(self.selects[number][1], blocks)
+        try:
+            return (read_union if is_union(node) else read_query)(self.source, node, tables, name)
+        except UnsupportedError as error:
+            if self.refused is not None and error.position == self.refused.position:
+                raise self.refused from None  # it says the same about the text as it was written
+            raise
+
+    def text(self, number: int, blocks: Mapping[str, str]) -> str:
+        """A block as SQL, under the names that blocks have in the database."""
+        node = _renamed(self.selects[number][1], blocks)
+        found = self.ordered.get(self.selects[number][0])
+        if found is not None:
+            return f"{node.sql(dialect=DIALECT, comments=False)} {found.order.text}"
+        if is_union(node):
+            return " UNION ALL ".join(each.sql(dialect=DIALECT, comments=False) for each in node.expressions)
+        return node.sql(dialect=DIALECT, comments=False)
+
+    @property
+    def order_text(self) -> str:
+        """ORDER BY and LIMIT as SQL."""
+        return "" if self.order is None else self.order.text
+
+
+def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
+    node = select.copy()
+    for table in node.find_all(exp.Table):
+        if table.name in blocks:
+            table.this.set("this", blocks[table.name])
+    return node
+
+
+def read_script(text: str, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+    """The blocks of a SELECT. A refusal is that of the whole text, unless taking it apart finds a better reason."""
+    source, written = one_statement(text)
+    declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
+    node, order = take_order(source, written)
+    try:
+        read_query(source, node.copy(), declared, "Q")
+    except UnsupportedError as refused:
+        return replace(_taken_apart(source, node, declared, refused), order=order)
+    return SqlScript(source, (("", node),), order)
+
+
+def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
+    clause = node.args.get("with_")
+    if not tables or (clause is not None and clause.args.get("recursive")):
+        raise refused
+    script = Script(source, KnownTables(source, tables))
+    try:
+        refuse_unknown_parts(source, node)
+        last = Lift(script, {}).query(node)
+    except UnsupportedError as error:
+        raise (refused if error.position == refused.position else error) from None
+    return SqlScript(source, (*script.selects.items(), ("", last)), refused=refused, ordered=script.orders)

@@ -1,0 +1,62 @@
+"""What blocks cost, counted in operations of the kernel: anti- and outer joins by key do not grow with the tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivme.database import Database
+
+BY_KEY = {
+    "outer": "SELECT c.id, COUNT(o.id) AS n, SUM(o.v) AS s FROM c LEFT JOIN o ON o.c = c.id GROUP BY c.id",
+    "anti": "SELECT c.id, COUNT(*) AS n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id) GROUP BY c.id",
+    "except": "SELECT id FROM c EXCEPT SELECT c FROM o",
+}
+
+
+def _operations(query: str, size: int) -> float:
+    """The operations of an update, on the average over changes of both tables that make keys come and go."""
+    database = Database()
+    database.create_table("c", {"id": "int"})
+    database.create_table("o", {"id": "int", "c": "int", "v": "int"})
+    database.insert("c", [(n,) for n in range(size)])
+    database.insert("o", [(n, n // 2, n) for n in range(size)])
+    view = database.create_view("v", query)
+    before = view.stats()["operations"]
+    changes = 0
+    for n in range(0, 40, 2):
+        for rows in ([(size + n, size - 1 - n, 1)], [(size + n + 1, n, 1)]):
+            database.insert("o", rows)
+            database.delete("o", rows)
+            changes += 2
+        database.delete("c", [(n,)])
+        database.insert("c", [(n,)])
+        changes += 2
+    return float(view.stats()["operations"] - before) / changes
+
+
+@pytest.mark.parametrize("query", BY_KEY.values(), ids=BY_KEY)
+def test_an_update_costs_the_same_whatever_the_size(query: str) -> None:
+    small, large = (_operations(query, size) for size in (200, 6400))
+
+    assert large <= 1.25 * small
+
+
+def test_left_joins_cost_in_proportion_to_their_number() -> None:
+    def cost(count: int) -> float:
+        database = Database()
+        database.create_table("r", {"a": "int"})
+        joins = ""
+        for n in range(count):
+            database.create_table(f"s{n}", {"a": "int", "b": "int"})
+            database.insert(f"s{n}", [(a, a) for a in range(0, 100, 2)])
+            joins += f" LEFT JOIN s{n} ON s{n}.a = r.a"
+        columns = ", ".join(f"s{n}.b AS b{n}" for n in range(count))
+        view = database.create_view("v", f"SELECT r.a, {columns} FROM r{joins}")
+        assert sum(len(block.reads) > 1 and block.name == "v" for block in view.explain().blocks) == 1
+        before = view.stats()["operations"]
+        for a in range(100):
+            database.insert("r", [(a,)])
+        assert len(list(view)) == 100
+        return float(view.stats()["operations"] - before)
+
+    assert cost(10) <= 6 * cost(2)

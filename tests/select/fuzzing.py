@@ -1,0 +1,58 @@
+"""The fuzzer of whole SELECTs: cases one after the other, and for each difference a small script that shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from tests.fuzz.running import Difference
+from tests.fuzz.script import script
+from tests.fuzz.shrinking import shrink
+from tests.select.cases import SelectCase, make_case
+from tests.select.running import run_case
+from tests.select.shrinking import PASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A difference, and the smallest case that shows it as a script."""
+
+    seed: int
+    kind: str
+    message: str
+    script: str
+
+
+def shrunk(case: SelectCase, difference: Difference, seconds: float) -> Finding:
+    """The same difference in a smaller case."""
+
+    def fails(candidate: SelectCase) -> bool:
+        found = run_case(candidate)
+        return found is not None and found.kind == difference.kind
+
+    smallest = shrink(case, fails, seconds, PASSES) if seconds else case
+    found = run_case(smallest) or difference
+    return Finding(case.seed, found.kind, str(found), script(smallest, str(found), "tests.select"))
+
+
+def findings(
+    seeds: Iterable[int], covered: Counter[str], seconds: float, shrink_seconds: float, each: int = 2
+) -> Iterator[Finding]:
+    """The differences of many cases, until the time is over; at most so many of each kind, the others are counted."""
+    end = monotonic() + seconds
+    kinds: Counter[str] = Counter()
+    for seed in seeds:
+        if monotonic() >= end:
+            return
+        covered["cases"] += 1
+        case = make_case(seed)
+        difference = run_case(case, covered)
+        if difference is None:
+            continue
+        kinds[difference.kind] += 1
+        if kinds[difference.kind] <= each:
+            yield shrunk(case, difference, shrink_seconds)
+        else:
+            covered[f"difference again: {difference.kind}"] += 1
