@@ -47,17 +47,12 @@ FOUND = (
        WHERE a.s <> ALL (SELECT d.s AS x FROM (SELECT 2.25 AS n) AS a LEFT JOIN r2 AS d ON TRUE)""",
     """SELECT t.n FROM (VALUES (0.00, TRUE)) AS t(n, m)
        WHERE t.n >= ALL (SELECT d2 FROM r2 AS a WHERE d2 = t.n LIMIT 2)""",
+    "SELECT b.s FROM r1 AS a JOIN (r0 AS b NATURAL FULL JOIN r2 AS c) ON i = 1",
+    "SELECT a.i, c.s FROM r0 AS a JOIN (r0 AS b JOIN r2 AS c USING (i)) ON a.j = 1",
 )
-OPEN = {
-    "SELECT b.s FROM r1 AS a JOIN (r0 AS b NATURAL FULL JOIN r2 AS c) ON i = 1": "the merged column is ambiguous",
-}
-"""Those that are still wrong: each fails here, and moves to FOUND when it is mended."""
 
 
-_OPEN = [pytest.param(sql, marks=pytest.mark.xfail(strict=True, reason=reason)) for sql, reason in OPEN.items()]
-
-
-@pytest.mark.parametrize("sql", [*FOUND, *_OPEN])
+@pytest.mark.parametrize("sql", FOUND)
 def test_a_select_that_was_wrong_is_right(sql: str) -> None:
     view = SelectView("v0", sql)
     for seed in range(3):

@@ -51,9 +51,10 @@ class OpenRead:
         return self
 
     def __next__(self) -> Block:
-        if not self._blocks and not self._ended:
-            with self._reader.catalog.lock:
-                self._read(self._size, most=0)
+        if not self._blocks:
+            with self._reader.catalog.lock:  # a writer may be reading it to its end just now
+                if not self._blocks:
+                    self._read(self._size, most=0)
         if self._blocks:
             self._size = min(2 * self._size, BLOCK)
             self._begun = True

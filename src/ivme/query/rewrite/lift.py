@@ -186,9 +186,15 @@ class Lift:
                 taken.append(fresh_name(name, taken))
                 items.append(aliased(names.column(inside, name), taken[-1]))
                 sources[inside][name] = column(alias, taken[-1])
+        merged: dict[str, exp.Expr] = {}
+        hidden = {(inside, name) for inside, name in names.hidden if inside in sources}
+        for name, meant in names.merged.items():
+            taken.append(fresh_name(name, taken))
+            items.append(aliased(names.current(meant), taken[-1]))
+            merged[name] = column(alias, taken[-1])
         select.set("expressions", items)
         block = self.script.reference(self.script.add(lift._finish(select, names)), alias)
-        inlined[block.name] = Inlined({alias: block}, [], sources)
+        inlined[block.name] = Inlined({alias: block}, [], sources, merged, hidden)
         holder.set("this", block)
 
     def _source(self, node: exp.Expr) -> tuple[exp.Select, exp.Identifier, list[str] | None] | None:
@@ -275,7 +281,7 @@ def _flatten(select: exp.Select) -> None:
     for holder in (start, *(select.args.get("joins") or ())):
         is_start = holder is start
         parts = _parts_of_join(holder.this)
-        inner = parts is not None and not any(join.side or join.kind in ("SEMI", "ANTI") for join in parts[1])
+        inner = parts is not None and not any(_joins_by_name(join) for join in parts[1])
         if parts is None or not (is_start or (inner and not holder.side)):
             joins += [] if is_start else [holder]
             continue
@@ -288,6 +294,11 @@ def _flatten(select: exp.Select) -> None:
             select.set("where", _and_where(select, holder.args["on"]))
         joins += [exp.Join(this=first, kind="CROSS"), *inside]
     select.set("joins", joins)
+
+
+def _joins_by_name(join: exp.Join) -> bool:
+    """Whether a join means something else once other tables stand before it: NATURAL, USING, and all but inner ones."""
+    return bool(join.side or join.kind in ("SEMI", "ANTI") or join.method or join.args.get("using"))
 
 
 def _parts_of_join(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]] | None:

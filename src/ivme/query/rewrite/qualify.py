@@ -23,6 +23,8 @@ class Inlined:
     tables: dict[str, exp.Table]
     conditions: list[exp.Expr]
     sources: dict[str, dict[str, exp.Expr]]
+    merged: dict[str, exp.Expr] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -144,6 +146,8 @@ def _add_source(node: exp.Expr, names: Names, inlined: Mapping[str, Inlined]) ->
     found = inlined.get(node.name)
     if found is not None:
         names.tables |= found.tables
+        names.merged |= {name: node.copy() for name, node in found.merged.items()}
+        names.hidden |= found.hidden
         for alias, known in found.sources.items():
             _refuse_twice(alias, node, names)
             names.sources[alias] = tuple(known)
