@@ -13,7 +13,7 @@ from ivme.plan.explain.order import explain_order
 from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
 from ivme.query.model import Query, Table, check_head
-from ivme.query.order import Order
+from ivme.query.order import HIDDEN, Order
 from ivme.query.shape import shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
@@ -79,7 +79,10 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
             )
         tables = (*tables, blocks[-1].table)
     query = _last(script, tables, names, request)
-    if script.order is None:
+    if script.order is not None and _is_one_row(query, script.order):
+        query = replace(query, head=tuple(each for each in query.head if not each.name.startswith(HIDDEN)))
+        compiled = compile_block(replace(request, text=query, tables=tables, plan=plans[-1]))
+    elif script.order is None:
         compiled = compile_block(replace(request, text=query, tables=tables, plan=plans[-1]))
     else:
         inner = replace(query, name=block_name(query.name, len(script)))
@@ -92,6 +95,12 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
         explained = _explained(script, blocks, compiled, names)
         compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained))
     return replace(compiled, blocks=tuple(blocks), is_new=any(each.is_new for each in (*blocks, compiled)))
+
+
+def _is_one_row(query: Query, order: Order) -> bool:
+    """Whether an order says nothing: aggregates of all rows are one row, also where there are none."""
+    shows_it = not order.offset and (order.limit is None or order.limit > 0)
+    return bool(query.aggregates) and not query.output and shows_it
 
 
 def _by_block(script: SqlScript, plans: list[str | None]) -> list[str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -165,7 +166,7 @@ def _stable(rows: list[tuple[object, ...]], order: Order) -> list[tuple[object, 
         assert isinstance(place, int)
         nulls = [row for row in rows if row[place] is None]
         known = [row for row in rows if row[place] is not None]
-        known.sort(key=lambda row, place=place: row[place], reverse=key.descending)  # type: ignore[misc]
+        known.sort(key=itemgetter(place), reverse=key.descending)
         rows = nulls + known if key.nulls_first else known + nulls
     return rows
 
@@ -189,7 +190,7 @@ def _sort(data: pa.Table, order: Order) -> Codes:
 
 
 def _cut(rows: Codes, counts: Codes, order: Order) -> tuple[Codes, Codes]:
-    """The rows from OFFSET up to LIMIT; one at an edge as often as it is inside."""
+    """The rows from OFFSET up to LIMIT. Of a repeated row at an edge, only the copies inside count."""
     ends = np.cumsum(counts)
     last = ends[-1] if order.limit is None and len(ends) else order.offset + (order.limit or 0)
     kept = np.clip(np.minimum(ends, last) - np.maximum(ends - counts, order.offset), 0, None)

@@ -103,6 +103,15 @@ def test_an_order_is_that_of_the_values_with_nulls_where_spark_has_them(db: Data
     assert last.to_arrow().to_pylist() == [{"a": 3}]
 
 
+def test_one_row_has_no_order_and_is_there_for_every_request(db: Database) -> None:
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM R WHERE a = :a ORDER BY SUM(b) LIMIT 1")
+
+    assert view.columns == ("n",)
+    assert list(view(a=1)) == [(1,)]
+    assert list(view(a=77)) == [(0,)]
+    view.verify()
+
+
 def test_the_changes_of_a_limit_are_those_of_the_rows_that_it_shows(db: Database) -> None:
     view = db.create_view("v", "SELECT a FROM R ORDER BY a DESC LIMIT 2")
     feed = view.changes()

@@ -1,7 +1,7 @@
 """What a view looks like from outside: its columns, their types, its parameters, and the tables that it reads.
 
 A view of one block is its query. One of several blocks, or with an order, is shown as a query over one table that has
-its rows: good for whoever needs the view's columns and tables, and of no use to whoever would maintain it.
+its rows: enough to tell the view's columns and tables, but not to maintain it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _counts(sides: list[exp.Select], names: list[str], script: Script) -> str:
 
 
 def _repeated(node: exp.SetOperation, counts: str, names: list[str], script: Script) -> exp.Select:
-    """Each row as often as ALL has it: the difference of the counts, or the smaller one."""
+    """Each row, repeated: by the difference of the counts for EXCEPT ALL, by the smaller one for INTERSECT ALL."""
     left, right = column("c", _LEFT), column("c", _RIGHT)
     larger = exp.GT(this=left.copy(), expression=right.copy())
     if isinstance(node, exp.Except):
