@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ivme.engine.backend import Block, Cursor, Listed
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.read.recompute import Row, recompute
 from ivme.engine.read.verify import compare_rows, counted
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net
@@ -48,7 +49,8 @@ class OrderedView(ExternalView):
         self._touched = True
 
     def commit(self) -> None:
-        self._shown, self._next, self._touched = self._next or self._shown, None, False
+        self._shown, self._next = self._shown if self._next is None else self._next, None
+        self._touched = False
 
     def roll_back(self) -> None:
         self._next, self._touched = None, False
@@ -142,24 +144,45 @@ class OrderedView(ExternalView):
         return 0 if self._shown is None else sum(codes.nbytes for codes in self._shown.held_codes())
 
     def verify(self, reader: Reader, state: ViewState) -> None:
-        """Compares the rows with those that Python sorts; of a view with parameters the rows are those of its block."""
-        if self._has_inputs:
+        """Compares the rows with those that Python sorts; of a view with parameters, those of some requests."""
+        for inputs, rows in self._expected(reader):
+            given = f" for {inputs!r}" if inputs else ""
+            domains = [state.finisher.domain(variable) for variable in state.typed.query.input]
+            codes = [domain.encode_value(value) for domain, value in zip(domains, inputs, strict=True)]
+            shown = self._sorted(codes)
+            found = zip(shown.rows(), shown.weights.tolist(), strict=True)
+            expected = counted((row, 1) for row in _first(rows, self._order))
+            compare_rows(f"view {state.name}{given}", expected, counted(found))
+
+    def _expected(self, reader: Reader) -> Iterator[tuple[Row, list[Row]]]:
+        """Requests, each with all rows of the block that it has, repeated by their multiplicities."""
+        if not self._has_inputs:
+            rows = reader.all_rows(self._inner)
+            pairs = zip(rows.rows(), rows.weights.tolist(), strict=True)
+            yield (), [row for row, weight in pairs for _ in range(weight)]
             return
-        rows = reader.all_rows(self._inner)
-        listed = [row for row, weight in zip(rows.rows(), rows.weights.tolist(), strict=True) for _ in range(weight)]
-        start, limit = self._order.offset, self._order.limit
-        whole = sorted(listed, key=lambda row: [_rank(value) for value in row])
-        expected = _stable(whole, self._order)[start : None if limit is None else start + limit]
-        shown = self._sorted(())
-        found = zip(shown.rows(), shown.weights.tolist(), strict=True)
-        compare_rows(f"view {state.name}", counted((row, 1) for row in expected), counted(found))
+        query = reader.catalog.views[self._inner].typed.written
+        groups: dict[Row, list[Row]] = {}
+        for key, (row, count) in recompute(reader, query).items():
+            groups.setdefault(key[: len(query.input)], []).extend([row] * count)
+        yield from list(groups.items())[:_SAMPLED]
+
+
+_SAMPLED = 64
+"""How many requests are verified."""
+
+
+def _first(rows: list[Row], order: Order) -> list[Row]:
+    """The rows that are shown, found by Python's sort."""
+    whole = _stable(sorted(rows, key=lambda row: [_rank(value) for value in row]), order)
+    return whole[order.offset : None if order.limit is None else order.offset + order.limit]
 
 
 def _rank(value: object) -> tuple[bool, object]:
     return (value is not None, value if value is not None else 0)
 
 
-def _stable(rows: list[tuple[object, ...]], order: Order) -> list[tuple[object, ...]]:
+def _stable(rows: list[Row], order: Order) -> list[Row]:
     """Rows that are sorted by all columns, sorted by the keys."""
     for key in reversed(order.keys):
         place = key.column

@@ -10,7 +10,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.engine.codes import domain as domains
-from ivme.errors import ExpressionError, PlanError, SchemaError, UnsupportedError
+from ivme.errors import ExpressionError, PlanError, SchemaError, UnsupportedError, VerificationError
 
 LEFT = "SELECT R.a, S.c FROM R LEFT JOIN S ON R.b = S.b"
 
@@ -110,6 +110,16 @@ def test_one_row_has_no_order_and_is_there_for_every_request(db: Database) -> No
     assert list(view(a=1)) == [(1,)]
     assert list(view(a=77)) == [(0,)]
     view.verify()
+
+
+def test_verify_checks_the_order_of_requests(db: Database) -> None:
+    view = db.create_view("v", "SELECT b FROM R WHERE a = :a ORDER BY b DESC LIMIT 1")
+    db.insert("R", [(1, 5), (1, 7), (1, None)])
+
+    assert list(view(a=1)) == [(7,)]
+    view.verify()
+    with patch("ivme.ordered_view._cut", lambda rows, counts, _: (rows, counts)), pytest.raises(VerificationError):
+        view.verify()
 
 
 def test_the_changes_of_a_limit_are_those_of_the_rows_that_it_shows(db: Database) -> None:
