@@ -27,7 +27,7 @@ from ivme.query.model import Column, Query, Table, check_head
 from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
 from ivme.query.order import Order
-from ivme.query.parse import as_asked, is_sql, parse
+from ivme.query.parse import as_asked, is_one_join, parse
 from ivme.query.typed import TypedQuery, is_declared, typed
 from ivme.structure.analysis import Analysis, analyse
 from ivme.tables import Tables, read_tables
@@ -226,10 +226,10 @@ PASSES: tuple[Callable[[Any], Any], ...] = (
 
 def compile_view(request: Request) -> CompiledView:
     """What a database installs for a view; everything a user may get wrong raises an `IvmeError`."""
-    if not isinstance(request.text, str) or not is_sql(request.text):
-        return _compile_block(request)
-    if not request.is_stored:
+    if isinstance(request.text, str) and not request.is_stored:
         check_text(request.text)
+    if is_one_join(request.text, request.tables):
+        return _compile_block(request)
     from ivme.compile_script import compile_script
 
     return compile_script(request, _compile_block)

@@ -69,7 +69,7 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
             continue
         made = script.block(number, tables, names, names[name])
         if isinstance(made, Union):
-            blocks.append(_compile_union(made, script))
+            blocks.append(_compile_union(made, script, number))
         else:
             options = _of_blocks(request)
             blocks.append(
@@ -121,11 +121,16 @@ def _explained(
     for number, block in enumerate((*blocks, view)):
         reads = tuple(table.name for table in block.read)
         rows_in = "N" if "N" in (rows_out.get(name) for name in reads) else "1"
-        joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
+        joins = isinstance(block, CompiledView) and _joins(block.view.parsed.written)
         rows_out[block.name] = "N" if joins else rows_in
         text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
         found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out[block.name]))
     return tuple(found)
+
+
+def _joins(query: Query) -> bool:
+    """Whether many rows may change where one does."""
+    return len(query.atoms) > 1 or query.has_closures
 
 
 def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, is_block: bool = False) -> CompiledView:
@@ -149,14 +154,14 @@ def _last(script: SqlScript, tables: tuple[Table, ...], names: Mapping[str, str]
 
 
 def _of_blocks(request: Request) -> Mapping[str, object]:
-    """The options that are for blocks too: how long to plan. All others are for the view itself."""
-    return {name: value for name, value in request.options.items() if name == "planning_seconds"}
+    """The options that are for blocks too: how long to plan, and what closures are of. All others are for the view."""
+    return {name: value for name, value in request.options.items() if name in ("planning_seconds", "graph")}
 
 
-def _compile_union(union: Union, script: SqlScript) -> CompiledUnion:
+def _compile_union(union: Union, script: SqlScript, number: int) -> CompiledUnion:
     try:
         made, table = typed_union(union)
     except SchemaError as error:
-        raise script.source.unsupported(str(error), None, "CAST one of them") from None
+        raise script.source.unsupported(str(error), script.selects[number][1], "CAST one of them") from None
     shape = shape_of(table.name, table.columns, {})
     return CompiledUnion(made, table, typed(shape), explain_union(shape))

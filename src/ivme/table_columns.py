@@ -15,7 +15,7 @@ from ivme.engine.codes.value_check import checked
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.query.model import Column, Table
 from ivme.query.names import check_name
-from ivme.query.parse import is_sql, parse
+from ivme.query.parse import is_one_join, parse
 from ivme.query.types import Type, parse_type
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> 
             f"cannot change the columns of table {old.name}: {', '.join(hidden) or view} needs them as they are; "
             "drop that first"
         )
-    others = tuple(table for table in definitions.relations() if table.name != old.name)
+    others = tuple(table for table in definitions.relations() if table.name not in (old.name, view))
     try:
         same = _meaning(text, (*others, new)) == _meaning(text, (*others, old))
     except QueryError as error:
@@ -86,13 +86,15 @@ def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> 
 
 def _meaning(text: str, tables: tuple[Table, ...]) -> Any:
     """What a text says: its query, or that of its blocks."""
-    if is_sql(text):
+    if is_one_join(text, tables):
+        query = parse(text, tables)
+    else:
         from ivme.query.sql_script import read_script
 
         script = read_script(text, tables)
         if len(script) > 1 or script.order is not None:
             return [script.text(number, {}) for number in range(len(script))], script.order
-    query = parse(text, tables)
+        query = script.block(0, tables, {}, "Q")
     return query.atoms, query.head, query.output, query.input, query.parameters, query.distinct
 
 

@@ -87,6 +87,22 @@ def _paths(edges: Edges) -> Edges:
     return Counter(dict.fromkeys(closure_of(pairs, "digraph"), 1))
 
 
+def _either_end(edges: Edges) -> Edges:
+    found: Edges = Counter()
+    for (a, b), n in edges.items():
+        found[(a,)] += n if a < 3 else 0
+        found[b + 1,] += n
+    return +found
+
+
+def _ends(edges: Edges) -> Edges:
+    found: Edges = Counter()
+    for (a, _), n in edges.items():
+        for (_, d), m in edges.items():
+            found[a, d] += n * m
+    return found
+
+
 TRIANGLES = "SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
 
 KINDS = {
@@ -100,6 +116,15 @@ KINDS = {
         _query("SELECT b FROM e WHERE a = :a"),
         lambda edges: Counter({(b,): n for (a, b), n in edges.items() if a == 1}),
         request=(("a", 1),),
+    ),
+    "a rule with negation": Kind(
+        _query("Q(A, B) = e(A, B), not e(B, _)"),
+        lambda edges: Counter({(a, b): n for (a, b), n in edges.items() if all(b != c for c, _ in edges)}),
+    ),
+    "several rules": Kind(_query("Q(A) = e(A, _), A < 3; Q(B) = e(_, C), B = C + 1"), _either_end),
+    "a negated closure": Kind(
+        _query("Q(A, B) = e(A, _), e(_, B), not closure(e)(A, B)"),
+        lambda edges: Counter({p: n for p, n in _ends(edges).items() if p not in _paths(edges)}),
     ),
     "a closure": Kind(_query("Q(X, Y) = closure(e)"), _paths),
     "a ring": Kind(_ring, _elements, only_embedded=True),

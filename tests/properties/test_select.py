@@ -21,7 +21,7 @@ _BATCHES = {"native": 8, "pure": 3}
 Row = tuple[Any, ...]
 
 
-class _Both:
+class Both:
     """A database of ours, and one of DuckDB, with the same rows."""
 
     def __init__(self, database: Database, seed: int) -> None:
@@ -61,7 +61,7 @@ class _Both:
         return self._random.randrange(4) if kind == "int" else self._random.choice("xyz")
 
 
-def _comparable(rows: list[Row]) -> Counter[Row]:
+def comparable(rows: list[Row]) -> Counter[Row]:
     """Counts of rows in which equal numbers are equal, whatever their types."""
     return Counter(tuple(float(v) if type(v) in (int, float) else v for v in row) for row in rows)
 
@@ -70,18 +70,18 @@ def _comparable(rows: list[Row]) -> Counter[Row]:
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_select_is_answered_like_duckdb_does(query: str, backend: str, tmp_path: Path) -> None:
     engine = Engine(backend, tmp_path)
-    both = _Both(engine.database, seed=len(query))
+    both = Both(engine.database, seed=len(query))
     both.change()
     view = engine.database.create_view("v", query)
-    feed, followed = view.changes(), _comparable(list(view))
+    feed, followed = view.changes(), comparable(list(view))
     theirs = query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI").replace("<=>", "IS NOT DISTINCT FROM")
     for _ in range(_BATCHES[backend]):
         both.change()
-        expected = _comparable(both.duckdb.execute(theirs).fetchall())
-        assert _comparable(list(view)) == expected
+        expected = comparable(both.duckdb.execute(theirs).fetchall())
+        assert comparable(list(view)) == expected
         for change in feed:
             for row, weight in change.items():
-                followed.update({each: weight * n for each, n in _comparable([row]).items()})
+                followed.update({each: weight * n for each, n in comparable([row]).items()})
         assert +followed == expected
         view.verify()
     feed.close()

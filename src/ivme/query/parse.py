@@ -8,7 +8,7 @@ from dataclasses import replace
 from ivme.errors import QueryError
 from ivme.query.model import Query, Table
 from ivme.query.names import check_text
-from ivme.query.rule import parse_rule
+from ivme.query.rule import is_join, parse_rule
 
 _SQL = re.compile(
     r"(?>\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+(?:\(|(?:SELECT|WITH)\b"
@@ -42,6 +42,11 @@ def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = Fal
 def is_sql(text: str) -> bool:
     """Whether a text is meant as SQL: it starts with SELECT, WITH, ( or another statement's first word."""
     return _SQL.match(text) is not None
+
+
+def is_one_join(text: str | Query, tables: tuple[Table, ...]) -> bool:
+    """Whether a text is a rule that is one join of its atoms, or a query already; all else may be several blocks."""
+    return not isinstance(text, str) or (not is_sql(text) and is_join(text, tables))
 
 
 def as_asked(query: Query, semantics: object) -> Query:

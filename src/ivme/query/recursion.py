@@ -39,6 +39,12 @@ class _Pairs:
     recursive: bool
 
 
+def is_recursive(cte: exp.CTE) -> bool:
+    """Whether a query of WITH reads itself."""
+    name = cte.args["alias"].this
+    return any(not table.args.get("db") and same_name(name, table.name) for table in cte.this.find_all(exp.Table))
+
+
 def read_closures(source: SqlText, select: exp.Select, catalog: KnownTables) -> dict[str, Closure]:
     """The closures that the WITH clause of a query defines, by lower-cased name."""
     clause = select.args.get("with_")

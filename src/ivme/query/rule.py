@@ -1,5 +1,8 @@
 """Rule notation, the source's own: `Q(B, C | A) = R(A, B), S(B, C), T(C, A)` (source 003, section 2.2).
 
+A rule that is one join of its atoms is a `Query` as it stands; one that says more, and several rules for one head, are
+written in SQL first (`rule_sql`), and taken apart into blocks as any SELECT.
+
 `rule_syntax` holds the grammar. A dot or a middle dot stands for an empty list, `:-` for `=`. Names are letters,
 digits and underscores, or anything in double quotes or backquotes; a quoted name is never a keyword. Relations
 match tables whatever their case; variables are told apart by case. `_` is a new variable each time. A number with
@@ -19,7 +22,8 @@ from ivme.errors import QueryError, UnknownNameError, UnsupportedError
 from ivme.query.expression import Expression
 from ivme.query.inference import type_of
 from ivme.query.model import Aggregate, Atom, Column, Constant, HeadColumn, Query, Table, Term, Value, column_refs
-from ivme.query.rule_syntax import AtomSyntax, OutputSyntax, RuleSyntax, read_rule
+from ivme.query.rule_recursion import as_closure
+from ivme.query.rule_syntax import AtomSyntax, OutputSyntax, RuleSyntax, read_rules
 from ivme.query.rule_tokens import Token
 
 
@@ -37,23 +41,69 @@ def parse_rule(text: str, tables: Mapping[str, Table] | Iterable[Table] = ()) ->
     Q(x, COUNT, SUM(y) | .) = R(x, y, 3)
     """
     known = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    return _Resolver(text, known).query(_with_closure_variables(read_rule(text), text))
+    rules = read_program(text, known)
+    found = _more_than_a_join(rules)
+    if found is not None:
+        what, token = found
+        message = f"{what}, which takes more than one block, is not supported here"
+        instead = "make the rule a view over declared tables, and read that view"
+        raise UnsupportedError(message, text=text, position=token.position, instead=instead)
+    return Resolver(text, known).query(rules[0])
+
+
+def is_join(text: str, tables: Iterable[Table] = ()) -> bool:
+    """Whether a text is one rule without negation, conditions and the like, which `parse_rule` reads as a query.
+
+    >>> is_join("Q(A) = R(A, B), S(B)"), is_join("Q(A) = R(A, B), not S(B)")
+    (True, False)
+    """
+    return _more_than_a_join(read_program(text, tuple(tables))) is None
+
+
+def read_program(text: str, known: tuple[Table, ...]) -> tuple[RuleSyntax, ...]:
+    """The rules of a text; recursive ones, which must be reachability, as one rule over a closure."""
+    rules = as_closure(read_rules(text), text, [table.name for table in known])
+    return tuple(_with_closure_variables(rule, text) for rule in rules)
+
+
+def _more_than_a_join(rules: tuple[RuleSyntax, ...]) -> tuple[str, Token] | None:
+    """What in the rules is more than a join of atoms, and where it is."""
+    if len(rules) > 1:
+        return "a union of several rules", rules[1].name
+    rule = rules[0]
+    if rule.negated:
+        return "a negated atom", rule.negated[0].token
+    if rule.conditions:
+        return "a condition", rule.conditions[0][0]
+    mixed = next((output for output in rule.outputs if output.has_expressions or _mixes(output, rule)), None)
+    return None if mixed is None else (f"{mixed.source}, of an expression or of several atoms,", mixed.token)
+
+
+def _mixes(output: OutputSyntax, rule: RuleSyntax) -> bool:
+    """Whether an aggregate is computed from variables that no atom has together."""
+    if output.spelling is None or output.spelling.columns is tuple:
+        return False
+    names = {token.value for token in output.variables}
+    known = {token.value for atom in rule.atoms for token, term in atom.terms or () if isinstance(term, str)}
+    together = ({term for _, term in atom.terms or ()} for atom in rule.atoms if not atom.closure)
+    return names <= known and not any(names <= variables for variables in together)
 
 
 def _with_closure_variables(rule: RuleSyntax, text: str) -> RuleSyntax:
     """The rule with `closure(edge)` short for `closure(edge)(X, Y)`, X and Y being all that the head lists."""
-    missing = next((atom for atom in rule.atoms if atom.terms is None), None)
+    missing = next((atom for atom in (*rule.atoms, *rule.negated) if atom.terms is None), None)
     if missing is None:
         return rule
     variables = [output.token for output in rule.outputs if isinstance(output.source, str)]
-    if len(rule.atoms) > 1 or rule.inputs or len(variables) != 2 or len(rule.outputs) != 2:
+    is_alone = len(rule.atoms) == 1 and not (rule.negated or rule.conditions or rule.inputs)
+    if not is_alone or len(variables) != 2 or len(rule.outputs) != 2:
         message = f"closure({missing.relation}) without variables stands alone, under a head that lists just two"
         instead = f"name its source and its target: closure({missing.relation})(X, Y)"
         raise QueryError(message, text=text, position=missing.token.position, instead=instead)
     return replace(rule, atoms=(replace(missing, terms=tuple((token, token.value) for token in variables)),))
 
 
-class _Resolver:
+class Resolver:
     """Looks up the names of one rule; `tables` collects what its relations turned out to be."""
 
     def __init__(self, text: str, known: tuple[Table, ...]) -> None:
@@ -65,8 +115,9 @@ class _Resolver:
         return QueryError(message, text=self.text, position=at.position, instead=instead)
 
     def query(self, rule: RuleSyntax) -> Query:
-        atoms = [self.atom(atom, rule.name) for atom in rule.atoms]
-        self.check_head(rule, {variable for atom in atoms for variable in atom.variables})
+        atoms = [self.atom(atom) for atom in rule.atoms]
+        self.check_variables(rule, {variable for atom in atoms for variable in atom.variables})
+        self.check_head(rule)
         head = tuple(HeadColumn(str(output.source), self.source(output, atoms)) for output in rule.outputs)
         return Query(
             name=rule.name.value,
@@ -85,11 +136,7 @@ class _Resolver:
         if isinstance(source, str) or spelling is None or spelling.columns is tuple:
             return source
         names = [token.value for token in output.variables]
-        place = next((i for i, a in enumerate(atoms) if not a.closure and {*names} <= {*a.variables}), None)
-        if place is None:
-            instead = "aggregate variables of one atom, or make the join a view of its own, and aggregate that"
-            message, position = f"{source} mixes variables of several atoms", output.token.position
-            raise UnsupportedError(message, text=self.text, position=position, instead=instead)
+        place = next(i for i, a in enumerate(atoms) if not a.closure and {*names} <= {*a.variables})
         atom = atoms[place]
         arguments = [atom.columns[atom.terms.index(name)] for name in names]
         self.check_kinds(output, arguments, self.tables[atom.relation])
@@ -110,12 +157,14 @@ class _Resolver:
                 message = f"{output.source} is over {token.value} of type {type_}, and takes {' or '.join(takes)}"
                 raise self.error(message, token, f"aggregate a variable of type {takes[0]}")
 
-    def check_head(self, rule: RuleSyntax, variables: set[str]) -> None:
+    def check_variables(self, rule: RuleSyntax, variables: set[str]) -> None:
         named = [token for output in rule.outputs for token in output.variables] + list(rule.inputs)
         for token in named:
             if token.value not in variables:
                 message = f"variable {token.value} of the head is in no atom of the body"
                 raise self.unknown(message, token.value, sorted(variables), token)
+
+    def check_head(self, rule: RuleSyntax) -> None:
         seen: set[str] = set()
         listed = [(str(output.source), output.token) for output in rule.outputs]
         for name, token in listed + [(token.value, token) for token in rule.inputs]:
@@ -134,27 +183,24 @@ class _Resolver:
         instead = f"did you mean {' or '.join(near)}?" if near else f"choose from: {', '.join(names) or 'none'}"
         return UnknownNameError(message, text=self.text, position=at.position, instead=instead)
 
-    def atom(self, atom: AtomSyntax, head: Token) -> Atom:
+    def atom(self, atom: AtomSyntax) -> Atom:
         terms = atom.terms or ()
         if atom.closure and len(terms) != 2:
             message = f"closure({atom.relation}) has two columns, source and target, not {len(terms)}"
             raise self.error(message, atom.token, f"closure({atom.relation})(X, Y)")
-        table = self.table(atom, len(terms), head)
+        table = self.table(atom, len(terms))
         if len(terms) != len(table.columns):
             raise self.wrong_arity(atom, table, len(terms))
         self.tables[table.name] = table
         typed = tuple(self.term(*term, column) for term, column in zip(terms, table.columns, strict=True))
         return Atom(table.name, typed, column_refs(table.column_names), closure=atom.closure)
 
-    def table(self, atom: AtomSyntax, arity: int, head: Token) -> Table:
+    def table(self, atom: AtomSyntax, arity: int) -> Table:
         """The table of the atom's relation: the one known by that name, else one inferred from its first atom."""
         name = atom.relation
         table = _find(name, self.known or self.tables.values())
         if table is not None:
             return table
-        if name.lower() == head.value.lower():
-            message, instead = f"{name} is defined by itself", "closure(edge)(X, Y) is the one recursion there is"
-            raise UnsupportedError(message, text=self.text, position=atom.token.position, instead=instead)
         if self.known:
             names = [table.name for table in self.known]
             raise self.unknown(f"there is no table {name}", name, names, atom.token)

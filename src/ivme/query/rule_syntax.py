@@ -1,51 +1,64 @@
 """The grammar of rule notation, by recursive descent: text in, a syntax tree with positions out.
 
-    rule      = name "(" ["DISTINCT"] outputs ["|" inputs] ")" ("=" | ":-") body ["." | ";"]
+    program   = rule {("." | ";") rule} ["." | ";"]
+    rule      = name "(" ["DISTINCT"] outputs ["|" inputs] ")" ("=" | ":-") body
     outputs   = "" | "." | output {"," output}
     inputs    = "" | "." | variable {"," variable}
     output    = variable | aggregate
-    aggregate = COUNT | COUNT(*) | word "(" ["DISTINCT"] variable ["," variable] ")"
-    body      = atom {"," atom} | closure(relation)
+    aggregate = COUNT | COUNT(*) | word "(" ["DISTINCT"] expression ["," expression] ")"
+    body      = literal {"," literal} | closure(relation)
+    literal   = atom | "not" atom | condition
     atom      = (relation | closure(relation)) "(" [term {"," term}] ")"
     relation  = name {"." name}
     term      = variable | "_" | integer | decimal | 'string' | TRUE | FALSE
 
-`word` is one of `spellings.WORDS`. What is a query but none that ivme maintains (negation, inequalities, unions) is
-recognised here, and refused with what to write instead. No name is looked up: that is `rule`'s part.
+`word` is one of `spellings.WORDS`. An expression or condition is SQL over the variables; here it is a list of words,
+which `rule_expression` reads. No name is looked up: that is the part of `rule` and `rule_sql`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeVar
 
 from ivme.errors import ParseError, UnsupportedError
 from ivme.query.aggregates import LISTED
 from ivme.query.model import Aggregate, Constant, Term
+from ivme.query.rule_literals import DOTS, ENDS, NEGATIONS, OPERATORS, is_atom, is_condition, is_sign
 from ivme.query.rule_tokens import Token, number, tokens
 from ivme.query.spellings import DISTINCT, WORDS, Spelling
 
-_DOTS = (".", "·", "⋅")
-_COMPARISONS = ("<", ">", "<=", ">=", "!=", "<>", "=", "==", "≤", "≥", "≠")
-_OPERATORS = ("+", "-", "*", "/", "%")
 _UNIONS = ("|", "∪", "∨", "or", "union")
-_NEGATIONS = ("not", "!", "¬", "~")
 _HEAD = "write the head as in Q(B | A) = R(A, B)"
+_RULES = "write a rule for each alternative, as in Q(A) = R(A); Q(A) = S(A)"
 _IN_SQL = "write the view in SQL, "
 
 _Item = TypeVar("_Item")
 
 
+Words = tuple[Token, ...]
+"""An expression or a condition, as the words that it is made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutputSyntax:
-    """What the head lists before the bar; an aggregate has its variables, COUNT(*) none, and how it is spelled."""
+    """What the head lists before the bar; an aggregate has its variables, COUNT(*) none, and how it is spelled.
+
+    The `arguments` of an aggregate are variables, or expressions, which `has_expressions` tells.
+    """
 
     token: Token
     source: str | Aggregate
     variables: tuple[Token, ...] = ()
     spelling: Spelling | None = None
+    arguments: tuple[Words, ...] = ()
+    is_distinct: bool = False
+
+    @property
+    def has_expressions(self) -> bool:
+        return any(len(words) > 1 for words in self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +73,23 @@ class AtomSyntax:
 
 @dataclass(frozen=True, slots=True)
 class RuleSyntax:
-    """A rule as written; `distinct` is that word, if it is there."""
+    """A rule as written; `distinct` is that word, if it is there. The `atoms` are those that are not negated."""
 
     name: Token
     distinct: Token | None
     outputs: tuple[OutputSyntax, ...]
     inputs: tuple[Token, ...]
     atoms: tuple[AtomSyntax, ...]
+    negated: tuple[AtomSyntax, ...] = ()
+    conditions: tuple[Words, ...] = ()
 
 
-def read_rule(text: str) -> RuleSyntax:
-    """The syntax tree of a rule, in time linear in its length; each `_` has become a variable of its own."""
-    return _Parser(text).rule()
+def read_rules(text: str) -> tuple[RuleSyntax, ...]:
+    """The syntax trees of the rules of a text; each `_` has become a variable of its own.
+
+    Time is linear in the length of the text, but for parentheses around parentheses.
+    """
+    return _Parser(text).program()
 
 
 class _Parser:
@@ -110,6 +128,18 @@ class _Parser:
     def unsupported(self, message: str, instead: str, at: Token | None = None) -> UnsupportedError:
         return UnsupportedError(message, text=self.text, position=(at or self.next).position, instead=instead)
 
+    def program(self) -> tuple[RuleSyntax, ...]:
+        rules = [self.rule()]
+        while self.accept(*ENDS) and self.next.kind != "end":
+            rules.append(self.rule())
+        if self.next.word in _UNIONS:
+            message = f"{self.next} between atoms; a rule is one conjunction of atoms and conditions"
+            raise self.unsupported(message, _RULES)
+        if self.next.kind != "end":
+            message = f"expected `,` or the end of the rule after an atom, not {self.next}"
+            raise self.error(message, "separate atoms with commas, as in R(A, B), S(B, C)")
+        return tuple(rules)
+
     def rule(self) -> RuleSyntax:
         if not self.next.is_name:
             raise self.error(f"expected the name of the query, not {self.next}", _HEAD)
@@ -122,11 +152,11 @@ class _Parser:
         self.expect(")", "`,` or `)` in the head" if bar else "`,`, `|` or `)` in the head", _HEAD)
         if self.accept("=", ":-") is None:
             raise self.error(f"expected `=` or `:-` after the head, not {self.next}", _HEAD)
-        return RuleSyntax(name, distinct, outputs, inputs, self.body())
+        return self.body(RuleSyntax(name, distinct, outputs, inputs, ()))
 
     def listed(self, item: Callable[[], _Item], *closing: str) -> tuple[_Item, ...]:
         """Items between commas; none at all where there is a dot, or already one of the closing symbols."""
-        if self.next.word in closing or self.accept(*_DOTS):
+        if self.next.word in closing or self.accept(*DOTS):
             return ()
         items = [item()]
         while self.accept(","):
@@ -151,7 +181,7 @@ class _Parser:
             raise self.error(f"`_` in {place}", "give the variable a name, in its atom too")
         if token.kind in ("number", "string") or token.word in ("true", "false", "null"):
             raise self.unsupported(
-                f"a constant, {token}, in {place}", "name variables there; constants go into atoms, as in R(A, 3)"
+                f"a constant, {token}, in {place}", "name a variable there, and bind it in the body, as in Z = 3"
             )
         if not token.is_name:
             raise self.error(f"expected a variable in {place}, not {token}", _HEAD)
@@ -185,51 +215,63 @@ class _Parser:
         if self.next.word in (")", "*"):
             instead = "COUNT(*)" if token.word == "count" else f"{name}(X), where X is a variable of the body"
             raise self.error(f"{name} needs a variable, not {self.next}", instead)
-        variables = [self.variable(f"{name}(...)")]
-        self.refuse_arithmetic(f"{name} of an expression")
-        while len(variables) < spelling.arguments:
+        arguments = [self.argument(name)]
+        while len(arguments) < spelling.arguments:
             self.expect(",", f"`,` and another variable in {name}", f"{name}(X, Y)")
-            variables.append(self.variable(f"{name}(...)"))
-            self.refuse_arithmetic(f"{name} of an expression")
+            arguments.append(self.argument(name))
         function = DISTINCT[spelling.function] if distinct else spelling.function
-        text = f"{name}({'DISTINCT ' if distinct else ''}{', '.join(each.value for each in variables)})"
-        is_plain = token.word in (function, "count") and not spelling.options and len(variables) == 1
-        source = Aggregate(function, variables[0].value, None, spelling.options, "" if is_plain else text)
-        return OutputSyntax(token, source, tuple(variables), spelling)
+        shown = [self.written(words) for words in arguments]
+        text = f"{name}({'DISTINCT ' if distinct else ''}{', '.join(shown)})"
+        has_words = any(len(words) > 1 for words in arguments)
+        is_plain = token.word in (function, "count") and not spelling.options and len(arguments) == 1 and not has_words
+        source = Aggregate(function, shown[0], None, spelling.options, "" if is_plain else text)
+        variables = () if has_words else tuple(words[0] for words in arguments)
+        return OutputSyntax(token, source, variables, spelling, tuple(arguments), distinct is not None)
 
-    def refuse_arithmetic(self, what: str) -> None:
-        if self.next.word in _OPERATORS or (self.next.kind == "number" and self.next.text[0] in "+-"):
-            raise self.unsupported(what, f"{_IN_SQL}which may compute a column from those of one table")
+    def argument(self, name: str) -> Words:
+        """A variable, or the words of an expression."""
+        start = self.index
+        words = self.words(",", ")")
+        if len(words) != 1:
+            return words
+        self.index = start
+        return (self.variable(f"{name}(...)"),)
 
-    def body(self) -> tuple[AtomSyntax, ...]:
-        atoms = [self.atom()]
-        while self.accept(","):
-            atoms.append(self.atom())
-        stop = self.accept(*_DOTS, ";") or self.next
-        if stop.word in _UNIONS or (stop is not self.next and self.next.kind != "end"):
-            message = f"{stop} and what follows it make a union; a rule is one conjunction of atoms"
-            raise self.unsupported(message, "make each part a view of its own, and read their rows together", stop)
-        if self.next.word in _COMPARISONS:
-            raise self.comparison(self.next)
-        if self.next.kind != "end":
-            message = f"expected `,` or the end of the rule after an atom, not {self.next}"
-            raise self.error(message, "separate atoms with commas, as in R(A, B), S(B, C)")
-        return tuple(atoms)
+    def words(self, *ends: str) -> Words:
+        """What comes before one of these words or the end of the text, outside of parentheses."""
+        depth, words = 0, list[Token]()
+        while self.next.kind != "end" and (depth or self.next.word not in ends):
+            depth += (self.next.word == "(") - (self.next.word == ")")
+            if depth < 0:
+                raise self.error("a parenthesis that nothing opens", "leave it out, or open it")
+            words.append(self.take())
+        if depth:
+            opened = next(word for word in words if word.word == "(")
+            raise self.error("a parenthesis that is never closed", "close it", opened)
+        return tuple(words)
 
-    def comparison(self, at: Token) -> UnsupportedError:
-        if at.word in ("=", "=="):
-            instead = "write one name for both variables, or the constant in the variable's place: R(A, 3)"
-            return self.unsupported("an equation among the atoms", instead, at)
-        instead = f"{_IN_SQL}with the condition in its WHERE clause"
-        return self.unsupported("an inequality among the atoms", instead, at)
+    def written(self, words: Words) -> str:
+        """Words as they stand in the text, on one line; a variable without quotes."""
+        if len(words) == 1:
+            return words[0].value
+        return " ".join(self.text[words[0].position : words[-1].position + len(words[-1].text)].split())
+
+    def body(self, rule: RuleSyntax) -> RuleSyntax:
+        """The rule with its body: atoms, negated ones, and conditions."""
+        atoms, negated, conditions = list[AtomSyntax](), list[AtomSyntax](), list[Words]()
+        while True:
+            if self.next.word in NEGATIONS and is_atom(self.tokens, self.index + 1):
+                self.take()
+                negated.append(self.atom())
+            elif is_condition(self.tokens, self.index):
+                conditions.append(self.words(",", *ENDS))
+            else:
+                atoms.append(self.atom())
+            if not self.accept(","):
+                return replace(rule, atoms=tuple(atoms), negated=tuple(negated), conditions=tuple(conditions))
 
     def atom(self) -> AtomSyntax:
         token = self.next
-        if token.word in _NEGATIONS and (token.kind == "symbol" or self.following.is_name):
-            instead = "keep the rows that are to match in a table of their own, and join with that"
-            raise self.unsupported("a negated atom", instead)
-        if self.following.word in _COMPARISONS:
-            raise self.comparison(self.following)
         if not token.is_name:
             raise self.error(f"expected an atom, not {token}", "write atoms as in R(A, B)")
         closure = token.word == "closure" and self.following.word == "("
@@ -268,7 +310,9 @@ class _Parser:
                 raise self.error(f"expected a variable or a constant, not {token}", _instead_of_term(token))
             term = next(self.fresh) if token.text == "_" else token.value
         self.take()
-        self.refuse_arithmetic("an expression in an atom")
+        if self.next.word in OPERATORS or is_sign(self.next):
+            instead = "name a variable in the atom, and bind it beside it, as in R(A, C), C = B + 1"
+            raise self.unsupported("an expression in an atom", instead)
         return token, term
 
     def constant(self) -> Constant | None:
@@ -276,7 +320,7 @@ class _Parser:
         token = self.next
         if token.word == "null":
             message = "NULL in an atom equals nothing, so that no row would match"
-            raise self.unsupported(message, f"{_IN_SQL}with IS NULL in its WHERE clause")
+            raise self.unsupported(message, "name a variable there, and test it beside it, as in R(A, B), B IS NULL")
         if token.word in ("true", "false"):
             return Constant(token.word == "true")
         if token.kind == "string":

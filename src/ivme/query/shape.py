@@ -11,7 +11,7 @@ from dataclasses import replace
 from ivme.query.block_names import block_name
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
 from ivme.query.order import HIDDEN
-from ivme.query.parse import is_sql, parse
+from ivme.query.parse import is_one_join, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
 
@@ -21,14 +21,16 @@ _ROWS = "#rows"
 
 def view_shape(text: str, tables: tuple[Table, ...], name: str) -> Query:
     """The query of a view, or its shape if it is not one block."""
-    if not is_sql(text):
+    if is_one_join(text, tables):
         return replace(parse(text, tables), name=name)
     from ivme.query.sql_script import read_script
     from ivme.query.union import Union, typed_union
 
     script = read_script(text, tables)
     if len(script) == 1 and script.order is None:
-        return replace(parse(text, tables), name=name)
+        made = script.block(0, tables, {}, name)
+        assert isinstance(made, Query), "a view is never a union itself"
+        return replace(made, text=text)
     known, names, read = tables, dict[str, str](), dict[str, Table]()
     for number, (block, _) in enumerate(script.selects):
         names[block] = block_name(name, number + 1)

@@ -20,7 +20,7 @@ from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
 from ivme.query.sql_scope import Key, KnownTables
 from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
-from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
+from ivme.query.sql_text import Origin, SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
 
@@ -57,9 +57,9 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     return read_query(source, node, tables, name)
 
 
-def one_statement(text: str) -> tuple[SqlText, exp.Expr]:
+def one_statement(text: str, origin: Origin | None = None) -> tuple[SqlText, exp.Expr]:
     """The only statement of a text, which must be whole."""
-    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT)
+    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin)
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)

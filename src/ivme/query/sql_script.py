@@ -1,6 +1,7 @@
 """A SELECT as a script of blocks: SELECTs in the language of `query.sql`, each over tables and earlier blocks.
 
-What `query.sql` reads is one block, as it is. Everything else is taken apart by the passes of `query.rewrite`.
+What `query.sql` reads is one block, as it is. Everything else is taken apart by the passes of `query.rewrite`. Rules
+that are more than one join are SELECTs too, which `rule_sql` writes.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from sqlglot import exp
 from ivme.errors import UnsupportedError
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
+from ivme.query.parse import is_sql
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
+from ivme.query.rule_sql import RuleSql, rule_sql
 from ivme.query.sql import one_statement, read_query
 from ivme.query.sql_scope import KnownTables
 from ivme.query.sql_text import DIALECT, SqlText
@@ -28,7 +31,8 @@ from ivme.query.union import Union
 class SqlScript:
     """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
 
-    `refused` is why the text is not one block. Blocks that are `ordered` show the first rows of another one.
+    `refused` is why the text is not one block. Blocks that are `ordered` show the first rows of another one. `rules` is
+    what the SELECT was made of, if the text is in rule notation.
     """
 
     source: SqlText
@@ -36,6 +40,7 @@ class SqlScript:
     order: Order | None = None
     refused: UnsupportedError | None = None
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
+    rules: RuleSql | None = None
 
     def __len__(self) -> int:
         return len(self.selects)
@@ -44,7 +49,10 @@ class SqlScript:
         """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
         node = _renamed(self.selects[number][1], blocks)
         try:
-            return (read_union if is_union(node) else read_query)(self.source, node, tables, name)
+            if is_union(node):
+                return read_union(self.source, node, tables, name)
+            query = read_query(self.source, node, tables, name)
+            return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
         except UnsupportedError as error:
             if self.refused is not None and error.position == self.refused.position:
                 raise self.refused from None  # it says the same about the text as it was written
@@ -75,20 +83,22 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
 
 
 def read_script(text: str, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
-    """The blocks of a SELECT. A refusal is that of the whole text, unless taking it apart finds a better reason."""
-    source, written = one_statement(text)
+    """The blocks of a SELECT, or of rules. A refusal is that of the whole text, unless taking it apart finds a better
+    reason.
+    """
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
+    rules = None if is_sql(text) else rule_sql(text, declared)
+    source, written = one_statement(text) if rules is None else one_statement(rules.sql, rules.origin)
     node, order = take_order(source, written)
     try:
         read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:
-        return replace(_taken_apart(source, node, declared, refused), order=order)
-    return SqlScript(source, (("", node),), order)
+        return replace(_taken_apart(source, node, declared, refused), order=order, rules=rules)
+    return SqlScript(source, (("", node),), order, rules=rules)
 
 
 def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
-    clause = node.args.get("with_")
-    if not tables or (clause is not None and clause.args.get("recursive")):
+    if not tables:
         raise refused
     script = Script(source, KnownTables(source, tables))
     try:

@@ -6,18 +6,22 @@ below it, and the place of a clause is that of its keyword among the tokens.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import TypeVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from ivme.errors import ParseError, UnknownNameError, UnsupportedError
+from ivme.errors import ParseError, QueryError, UnknownNameError, UnsupportedError
 
 DIALECT = "spark"
+
+_Error = TypeVar("_Error", bound=QueryError)
 
 _WORDS = {
     "columns": "a list of columns",
@@ -40,11 +44,25 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The user's own text, where the SQL was made of it: `marks` pairs offsets of the SQL with its, in order."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+    def offset(self, offset: int) -> int:
+        """The place that a place of the SQL was made of: that of the last mark up to there."""
+        index = bisect_right(self.marks, offset, key=lambda mark: mark[0]) - 1
+        return self.marks[max(index, 0)][1] if self.marks else 0
+
+
+@dataclass(frozen=True, slots=True)
 class SqlText:
-    """A text with its tokens; it makes every error of the SQL front end."""
+    """A text with its tokens; it makes every error of the SQL front end. One made of rules points into these."""
 
     text: str
     tokens: tuple[Token, ...]
+    origin: Origin | None = None
 
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
@@ -111,15 +129,20 @@ class SqlText:
         return next((token for token in self.tokens if token.start > offset), None)
 
     def broken(self, message: str, position: int | None, instead: str = "") -> ParseError:
-        return ParseError(message, text=self.text, position=position, instead=instead)
+        return self._error(ParseError, message, position, instead)
 
     def unsupported(self, message: str, place: exp.Expr | int | None, instead: str) -> UnsupportedError:
-        position = self.at(place) if isinstance(place, exp.Expr) else place
-        return UnsupportedError(message, text=self.text, position=position, instead=instead)
+        return self._error(UnsupportedError, message, place, instead)
 
     def unknown(self, message: str, place: exp.Expr | int | None, instead: str = "") -> UnknownNameError:
+        return self._error(UnknownNameError, message, place, instead)
+
+    def _error(self, kind: type[_Error], message: str, place: exp.Expr | int | None, instead: str) -> _Error:
         position = self.at(place) if isinstance(place, exp.Expr) else place
-        return UnknownNameError(message, text=self.text, position=position, instead=instead)
+        if self.origin is None:
+            return kind(message, text=self.text, position=position, instead=instead)
+        place_in_origin = None if position is None else self.origin.offset(position)
+        return kind(message, text=self.origin.text, position=place_in_origin, instead=instead)
 
 
 def is_set(value: object) -> bool:
@@ -139,12 +162,14 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
             raise source.unsupported(f"{word} is not supported here", start if keyword is None else keyword, instead)
 
 
-def read_statements(text: str, starts: Container[str], instead: str) -> tuple[SqlText, list[exp.Expr]]:
+def read_statements(
+    text: str, starts: Container[str], instead: str, origin: Origin | None = None
+) -> tuple[SqlText, list[exp.Expr]]:
     """The statements of a text, each of which must begin with one of the keywords in `starts`.
 
     sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s.
     """
-    source = _tokenize(text)
+    source = replace(_tokenize(text), origin=origin)
     previous = TokenType.SEMICOLON
     for token in source.tokens:
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON

@@ -130,7 +130,8 @@ def test_a_directory_with_older_names_still_opens(tmp_path: Path, monkeypatch: p
         names = ("ivme.definitions.check_name", "ivme.definitions.check_table", "ivme.compile.check_head")
         for place in names:
             patch.setattr(place, lambda *_: None)
-        patch.setattr("ivme.query.parse.check_text", lambda _: None)
+        for place in ("ivme.query.parse.check_text", "ivme.compile.check_text"):
+            patch.setattr(place, lambda _: None)
         with Database(tmp_path) as db:
             db.create_table("R\n", {"a": "int", "b\x01": "int"})
             db.create_view("v\ud800", 'Q("x\n") = "R\n"("x\n", B)')

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
+from ivme.query.recursion import is_recursive, read_closures
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.aggregates import plain_aggregates
 from ivme.query.rewrite.clauses import (
@@ -133,9 +134,6 @@ class Lift:
         clause = select.args.get("with_")
         if clause is None:
             return self
-        if clause.args.get("recursive"):
-            message = "WITH RECURSIVE is supported where it is reachability, and the only query of the view"
-            raise self.script.source.unsupported(message, clause, "make the recursive query a view, and read that view")
         select.set("with_", None)
         return Lift(self.script, {**self.queries, **{cte.alias.lower(): cte for cte in clause.expressions}})
 
@@ -212,10 +210,22 @@ class Lift:
         cte = None if node.args.get("db") else self.queries.get(node.name.lower())
         if cte is None:
             return None
+        if is_recursive(cte):
+            return self.script.rows_of(self._closure(cte)), _identifier(alias, node.alias or node.name), columns
         rest = {name: each for name, each in self.queries.items() if each is not cte}
         named = cte.args["alias"].args.get("columns")
         columns = columns or ([c.name for c in named] if named else None)
         return Lift(self.script, rest).query(cte.this), _identifier(alias, node.alias or node.name), columns
+
+    def _closure(self, cte: exp.CTE) -> str:
+        """A block for a recursive query of WITH, which must be reachability."""
+        clause = exp.With(expressions=[cte.copy()], recursive=True)
+        name = cte.args["alias"].this
+        select = exp.Select(from_=exp.From(this=exp.Table(this=name.copy())), with_=clause)
+        found = read_closures(self.script.source, select, self.script.tables)[name.name.lower()]
+        items = [exp.Column(this=each.copy(), table=name.copy()) for each in found.names]
+        select.set("expressions", [aliased(item, item.name) for item in items])
+        return self.script.add(select)
 
     def _table(self, query: exp.Select, alias: exp.Identifier, columns: list[str] | None) -> exp.Table:
         """A block for the query, under its alias."""

@@ -1,6 +1,7 @@
 """Views computed anew by plain Spark SQL, from the sources: what `ivme verify` compares with.
 
-The text of an SQL view goes to Spark as it is. Rules, views with parameters (which Spark could answer only one request
+The text of an SQL view goes to Spark as it is, and so does the SQL that rules stand for which are more than one join;
+their closures are frames. Other rules, views with parameters (which Spark could answer only one request
 at a time), closures, and views with aggregates whose answer Spark leaves open, such as ANY_VALUE, are put together from
 the parsed query, as joins and a GROUP BY over the parameters too.
 Nothing of a plan or of the engine is used.
@@ -16,6 +17,8 @@ from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Aggregate, Atom, Query
 from ivme.query.one_type import one_type_each
 from ivme.query.parse import as_asked, is_sql
+from ivme.query.rule_sql import rule_sql
+from ivme.query.shape import is_shape
 from ivme.spark.pipeline.aggregate_text import aggregate_text, is_key, key_text
 
 if TYPE_CHECKING:
@@ -32,11 +35,23 @@ def view_frame(
     Of the view's options those matter that say what its rows are: `semantics`, and `graph` of a closure.
     """
     asked = as_asked(query, options.get("semantics"))
-    if is_sql(text) and asked == query and not query.input and not query.has_closures and not _leaves_open(query):
+    undirected = options.get("graph") == "undirected"
+    is_plain = asked == query and not query.input and not query.has_closures and not _leaves_open(query)
+    if is_shape(query) or (is_sql(text) and is_plain):
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"`{name}`")
-        return spark.sql(text)
-    return query_frame(asked, frames, undirected=options.get("graph") == "undirected")
+        made = spark.sql(text) if is_sql(text) else _rule_frame(spark, text, query, frames, undirected=undirected)
+        return made if asked == query else made.distinct()
+    return query_frame(asked, frames, undirected=undirected)
+
+
+def _rule_frame(spark: SparkSession, text: str, query: Query, frames: Frames, *, undirected: bool) -> DataFrame:
+    rules = rule_sql(text, query.tables)
+    for name, edges in rules.closures:
+        columns = frames[edges.name].select(*(f"`{column}`" for column in edges.column_names))
+        closure_frame(columns, undirected=undirected).createOrReplaceTempView(name)
+    made = spark.sql(rules.select)
+    return made.select() if rules.is_bare else made
 
 
 def query_frame(query: Query, frames: Frames, *, undirected: bool = False) -> DataFrame:
