@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ivme.errors import IvmeError, QueryError
 from ivme.query.model import Query, table
-from ivme.query.rule import parse_rule
+from ivme.query.rule import is_join, parse_rule
+from ivme.query.sql_script import read_script
 from tests.random_queries import rule_texts
 
 SEEDS = (
@@ -18,10 +19,13 @@ SEEDS = (
     "Q(DISTINCT A, B | C) :- db.R(A, _, 'it''s'), S(B, C, -1.50, 2e3, TRUE).",
     'Q(A, SUM(X), COUNT, COUNT(*), COUNT(DISTINCT X), min(A) | B) = R(A, X), `S t`(A, "B");',
     "Q(Y | X) = closure(edge)(X, Y), NOT r(X), X <> 3",
+    "Q(A, SUM(A * 2) | B) = R(A, B), not edge(_, A), Z = A + 1, (Z < 3 or A in (1, 2)); Q(X, SUM(X) | B) = R(X, B).",
+    "Q(x, y) = edge(x, y); Q(x, z) = Q(x, y), edge(y, z)",
     "Q(. | ·) = closure(edge)",
 )
 PIECES = (*"()|,.;=_'\"`·<!*+-:3AQR", ":-", "NULL", "DISTINCT ", "COUNT", "SUM(", "closure(", "1e999", "٣", "\n", "''")
 KNOWN = (table("R", {"a": "int", "b": "date"}), table("edge", ["x", "y"]))
+TYPED = (table("R", {"a": "int", "b": "int"}), table("edge", {"x": "int", "y": "int"}))
 
 
 @st.composite
@@ -40,6 +44,22 @@ def test_no_text_makes_the_parser_fail_in_any_other_way(text: str) -> None:
     for tables in ((), KNOWN):
         with contextlib.suppress(IvmeError):
             assert isinstance(parse_rule(text, tables), Query)
+
+
+@given(mutated_rules())
+def test_no_rule_makes_the_passes_behind_the_parser_fail_in_any_other_way(text: str) -> None:
+    refused = _refusal_of_passes(text)
+    assert refused is None or refused.text in ("", text)
+    assert refused is None or refused.position is None or 0 <= refused.position <= len(text)
+
+
+def _refusal_of_passes(text: str) -> QueryError | None:
+    try:
+        if not is_join(text, TYPED):
+            read_script(text, TYPED)
+    except QueryError as refused:
+        return refused
+    return None
 
 
 def refusal(text: str) -> QueryError | None:

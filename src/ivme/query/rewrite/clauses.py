@@ -118,13 +118,6 @@ def _replace_below(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None]
     for child in list(node.iter_expressions()):
         made = change(child)
         if made is not None:
-            _keep_place(made, child)
             child.replace(made)
         elif not isinstance(child, exp.Query):
             _replace_below(child, change)
-
-
-def _keep_place(made: exp.Expr, before: exp.Expr) -> None:
-    """Tells a new column where in the text the one was that it stands for, so that errors can point there."""
-    if isinstance(made, exp.Column) and isinstance(before, exp.Column) and not made.this.meta.get("start"):
-        made.this.update_positions(before.this)
