@@ -19,12 +19,18 @@ from ivme.tables import Tables as _Tables
 if TYPE_CHECKING:
     from ivme.database import Database
     from ivme.spark.shards.database import SparkDatabase
+    from ivme.user_functions import UserFunction
     from ivme.view import View
 
-__all__ = ["Database", "Explanation", "IvmeError", "SparkDatabase", "View", "__version__", "explain"]
+__all__ = ["Database", "Explanation", "IvmeError", "SparkDatabase", "UserFunction", "View", "__version__", "explain"]
 __version__ = "0.1.0"
 
-_LAZY = {"Database": "ivme.database", "SparkDatabase": "ivme.spark.shards.database", "View": "ivme.view"}
+_LAZY = {
+    "Database": "ivme.database",
+    "SparkDatabase": "ivme.spark.shards.database",
+    "UserFunction": "ivme.user_functions",
+    "View": "ivme.view",
+}
 """Names that need Arrow: they are imported when they are first used, so that `ivme explain` starts quickly."""
 
 

@@ -8,7 +8,7 @@ the passes call are described in docs/architecture.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ivme import planning
@@ -23,6 +23,7 @@ from ivme.plan.strategy.options import Options, read_options
 from ivme.plan.strategy.promises import with_promises
 from ivme.query.closures import closures_as_relations, is_closure
 from ivme.query.failures import without_failures
+from ivme.query.functions import Function
 from ivme.query.model import Column, Query, Table, check_head
 from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
@@ -53,6 +54,8 @@ class Request:
     installed: Installed | None = None
     is_stored: bool = False
     plan: str | None = None
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """The users' functions, by lower-cased name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ Block = CompiledView | CompiledUnion
 def compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
     """The view that a SELECT says, with its blocks."""
     assert isinstance(request.text, str)
-    script = read_script(request.text, request.tables)
+    script = read_script(request.text, request.tables, request.functions)
     plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []
     plans = _by_block(script, plans)
     tables, names, blocks = request.tables, dict[str, str](), list[Block]()

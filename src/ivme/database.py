@@ -10,7 +10,7 @@ list(v)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,10 +20,12 @@ from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
+from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_columns import add_column, drop_column
+from ivme.user_functions import UserFunction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +49,8 @@ class Database:
 
     With a memory_limit (bytes, or a text such as "2GB"), a batch or a view that would take more is refused with
     `MemoryLimitError`, and changes nothing.
+
+    The functions are those that views of a directory call: code is not stored. Others are made by `create_function`.
     """
 
     def __init__(
@@ -56,8 +60,9 @@ class Database:
         durability: str = "sync",
         accept_loss: bool = False,
         memory_limit: int | str | None = None,
+        functions: Iterable[UserFunction] | None = None,
     ) -> None:
-        self.definitions = Definitions(is_opening=path is not None)
+        self.definitions = Definitions(is_opening=path is not None, functions=functions)
         self._runtime = self.definitions.runtime
         self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
         if path is not None:
@@ -95,6 +100,31 @@ class Database:
     def create_view(self, name: str, query: str, **options: object) -> View:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
         return self.definitions.create_view(name, query, options)
+
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any] | str,
+        *,
+        arguments: Iterable[str | Type],
+        returns: str | Type,
+        called_with_null: bool = False,
+    ) -> None:
+        """Makes a pure function of Python one of SQL and of rules: `name(...)` in views that are made from now on.
+
+        `function` is a callable, or where to import it from, as in "module:function". Its value is NULL where an
+        argument is, unless it is `called_with_null`. Views of a directory that wait for it are built.
+        """
+        create_function(self.definitions, UserFunction(name, function, tuple(arguments), returns, called_with_null))
+
+    def drop_function(self, name: str) -> None:
+        """Forgets a function; one that a view calls is refused."""
+        drop_function(self.definitions, name)
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """The users' functions, and their signatures."""
+        return {each.name: str(each) for each in self.definitions.functions.signatures.values()}
 
     def create_ies(
         self,

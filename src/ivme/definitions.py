@@ -22,16 +22,19 @@ from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
+from ivme.function_definitions import FunctionDefinitions
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
 from ivme.planning import plan_ring_view
 from ivme.query.block_names import view_of_block
+from ivme.query.functions import Function
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
 from ivme.query.parse import parse
 from ivme.ring_view import RingView, lifting
 from ivme.store.broken_views import broken_source, whole
+from ivme.user_functions import UserFunction, functions_of
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -46,11 +49,12 @@ class Definitions:
     While `is_opening`, names of stored views are not judged again.
     """
 
-    def __init__(self, *, is_opening: bool) -> None:
+    def __init__(self, *, is_opening: bool, functions: Iterable[UserFunction] | None = None) -> None:
         self.runtime = new_runtime()
         self.catalog = self.runtime.catalog
         self.views: dict[str, BaseView] = {}
         self.broken: dict[str, str] = {}
+        self.functions = FunctionDefinitions(functions)
         self.store: Store | None = None
         self.is_opening = is_opening
         self.is_closed = False
@@ -82,21 +86,26 @@ class Definitions:
             with self.runtime.lock:
                 relations = self.relations()
                 installed = self.runtime.installation.installed()
-            request = Request(query, relations, options, name, installed, self.is_opening, stored)
+            defined = dict(self.functions.defined)
+            request = Request(query, relations, options, name, installed, self.is_opening, stored, defined)
             with self._naming_broken_views():
                 planned = compile_view(request)
-            text = None if self.store is None else planned.text()
+            called = {each.called_as.lower(): each for each in functions_of(planned)}
+            text = None if self.store is None or called else planned.text()  # code is not stored, also not in plans
             build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
-                if self._are_current(planned.sources, relations):
+                if self._are_current(planned.sources, relations) and self._are_defined(called):
                     self.check_new(name)
                     with self._change():
                         made = install_view(self.runtime, planned, build)
                         claim()
+                        self.functions.users[name] = tuple(called)
+                        made.calls = tuple(each.called_as for each in called.values())
                         if self.store is not None:
-                            self.store.create_view(name, query, options, text)
+                            signatures = [each.plain() for each in self.functions.called_by(name)]
+                            self.store.create_view(name, query, options, text, signatures)
                         self.views[name] = made
-        if planned.is_new and replanned is not None:
+        if planned.is_new and replanned is not None and not called:
             replanned(planned.text())
         self.runtime.wait_durable()
         return made
@@ -171,6 +180,7 @@ class Definitions:
                 if view is not None:
                     self._forget_view(name)
                     del self.views[name]
+                self.functions.users.pop(name, None)
             reclaim(self.catalog)
         self.runtime.wait_durable()
 
@@ -217,7 +227,13 @@ class Definitions:
 
     def _change(self, *then: Act) -> AbstractContextManager[object]:
         """What is done to tables and views in this block takes effect as a whole, or not at all."""
-        return self.runtime.installation.catalog_change([saved(self, ["views"])], then)
+        return self.runtime.installation.catalog_change(
+            [saved(self, ["views"]), saved(self.functions, ["users"])], then
+        )
+
+    def _are_defined(self, called: Mapping[str, Function]) -> bool:
+        """Whether the functions that were planned with are still those that there are."""
+        return all(self.functions.defined.get(name) is function for name, function in called.items())
 
     def _forget_view(self, name: str) -> None:
         """Drops a view with its blocks, and the closures that only it reads."""

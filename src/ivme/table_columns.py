@@ -7,13 +7,14 @@ comes where it says SELECT *, names all columns by their places, as rules do, or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.value_check import checked
 from ivme.errors import PlanError, QueryError, SchemaError
-from ivme.query.model import Column, Table
+from ivme.query.functions import Function
+from ivme.query.model import Column, Query, Table
 from ivme.query.names import check_name
 from ivme.query.parse import is_one_join, parse
 from ivme.query.types import Type, parse_type
@@ -77,24 +78,27 @@ def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> 
         )
     others = tuple(table for table in definitions.relations() if table.name not in (old.name, view))
     try:
-        same = _meaning(text, (*others, new)) == _meaning(text, (*others, old))
+        functions = definitions.functions.defined
+        same = _meaning(text, (*others, new), functions) == _meaning(text, (*others, old), functions)
     except QueryError as error:
         raise _refusal(view, old, new) from error
     if not same:
         raise _refusal(view, old, new)
 
 
-def _meaning(text: str, tables: tuple[Table, ...]) -> Any:
+def _meaning(text: str, tables: tuple[Table, ...], functions: Mapping[str, Function]) -> Any:
     """What a text says: its query, or that of its blocks."""
     if is_one_join(text, tables):
         query = parse(text, tables)
     else:
         from ivme.query.sql_script import read_script
 
-        script = read_script(text, tables)
+        script = read_script(text, tables, functions)
         if len(script) > 1 or script.order is not None:
             return [script.text(number, {}) for number in range(len(script))], script.order
-        query = script.block(0, tables, {}, "Q")
+        only = script.block(0, tables, {}, "Q")
+        assert isinstance(only, Query), "a view is never a union itself"
+        query = only
     return query.atoms, query.head, query.output, query.input, query.parameters, query.distinct
 
 

@@ -20,7 +20,7 @@ from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.errors import DataError, PlanError, UnknownNameError, VerificationError
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
@@ -32,6 +32,7 @@ class View(BaseView):
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         self._runtime = runtime
         self.state = state
+        self.calls: tuple[str, ...] = ()
         query, domain = state.typed.query, state.finisher.domain
         self._parameters = set(query.parameters)
         self._hides_keys = state.hides_keys
@@ -342,7 +343,14 @@ class View(BaseView):
         from ivme.engine.read.verify import verify
 
         self.check_alive()
-        verify(self._runtime.reader, self.state, lambda state: View(self._runtime, state))
+        try:
+            verify(self._runtime.reader, self.state, lambda state: View(self._runtime, state))
+        except VerificationError as error:
+            if not self.calls:
+                raise
+            called = ", ".join(self.calls)
+            message = f"{error}; it calls {called}, and a function that is not pure makes such a difference"
+            raise VerificationError(message) from error
 
     # For the packages around the database
 

@@ -140,7 +140,8 @@ def verify(
 def told(compared: Compared) -> str:
     """The outcome for one view, and the rows that only one side has."""
     verdict = "DIFFERS" if compared.differences else "equal"
-    first = f"{compared.name}: {verdict}, {compared.rows:,} rows, computed by Spark in {compared.seconds:.1f} s"
+    how = f"computed by Spark in {compared.seconds:.1f} s" if not compared.note else compared.note
+    first = f"{compared.name}: {verdict}, {compared.rows:,} rows, {how}"
     return "\n".join([first, *(f"  {difference}" for difference in compared.differences)])
 
 
@@ -182,7 +183,7 @@ def explain_pipeline(path: Path, *, as_json: bool) -> None:
     from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
 
     pipeline = read_pipeline(path)
-    with Database() as database:
+    with Database(functions=pipeline.functions) as database:
         declare_all(pipeline, database)
         found = {view.name: database.view(view.name).explain() for view in pipeline.views}
     if as_json:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ivme.pipeline.document import Place
 from ivme.query.model import Table
+from ivme.user_functions import UserFunction
 
 Settings = tuple[tuple[str, str], ...]
 """Options of a Spark format, or of a session: names and values."""
@@ -109,6 +110,7 @@ class Pipeline:
     sinks: tuple[Sink, ...] = ()
     stop_at_bad: bool = False
     spark: Settings = ()
+    functions: tuple[UserFunction, ...] = ()
 
     def table(self, name: str) -> TableSource:
         return next(source for source in self.tables if source.table.name == name)

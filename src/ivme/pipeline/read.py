@@ -10,8 +10,10 @@ from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.model import BATCH, WEIGHT, Changes, Pipeline, Rows, Settings, Sink, TableSource, ViewText
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.user_functions import UserFunction
 
-_ROOT = ("name", "state", "on_bad", "spark", "tables", "views", "sinks")
+_ROOT = ("name", "state", "on_bad", "spark", "tables", "functions", "views", "sinks")
+_FUNCTION = ("call", "arguments", "returns", "called_with_null")
 _TABLE = ("columns", "primary_key", "append_only", "static", "load", "changes")
 _ROWS = ("format", "path", "options", "schema", "select", "where")
 _KINDS = ("directory", "stream", "delta", "view")
@@ -38,6 +40,7 @@ def read_pipeline(path: Path | str) -> Pipeline:
         tuple(_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
         "on_bad" in fields and fields["on_bad"].choice("quarantine", "stop") == "stop",
         _settings(fields["spark"]) if "spark" in fields else (),
+        tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
     )
     _check(pipeline, fields)
     return pipeline
@@ -114,6 +117,16 @@ def _changes(node: Node, table: Table, home: Path) -> Changes:
     )
 
 
+def _function(name: str, node: Node) -> UserFunction:
+    """A function that views call; `call` says where to import it from, as in module:function."""
+    fields = node.fields(_FUNCTION, ("call", "arguments", "returns"))
+    arguments = tuple(item.text() for item in fields["arguments"].items())
+    called_with_null = "called_with_null" in fields and fields["called_with_null"].boolean()
+    made = UserFunction(name, fields["call"].text(), arguments, fields["returns"].text(), called_with_null)
+    node.within(made.definition)
+    return made
+
+
 def _view(name: str, node: Node, home: Path) -> ViewText:
     fields = node.fields(_VIEW)
     texts = [key for key in ("sql", "rule") if key in fields]
@@ -181,7 +194,7 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
     """Tries tables, views and sinks on an empty database in memory: what it refuses points at its line."""
     views = dict(fields["views"].entries())
     tables = dict(fields["tables"].entries())
-    with Database() as database:
+    with Database(functions=pipeline.functions) as database:
         for source in pipeline.tables:
             tables[source.table.name].within(lambda source=source: create_table(database, source.table))  # type: ignore[misc]
         for view in pipeline.views:

@@ -6,7 +6,6 @@ import datetime
 
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
-from ivme.query.functions import FUNCTIONS
 from ivme.query.functions.texts import LONGEST
 from ivme.query.inference import type_of
 from ivme.query.model import Table
@@ -49,13 +48,13 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
     """Whether a function has a value for all values of its arguments' types."""
     kinds = [None if type_ is None else type_.kind for type_ in types]
     match call.function:
-        case name if FUNCTIONS[name].fails == "never":
+        case name if call.definition.fails == "never":
             return True
-        case name if FUNCTIONS[name].fails == "texts":
+        case name if call.definition.fails == "texts":
             return _are_comparable(call, kinds)
-        case name if FUNCTIONS[name].fails == "dates":
+        case name if call.definition.fails == "dates":
             dated = all(_is_dated(call, place, kind) for place, kind in enumerate(kinds))
-            return dated and (FUNCTIONS[name].check is None or _is_checked(call))
+            return dated and (call.definition.check is None or _is_checked(call))
         case name if name in _HARMLESS_CASTS:
             return len(kinds) == 1 and kinds[0] in _HARMLESS_CASTS[name]
         case "cast_decimal":
@@ -64,8 +63,8 @@ def _is_total(call: Call, types: list[Type | None], table: Table) -> bool:
             return all(kind not in (None, "binary") for kind in kinds)
         case "concat_ws":
             return all(kind != "binary" for kind in kinds)
-        case name if FUNCTIONS[name].fails == "constants":
-            return kinds[0] in (None, *FUNCTIONS[name].takes) and _is_checked(call)
+        case name if call.definition.fails == "constants":
+            return kinds[0] in (None, *call.definition.takes) and _is_checked(call)
         case "lpad" | "rpad":
             return isinstance(length := call.arguments[1], Literal) and (length.value or 0) <= LONGEST
         case "split_part":
@@ -97,12 +96,12 @@ def _are_comparable(call: Call, kinds: list[str | None]) -> bool:
 
 def _is_dated(call: Call, place: int, kind: str | None) -> bool:
     """Whether an argument is not a text that a date is read from."""
-    return "date" not in FUNCTIONS[call.function].kinds(place) or kind in _INSTANTS
+    return "date" not in call.definition.kinds(place) or kind in _INSTANTS
 
 
 def _is_checked(call: Call) -> bool:
     """Whether all that decides about failures is constant, and right."""
-    function = FUNCTIONS[call.function]
+    function = call.definition
     constants = [call.arguments[place] for place in function.checked if place < len(call.arguments)]
     known = [constant.value for constant in constants if isinstance(constant, Literal)]
     if function.check is None or len(known) < len(constants):

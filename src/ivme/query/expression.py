@@ -15,7 +15,7 @@ from typing import Any
 
 from ivme.errors import DataError, ExpressionError, SchemaError
 from ivme.query import sql_values as values
-from ivme.query.functions import FUNCTIONS
+from ivme.query.functions import FUNCTIONS, Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,30 @@ class Call:
         if not function.minimum <= len(self.arguments) <= function.maximum:
             raise SchemaError(f"{self.function} does not take {len(self.arguments)} arguments")
 
+    @property
+    def definition(self) -> Function:
+        """What the function takes, gives and means."""
+        return FUNCTIONS[self.function]
+
     def __str__(self) -> str:
         return _written(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UserCall(Call):
+    """A call of a user's function. Its `function` is none of `FUNCTIONS`, so that nothing takes it for one of them."""
+
+    defined: Function
+
+    def __post_init__(self) -> None:
+        """The parser counts the arguments, as it does for every function."""
+
+    @property
+    def definition(self) -> Function:
+        return self.defined
+
+    def __str__(self) -> str:
+        return f"{self.defined.called_as}({', '.join(map(str, self.arguments))})"
 
 
 Expression = ColumnRef | Literal | Call
@@ -95,7 +117,7 @@ def evaluate(expression: Expression, row: Row) -> Any:
             raise DataError(f"the row has no column {expression.name!r}") from None
     if isinstance(expression, Literal):
         return expression.value
-    function = FUNCTIONS[expression.function]
+    function = expression.definition
     try:
         if function.nulls == "lazy":
             return function.apply(*(partial(evaluate, argument, row) for argument in expression.arguments))
@@ -111,9 +133,9 @@ def is_predicate(expression: Expression) -> bool | None:
     """Whether the value is a truth value; None where only the types of columns tell."""
     if isinstance(expression, Literal):
         return expression.value is None or isinstance(expression.value, bool)
-    if isinstance(expression, ColumnRef) or FUNCTIONS[expression.function].gives in ("branches", "first"):
+    if isinstance(expression, ColumnRef) or expression.definition.gives in ("branches", "first"):
         return None
-    return FUNCTIONS[expression.function].predicate
+    return expression.definition.predicate
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
@@ -195,6 +217,6 @@ _WITHOUT_PARENTHESES = ("not", "negate", "is_null", "in", "like", "ilike", "rlik
 def _operand(expression: Expression) -> str:
     """An argument of an operator, in parentheses if it is itself written with one."""
     infix = isinstance(expression, Call) and (
-        FUNCTIONS[expression.function].symbol or expression.function in _WITHOUT_PARENTHESES
+        expression.definition.symbol or expression.function in _WITHOUT_PARENTHESES
     )
     return f"({expression})" if infix else str(expression)

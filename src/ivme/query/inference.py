@@ -18,7 +18,6 @@ from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
 from ivme.query.aggregates import KEYED
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
-from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
 from ivme.query.types import Type
 
@@ -52,7 +51,7 @@ def type_of(expression: Expression, table: Table) -> Type | None:
         return None if column is None else column.type
     if isinstance(expression, Literal):
         return literal_type(expression.value)
-    fixed = FUNCTIONS[expression.function].type
+    fixed = expression.definition.type
     if fixed is not None:
         return fixed
     if expression.function.endswith("cast_decimal"):
@@ -112,11 +111,11 @@ def _cast_decimal(call: Call) -> Type:
 def _computed(call: Call, table: Table) -> Type | None:
     """The type of a function whose type depends on its arguments."""
     types = [type_of(argument, table) for argument in valued_arguments(call)]
-    if FUNCTIONS[call.function].gives == "branches":
+    if call.definition.gives == "branches":
         if any(type_ is not None and type_.kind == "decimal" for type_ in types):
             types = [_among_decimals(*pair) for pair in zip(types, valued_arguments(call), strict=True)]
         return reduce(lambda left, right: _branches(left, right, call), types)
-    if FUNCTIONS[call.function].gives == "first":
+    if call.definition.gives == "first":
         return types[0]
     for type_ in types:
         if type_ is not None and not type_.is_numeric:

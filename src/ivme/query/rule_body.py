@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ivme.errors import QueryError, UnsupportedError
 from ivme.query.expression import Literal
-from ivme.query.model import Atom
+from ivme.query.model import Atom, Term
 from ivme.query.rule import Resolver
 from ivme.query.rule_expression import Pieces, RuleExpression, read_expression
 from ivme.query.rule_syntax import AtomSyntax, RuleSyntax, Words
@@ -95,7 +95,7 @@ class RuleBody:
         table = self._table(atom, alias, syntax.token)
         self.tests.append((("NOT EXISTS (SELECT 1 FROM ", syntax.token.position), *table, *where, (")", None)))
 
-    def _terms(self, atom: Atom, syntax: AtomSyntax) -> Iterator[tuple[str, tuple[Token, object], object]]:
+    def _terms(self, atom: Atom, syntax: AtomSyntax) -> Iterator[tuple[str, tuple[Token, Term], Term]]:
         names = self.resolver.tables[atom.relation].column_names
         assert syntax.terms is not None
         yield from zip(names, syntax.terms, atom.terms, strict=True)

@@ -249,10 +249,12 @@ def _parameter(name: str, number: int) -> str:
 
 def _with_closures(closures: Iterable[tuple[str, Table]]) -> str:
     """The closures of tables of edges, as WITH RECURSIVE defines them."""
-    made = [_closure(name, *map(quoted, edges.column_names), quoted(edges.name)) for name, edges in closures]
+    made = [_closure(name, edges) for name, edges in closures]
     return f"WITH RECURSIVE {', '.join(made)} " if made else ""
 
 
-def _closure(name: str, source: str, target: str, edges: str) -> str:
+def _closure(name: str, table: Table) -> str:
+    source, target = map(quoted, table.column_names)
+    edges = quoted(table.name)
     step = f"SELECT r.{source}, e.{target} FROM {name} AS r JOIN {edges} AS e ON r.{target} = e.{source}"
     return f"{name}({source}, {target}) AS (SELECT {source}, {target} FROM {edges} UNION {step})"

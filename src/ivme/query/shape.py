@@ -6,9 +6,12 @@ its rows: enough to tell the view's columns and tables, but not to maintain it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ivme.query.block_names import block_name
+from ivme.query.functions import Function
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
 from ivme.query.order import HIDDEN
 from ivme.query.parse import is_one_join, parse
@@ -19,14 +22,16 @@ _ROWS = "#rows"
 """How the name of the table ends that a shape reads."""
 
 
-def view_shape(text: str, tables: tuple[Table, ...], name: str) -> Query:
+def view_shape(
+    text: str, tables: tuple[Table, ...], name: str, functions: Mapping[str, Function] = MappingProxyType({})
+) -> Query:
     """The query of a view, or its shape if it is not one block."""
     if is_one_join(text, tables):
         return replace(parse(text, tables), name=name)
     from ivme.query.sql_script import read_script
     from ivme.query.union import Union, typed_union
 
-    script = read_script(text, tables)
+    script = read_script(text, tables, functions)
     if len(script) == 1 and script.order is None:
         made = script.block(0, tables, {}, name)
         assert isinstance(made, Query), "a view is never a union itself"

@@ -9,11 +9,13 @@ else is refused with its place in the text and with what to write instead: nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, conjunction
+from ivme.query.functions import Function
 from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
 from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
@@ -57,9 +59,11 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
     return read_query(source, node, tables, name)
 
 
-def one_statement(text: str, origin: Origin | None = None) -> tuple[SqlText, exp.Expr]:
+def one_statement(
+    text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
+) -> tuple[SqlText, exp.Expr]:
     """The only statement of a text, which must be whole."""
-    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin)
+    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin, functions)
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)

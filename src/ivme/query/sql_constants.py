@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ivme.errors import ExpressionError
 from ivme.query.expression import Call, Expression, Literal, columns_of, evaluate
-from ivme.query.functions import COMPARISONS, FUNCTIONS
+from ivme.query.functions import COMPARISONS
 from ivme.query.sql_kinds import kind_of
 from ivme.query.sql_values import to_date, to_timestamp
 
@@ -35,7 +35,7 @@ def failing_constant(expression: Expression, column_kind: ColumnKind) -> str | N
             evaluate(expression, {})
         elif expression.function in ("divide", "modulo", "pmod", "div"):
             _check_divisor(expression)
-        elif FUNCTIONS[expression.function].check is not None:
+        elif expression.definition.check is not None:
             _check_constants(expression)
         elif expression.function in COMPARISONS:
             _check_dates(expression, column_kind)
@@ -59,7 +59,7 @@ def _check_divisor(call: Call) -> None:
 
 def _check_constants(call: Call) -> None:
     """A pattern, a unit, ... that no row has a value with; the function itself knows which they are."""
-    function = FUNCTIONS[call.function]
+    function = call.definition
     assert function.check is not None
     found = [call.arguments[place] for place in function.checked if place < len(call.arguments)]
     constants = [argument.value for argument in found if isinstance(argument, Literal)]

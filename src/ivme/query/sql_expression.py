@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -25,6 +25,7 @@ from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
+from ivme.query.sql_user_calls import user_call
 from ivme.query.types import Type, parse_type
 
 MAXIMUM_DEPTH = 100
@@ -83,6 +84,10 @@ class Scalars:
         special = _SPECIAL.get(type(node))
         if special is not None:
             return special(self, node, depth)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in self.source.functions:
+            given = [self.translate(each, depth + 1) for each in node.expressions]
+            kinds = [self._kind(each, node) for each in given]
+            return user_call(self.source, node, self.source.functions[node.name.lower()], given, kinds)
         found = Calls(self.source).read(node)
         if found is None:
             raise self._refusal(node)
@@ -105,15 +110,15 @@ class Scalars:
     def _with_texts(self, node: exp.Expr, made: Expression) -> Expression:
         """A call each of whose arguments is a text where only texts are taken: Spark converts numbers and dates."""
         assert isinstance(made, Call)
-        function, arguments = FUNCTIONS[made.function], list(made.arguments)
+        function, arguments = made.definition, list(made.arguments)
         for place, argument in enumerate(arguments):
             if function.kinds(place) == TEXT and self._kind(argument, node) not in (None, "string", "binary"):
                 arguments[place] = Call("cast_string", (argument,))
-        return Call(made.function, tuple(arguments))
+        return replace(made, arguments=tuple(arguments))
 
     def _folded(self, made: Expression, node: exp.Expr) -> Expression:
         """A date or timestamp that is computed from constants, as a constant; one that is none is refused here."""
-        if not isinstance(made, Call) or FUNCTIONS[made.function].gives not in ("date", "timestamp"):
+        if not isinstance(made, Call) or made.definition.gives not in ("date", "timestamp"):
             return made
         if not all(isinstance(argument, Literal) and argument.value is not None for argument in made.arguments):
             return made
@@ -310,7 +315,7 @@ class Scalars:
 
     def _in_one_type(self, node: exp.Expr, made: Expression) -> Expression:
         """A choice each of whose values is cast to the type of the whole, as far as types are declared."""
-        if not isinstance(made, Call) or FUNCTIONS[made.function].gives != "branches":
+        if not isinstance(made, Call) or made.definition.gives != "branches":
             return made
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:

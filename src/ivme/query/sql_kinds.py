@@ -29,7 +29,7 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
         return column_kind(expression.name)
     if isinstance(expression, Literal):
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
-    function = FUNCTIONS[expression.function]
+    function = expression.definition
     if function.type is not None or function.gives.startswith("decimal"):
         return "decimal" if function.type is None else function.type.kind
     return _widest([kind_of(argument, column_kind) for argument in valued_arguments(expression)], expression.function)
@@ -120,7 +120,7 @@ def compared(value: str, kind: str | None) -> str:
 
 def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Mismatch | None:
     """Values of a CASE or COALESCE that have no type in common."""
-    if FUNCTIONS[call.function].gives != "branches":
+    if call.definition.gives != "branches":
         return None
     known = [kind for kind in (kind_of(value, column_kind) for value in valued_arguments(call)) if kind is not None]
     wrong = next((kind for kind in known if not are_equatable(known[0], kind)), None)
@@ -129,7 +129,7 @@ def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Misma
 
 def _not_taken(call: Call, kinds: list[str | None]) -> Mismatch | None:
     """A function of a value that it does not take."""
-    function = FUNCTIONS[call.function]
+    function = call.definition
     for place, (value, kind) in enumerate(zip(call.arguments, kinds, strict=True)):
         taken = function.kinds(place)
         if kind is not None and taken and kind not in taken:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from ivme.errors import UnsupportedError
+from ivme.query.functions import Function
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
 from ivme.query.parse import is_sql
@@ -82,13 +84,16 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
     return node
 
 
-def read_script(text: str, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+def read_script(
+    text: str, tables: Mapping[str, Table] | Iterable[Table], functions: Mapping[str, Function] = MappingProxyType({})
+) -> SqlScript:
     """The blocks of a SELECT, or of rules. A refusal is that of the whole text, unless taking it apart finds a better
     reason.
     """
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     rules = None if is_sql(text) else rule_sql(text, declared)
-    source, written = one_statement(text) if rules is None else one_statement(rules.sql, rules.origin)
+    sql, origin = (text, None) if rules is None else (rules.sql, rules.origin)
+    source, written = one_statement(sql, origin, functions)
     node, order = take_order(source, written)
     try:
         read_query(source, node.copy(), declared, "Q")

@@ -7,9 +7,10 @@ below it, and the place of a clause is that of its keyword among the tokens.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TypeVar
 
 import sqlglot
@@ -18,6 +19,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, QueryError, UnknownNameError, UnsupportedError
+from ivme.query.functions import Function
 
 DIALECT = "spark"
 
@@ -63,6 +65,8 @@ class SqlText:
     text: str
     tokens: tuple[Token, ...]
     origin: Origin | None = None
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """The users' functions, by lower-cased name."""
 
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
@@ -163,13 +167,17 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
 
 
 def read_statements(
-    text: str, starts: Container[str], instead: str, origin: Origin | None = None
+    text: str,
+    starts: Container[str],
+    instead: str,
+    origin: Origin | None = None,
+    functions: Mapping[str, Function] = MappingProxyType({}),
 ) -> tuple[SqlText, list[exp.Expr]]:
     """The statements of a text, each of which must begin with one of the keywords in `starts`.
 
     sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s.
     """
-    source = replace(_tokenize(text), origin=origin)
+    source = replace(_tokenize(text), origin=origin, functions=functions)
     previous = TokenType.SEMICOLON
     for token in source.tokens:
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON

@@ -114,6 +114,12 @@ class ShardedDatabase:
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")
 
+    def create_function(self, name: str, *_: object, **__: object) -> None:
+        raise PlanError(
+            f"the function {name} cannot be called over shards, which run in other processes; use ivme.Database, "
+            "or compute its values before the rows are inserted"
+        )
+
     def rebalance(self, name: str) -> bool:
         """Spreads the rows of a view anew, by what its tables have now; whether that changed anything."""
         with self._lock:

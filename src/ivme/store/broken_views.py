@@ -38,6 +38,8 @@ def make_views(
 def _restore(definitions: Definitions, view: StoredView, stored: dict[str, StoredView]) -> View:
     """Makes a view again, by its stored plan if that can be used; the next snapshot has the plan that it has now."""
 
+    definitions.functions.check(view)
+
     def keep(plan: str) -> None:
         stored[view.name] = replace(view, plan=plan)
 

@@ -8,7 +8,7 @@ its last column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,13 @@ class StoredView:
     query: str
     options: dict[str, Any]
     plan: str | None = None
+    functions: Sequence[Mapping[str, Any]] = ()
+    """The signatures of the users' functions that it calls."""
 
     def plain(self) -> dict[str, Any]:
-        plain = {"name": self.name, "query": self.query, "options": self.options}
-        return plain if self.plan is None else {**plain, "plan": self.plan}
+        plain: dict[str, Any] = {"name": self.name, "query": self.query, "options": self.options}
+        plain |= {} if self.plan is None else {"plan": self.plan}
+        return {**plain, "functions": list(self.functions)} if self.functions else plain
 
     def read_options(self) -> dict[str, Any]:
         return {name: read_option(value) for name, value in self.options.items()}

@@ -116,9 +116,16 @@ class Store:
         self.log.append({"change_columns": change})
         self._changed.add(table.name)
 
-    def create_view(self, name: str, query: str, options: Mapping[str, object], plan: str | None = None) -> None:
+    def create_view(
+        self,
+        name: str,
+        query: str,
+        options: Mapping[str, object],
+        plan: str | None = None,
+        functions: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         kept = {option: plain_option(option, value) for option, value in options.items()}
-        view = StoredView(name, query, kept, plan)
+        view = StoredView(name, query, kept, plan, functions)
         self.log.append({"create_view": view.plain()})
         self.views.pop(name, None)  # views are built again in the order in which they were made
         self.views[name] = view

@@ -23,7 +23,6 @@ from ivme.engine.expression.moments import Moments
 from ivme.engine.expression.numbers import INT_DIGITS, NARROW_DIGITS, Numbers, Value
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
-from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import literal_type, type_of
 from ivme.query.model import Table
 from ivme.query.types import Type
@@ -177,7 +176,7 @@ class Compiler:
 
     def _native(self, call: Call, mask: Node | None) -> Value | None:
         """The value by the kernel's own operations; None if it lacks them for these types."""
-        if FUNCTIONS[call.function].runs != "kernel":
+        if call.definition.runs != "kernel":
             return None
         if call.function in _BRANCHES:
             return self._branches.value(call, mask)

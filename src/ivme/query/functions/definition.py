@@ -55,6 +55,9 @@ class Function:
     form: str = ""
     check: Callable[..., Any] | None = None
     checked: tuple[int, ...] = ()
+    returns: Type | None = None
+    """The type of the value of a user's function, and `called_as` its name."""
+    called_as: str = ""
 
     @property
     def predicate(self) -> bool:
@@ -64,7 +67,7 @@ class Function:
     @property
     def type(self) -> Type | None:
         """The type of the value, where it does not depend on the arguments."""
-        return Type(self.gives) if self.gives in _FIXED else None
+        return self.returns or (Type(self.gives) if self.gives in _FIXED else None)
 
     def kinds(self, place: int) -> tuple[str, ...]:
         """The kinds that the argument at a place may have; all if there are none."""

@@ -84,7 +84,12 @@ class Driver:
         self._halted = False
         self.quarantine = Quarantine(pipeline.state / "quarantine")
         pipeline.state.mkdir(parents=True, exist_ok=True)
-        self.database = Database(pipeline.state / "database", durability="sync", memory_limit=memory_limit)
+        self.database = Database(
+            pipeline.state / "database",
+            durability="sync",
+            memory_limit=memory_limit,
+            functions=pipeline.functions,
+        )
         self.journal = RunJournal(pipeline.state / "journal.sqlite")
         try:
             self._open()

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ivme.ordered_view import OrderedView
 from ivme.pipeline.model import WEIGHT, TableSource
 from ivme.query.model import Query, Table
+from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
@@ -42,6 +43,8 @@ class Compared:
     rows: int
     seconds: float
     differences: tuple[str, ...] = ()
+    note: str = ""
+    """Why Spark was not asked."""
 
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:
@@ -54,12 +57,17 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
                 yield _compare_table(driver, source.table, frames[source.table.name])
         for text in driver.pipeline.views:
             start = time.perf_counter()
-            query = view_shape(text.query, tuple(known), text.name)
+            functions = driver.database.definitions.functions.defined
+            query = view_shape(text.query, tuple(known), text.name, functions)
             view = driver.database.definitions.map_view(text.name)
-            is_ordered = isinstance(view.state.group, OrderedView)
-            if is_shape(query) and (query.input or is_ordered or _RECURSIVE.search(text.query)):
-                view.verify()  # Spark has no access requests, chooses other rows at a LIMIT, and loops on cycles
-                yield Compared(text.name, view.count() if not query.input else 0, time.perf_counter() - start)
+            note = _note(view, query, text.query)
+            if note:
+                view.verify()
+                rows = view.count() if not query.input else 0
+                yield Compared(text.name, rows, time.perf_counter() - start, note=f"computed again by ivme: {note}")
+                if not query.input:
+                    frames[text.name] = _database_frame(driver, text.name)
+                    known.append(driver.database.relation(text.name))
                 continue
             frame = view_frame(driver.spark, text.query, query, frames, dict(text.options))
             yield _compare(view, query, frame, start)
@@ -80,8 +88,7 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
 
     table = source.table
     if source.changes is not None and source.changes.kind == "stream":
-        rows, weights = driver.database.contents(table.name)
-        return _expanded(driver.spark.createDataFrame(rows.append_column(_COUNT, pa.array(weights))))
+        return _database_frame(driver, table.name)
     parts = []
     if source.load is not None:
         parts.append(load_frame(driver.spark, source.load, table, driver.loaded_version(table.name)))
@@ -95,6 +102,25 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     counted = together.groupBy(*(f"`{name}`" for name in table.column_names)).agg(sf.sum(f"`{_COUNT}`").alias(_COUNT))
     only_loaded = len(parts) == 1 and source.load is not None
     return together.drop(_COUNT) if only_loaded else _expanded(counted)
+
+
+def _database_frame(driver: Driver, name: str) -> DataFrame:
+    """The rows of a table or view as the database has them."""
+    rows, weights = driver.database.contents(name)
+    return _expanded(driver.spark.createDataFrame(rows.append_column(_COUNT, pa.array(weights))))
+
+
+def _note(view: View, query: Query, text: str) -> str:
+    """Why Spark cannot say what the rows of a view are; "" if it can."""
+    if view.calls:
+        return f"Spark does not have {', '.join(view.calls)}"
+    if not is_shape(query):
+        return ""
+    if query.input:
+        return "Spark has no access requests"
+    if isinstance(view.state.group, OrderedView):
+        return "Spark chooses other rows among equals at a LIMIT"
+    return "Spark's recursion does not end on cycles" if is_sql(text) and _RECURSIVE.search(text) else ""
 
 
 def _changes(driver: Driver, table: Table) -> list[DataFrame]:
