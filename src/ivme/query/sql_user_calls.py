@@ -26,7 +26,7 @@ def user_call(
     if len(arguments) != defined.minimum:
         message = f"the function {defined.called_as} does not take {len(arguments)} arguments"
         raise source.unsupported(message, node, f"write {defined.sql}")
-    given = []
+    given: list[Expression] = []
     for place, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
         (wanted,) = defined.kinds(place)
         if (kind, wanted) in _WIDENED:

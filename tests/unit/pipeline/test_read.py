@@ -137,3 +137,33 @@ def test_names_and_numbers_that_are_none_are_refused_with_their_place(
     refused = refusal(tmp_path, GOOD.replace(old, new, 1))
     assert message in refused
     assert len(refused) < 1000
+
+
+FUNCTIONS = """\
+functions:
+  root: {call: "math:isqrt", arguments: [int], returns: int}
+  size: {call: "builtins:len", arguments: [string], returns: int, called_with_null: false}
+views:
+  roots: {sql: "SELECT root(src) AS r, size_of(no) AS n FROM routes"}
+"""
+
+
+def test_a_file_names_the_functions_that_views_call(tmp_path: Path) -> None:
+    text = GOOD.replace("views:\n", FUNCTIONS.replace("  size:", "  size_of:"), 1)
+    pipeline = read_pipeline(write(tmp_path, text))
+    assert ["root(int) -> int", "size_of(string) -> int"] == [str(each.signature()) for each in pipeline.functions]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("math:isqrt", "math:nothing", "cannot be imported"),
+        ("returns: int}", "returns: number}", "unknown type 'number'"),
+        ("  root:", "  sqrt:", "choose another name"),
+        ('call: "math:isqrt", ', "", "needs"),
+        ("arguments: [int]", "arguments: [string]", "is of type int"),
+    ],
+)
+def test_a_function_that_cannot_be_called_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    text = GOOD.replace("views:\n", FUNCTIONS.replace("  size:", "  size_of:").replace(old, new, 1), 1)
+    assert told in refusal(tmp_path, text)

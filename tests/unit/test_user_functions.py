@@ -1,0 +1,84 @@
+"""What may be a function of a user's: its name, its types, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ivme.database import Database
+from ivme.errors import SchemaError, UnknownNameError
+from ivme.query.types import Type
+from ivme.user_functions import Signature, UserFunction, read_signature
+
+
+@pytest.mark.parametrize("name", ["upper", "SUM", "regexp", "count_if", "soundex", "select", "rand", "current_date"])
+def test_names_of_sql_are_refused(name: str) -> None:
+    with pytest.raises(SchemaError, match="choose another name"):
+        UserFunction(name, len, ["string"], "int").definition()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "1st", "x;y", "é", 3])
+def test_what_is_no_name_is_refused(name: Any) -> None:
+    with pytest.raises(SchemaError):
+        UserFunction(name, len, ["string"], "int").definition()
+
+
+@pytest.mark.parametrize("name", ["add", "eq", "fails", "my_cast_int", "order_key", "_x"])
+def test_names_that_only_ivme_has_inside_are_free(name: str) -> None:
+    db = Database()
+    db.create_table("R", {"a": "int"})
+    db.create_function(name, lambda a: a + 1, arguments=["int"], returns="int")
+    view = db.create_view("v", f"SELECT {name.upper()}(a) AS x FROM R WHERE {name}(a) > 0")
+    db.insert("R", [(1,)])
+    assert list(view) == [(2,)]
+    assert f"{name}(a)" in str(view.explain().query.atoms[0].columns[0])
+
+
+@pytest.mark.parametrize("function", ["nowhere:f", "math:nothing", "math:pi", "math", "", 7])
+def test_what_cannot_be_called_is_refused(function: Any) -> None:
+    with pytest.raises(SchemaError, match="the function f "):
+        UserFunction("f", function, ["int"], "int").definition()
+
+
+def test_a_function_may_be_given_by_where_it_is() -> None:
+    assert UserFunction("f", "math:isqrt", ["int"], "int").definition().apply(10) == 3
+    assert UserFunction("f", "os.path:basename", ["string"], "string").definition().apply("a/b") == "b"
+
+
+def test_types_are_those_of_columns() -> None:
+    signature = UserFunction("f", len, [Type("decimal", 5, 2), "BIGINT"], "double").signature()
+    assert str(signature) == "f(decimal(5,2), int) -> float"
+    assert read_signature(signature.plain()) == signature == Signature("f", ("decimal(5,2)", "int"), "float")
+    for arguments, returns in ((["wat"], "int"), (["int"], "wat"), ("int", "int")):
+        with pytest.raises(SchemaError, match="function f"):
+            UserFunction("f", len, arguments, returns).signature()
+
+
+def test_a_database_lists_its_functions() -> None:
+    with Database(functions=[UserFunction("f", len, ["string"], "int")]) as db:
+        assert db.functions == {"f": "f(string) -> int"}
+        with pytest.raises(SchemaError, match=r"there is a function f\(string\) -> int already"):
+            db.create_function("F", len, arguments=["string"], returns="int")
+        with pytest.raises(UnknownNameError, match="there is no function 'g'; there are: f"):
+            db.drop_function("g")
+        db.drop_function("F")
+        assert db.functions == {}
+
+
+def test_what_a_database_is_opened_with_are_functions() -> None:
+    with pytest.raises(SchemaError, match=r"must be ivme.UserFunction"):
+        Database(functions=[len])  # type: ignore[list-item]
+    with pytest.raises(SchemaError, match="two functions are called F"):
+        Database(functions=[UserFunction("f", len, ["string"], "int"), UserFunction("F", len, ["string"], "int")])
+
+
+def test_columns_may_come_to_a_table_whose_view_calls_a_function() -> None:
+    db = Database()
+    db.create_table("R", {"s": "string"})
+    db.create_function("size_of", len, arguments=["string"], returns="int")
+    view = db.create_view("v", "SELECT size_of(s) AS n FROM R")
+    db.insert("R", [("abc",)])
+    db.add_column("R", "t", "int")
+    db.insert("R", [("abcd", 1)])
+    assert sorted(view) == [(3,), (4,)]
