@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ivme.query.block_names import block_name
 from ivme.query.functions import Function
@@ -17,6 +18,9 @@ from ivme.query.order import HIDDEN
 from ivme.query.parse import is_one_join, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
+
+if TYPE_CHECKING:
+    from ivme.query.sql_script import SqlScript
 
 _ROWS = "#rows"
 """How the name of the table ends that a shape reads."""
@@ -29,13 +33,19 @@ def view_shape(
     if is_one_join(text, tables):
         return replace(parse(text, tables), name=name)
     from ivme.query.sql_script import read_script
-    from ivme.query.union import Union, typed_union
 
     script = read_script(text, tables, functions)
     if len(script) == 1 and script.order is None:
         made = script.block(0, tables, {}, name)
         assert isinstance(made, Query), "a view is never a union itself"
         return replace(made, text=text)
+    return replace(script_shape(script, tables, name), text=text)
+
+
+def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Query:
+    """The shape of a view of several blocks, each of which is read for it."""
+    from ivme.query.union import Union, typed_union
+
     known, names, read = tables, dict[str, str](), dict[str, Table]()
     for number, (block, _) in enumerate(script.selects):
         names[block] = block_name(name, number + 1)
@@ -54,7 +64,9 @@ def view_shape(
         known = (*known, Table(names[block], columns))
     last = found.written
     inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
-    return replace(shape_of(name, columns, inputs), text=text, tables=(_rows(name, columns, inputs), *read.values()))
+    return replace(
+        shape_of(name, columns, inputs), text=script.source.text, tables=(_rows(name, columns, inputs), *read.values())
+    )
 
 
 def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Query:

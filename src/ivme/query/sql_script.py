@@ -87,19 +87,23 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
 def read_script(
     text: str, tables: Mapping[str, Table] | Iterable[Table], functions: Mapping[str, Function] = MappingProxyType({})
 ) -> SqlScript:
-    """The blocks of a SELECT, or of rules. A refusal is that of the whole text, unless taking it apart finds a better
-    reason.
-    """
+    """The blocks of a SELECT, or of rules."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    rules = None if is_sql(text) else rule_sql(text, declared)
-    sql, origin = (text, None) if rules is None else (rules.sql, rules.origin)
-    source, written = one_statement(sql, origin, functions)
+    if is_sql(text):
+        return script_of(*one_statement(text, functions=functions), declared)
+    rules = rule_sql(text, declared)
+    return replace(script_of(*one_statement(rules.sql, rules.origin, functions), declared), rules=rules)
+
+
+def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+    """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
+    declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     node, order = take_order(source, written)
     try:
         read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:
-        return replace(_taken_apart(source, node, declared, refused), order=order, rules=rules)
-    return SqlScript(source, (("", node),), order, rules=rules)
+        return replace(_taken_apart(source, node, declared, refused), order=order)
+    return SqlScript(source, (("", node),), order)
 
 
 def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
