@@ -32,6 +32,7 @@ class RuleBody:
     tables: list[Pieces] = field(default_factory=list)
     tests: list[Pieces] = field(default_factory=list)
     columns: dict[str, Pieces] = field(default_factory=dict)
+    _read: dict[Words, RuleExpression] = field(default_factory=dict)
 
     def read(self, rule: RuleSyntax) -> None:
         """Reads the body of a rule: variables that atoms do not bind are bound by equations."""
@@ -50,7 +51,9 @@ class RuleBody:
                 message = f"{word.value} is a table, and stands among conditions"
                 instead = "separate atoms and conditions with commas; write alternatives as several rules"
                 raise UnsupportedError(message, text=self.resolver.text, position=word.position, instead=instead)
-        return read_expression(words, self.resolver.text, is_condition=is_condition)
+        if words not in self._read:
+            self._read[words] = read_expression(words, self.resolver.text, is_condition=is_condition)
+        return self._read[words]
 
     def value(self, words: Words) -> Pieces:
         """The SQL of an expression over variables of the body."""

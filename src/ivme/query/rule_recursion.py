@@ -25,9 +25,13 @@ _INSTEAD = (
 
 
 def as_closure(rules: tuple[RuleSyntax, ...], text: str, known: Sequence[str]) -> tuple[RuleSyntax, ...]:
-    """The rules, or one rule over a closure if their head is in a body; a known table of that name is meant else."""
+    """The rules, or one rule over a closure if their head is in a body.
+
+    A single rule may read a table that is called as its head is: alone it cannot be reachability. Several rules never do,
+    so that they keep their meaning when such a table is made.
+    """
     head = rules[0].name.value.lower()
-    if head in map(str.lower, known):
+    if len(rules) == 1 and head in map(str.lower, known):
         return rules
     own = [_own_atoms(rule, head) for rule in rules]
     first = next((atom for atoms in own for atom in atoms), None)

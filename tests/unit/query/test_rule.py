@@ -11,6 +11,7 @@ from ivme.errors import QueryError, UnknownNameError
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Aggregate, Constant, HeadColumn, table
 from ivme.query.rule import parse_rule
+from ivme.query.rule_sql import rule_sql
 
 
 def test_the_triangle_with_an_input_reads_as_in_the_source() -> None:
@@ -196,3 +197,22 @@ def test_an_unknown_relation_is_refused_once_tables_are_known() -> None:
 
 def test_a_view_may_have_the_name_of_a_known_table() -> None:
     assert parse_rule("R(A) = R(A, _)", [table("R", ["a", "b"])]).atoms[0].relation == "R"
+
+
+def test_a_table_that_is_called_as_the_head_does_not_change_what_several_rules_mean() -> None:
+    rules = "Q(X, Y) = edge(X, Y); Q(X, Z) = Q(X, Y), edge(Y, Z)"
+    tables = [table("edge", ["x", "y"]), table("Q", ["x", "y"])]
+    assert parse_rule(rules, tables).atoms == parse_rule(rules, tables[:1]).atoms
+    assert str(parse_rule("Q(X) = Q(X, Y)", tables)) == "Q(X | .) = Q(X, Y)"
+
+
+def test_equations_in_any_order_are_read_once_each() -> None:
+    chain = ", ".join(f"v{n} = v{n - 1} + 1" for n in range(40, 0, -1))
+    found = rule_sql(f"Q(v40) = edge(v0, _), {chain}", [table("edge", {"x": "int", "y": "int"})])
+    assert found.select.count("+ 1") == 40
+
+
+def test_an_expression_that_doubles_with_each_equation_is_refused() -> None:
+    chain = ", ".join(f"v{n} = v{n - 1} + v{n - 1}" for n in range(1, 40))
+    with pytest.raises(QueryError, match="becomes too long"):
+        rule_sql(f"Q(v39) = edge(v0, _), {chain}", [table("edge", {"x": "int", "y": "int"})])
