@@ -27,8 +27,8 @@ _INSTEAD = (
 def as_closure(rules: tuple[RuleSyntax, ...], text: str, known: Sequence[str]) -> tuple[RuleSyntax, ...]:
     """The rules, or one rule over a closure if their head is in a body.
 
-    A single rule may read a table that is called as its head is: alone it cannot be reachability. Several rules never do,
-    so that they keep their meaning when such a table is made.
+    A single rule may read a table that is called as its head is: alone it cannot be reachability. Several rules never
+    do, so that they keep their meaning when such a table is made.
     """
     head = rules[0].name.value.lower()
     if len(rules) == 1 and head in map(str.lower, known):

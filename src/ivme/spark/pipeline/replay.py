@@ -25,7 +25,7 @@ def replay(
 
     Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers.
     """
-    with Database() as other:
+    with Database(functions=pipeline.functions) as other:
         for source in pipeline.tables:
             create_table(other, replace(source.table, append_only=False, static=False))
         if delta is not None:
