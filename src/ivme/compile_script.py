@@ -135,7 +135,8 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
         raise PlanError(f"view {name} is in ring mode, where rows have no order: drop ORDER BY and LIMIT")
     given = zip(rows.typed.query.parameters, rows.typed.query.input, strict=True)
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
-    shape = replace(shape_of(name, rows.table.columns, inputs), text=rows.view.parsed.written.text)
+    shape = shape_of(name, rows.table.columns, inputs)
+    shape = replace(shape, text=rows.view.parsed.written.text, known=rows.typed.query.known)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
     explanation = explain_order(name, order, rows.explanation, is_followed=is_block)
     return CompiledView(view, explanation, None, is_new=False, order=order, ordered=rows.name)
@@ -145,7 +146,7 @@ def _last(script: SqlScript, tables: tuple[Table, ...], names: Mapping[str, str]
     made = script.block(len(script) - 1, tables, names, request.name or "Q")
     assert isinstance(made, Query), "a view is never a union itself"
     assert isinstance(request.text, str)
-    return replace(made, text=request.text)
+    return replace(made, text=request.text, known=script.known(made, names))
 
 
 def _of_blocks(request: Request) -> Mapping[str, object]:

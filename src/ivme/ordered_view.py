@@ -91,7 +91,9 @@ class OrderedView(ExternalView):
             for variable, code in zip(state.typed.query.input, inputs, strict=True)
         }
         parts, weights = [], [nothing]
-        for block in self._reader.blocks(state, tuple(inputs)):
+        codes = dict(zip(state.typed.query.input, inputs, strict=True))
+        wanted = tuple(codes[original] for _, original in state.group.enumerations[state.name].inputs)
+        for block in self._reader.blocks(state, wanted):
             batch, counts = state.finisher.batch(block, values)
             parts.append(batch)
             weights.append(counts)

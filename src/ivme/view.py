@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivme.base_view import BaseView, Changes, Row
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.read.asked import Asked
 from ivme.engine.read.reasons import Reasons, shown
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import added_up, one_each
@@ -20,7 +21,7 @@ from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.errors import DataError, PlanError
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
@@ -32,14 +33,9 @@ class View(BaseView):
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
         self._runtime = runtime
         self.state = state
-        query, domain = state.typed.query, state.finisher.domain
-        self._parameters = set(query.parameters)
+        self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
-        self._finders = [
-            (name, variable, domain(variable).find_value)
-            for name, variable in zip(query.parameters, query.input, strict=True)
-        ]
 
     @property
     def name(self) -> str:
@@ -110,7 +106,7 @@ class View(BaseView):
         self.check_alive()
         state = self.state
         with self._runtime.lock:  # codes of parameters stay what they are until they are read by
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             read = OpenRead(self._runtime.reader, state, codes)
             if parameters:
                 read.read_all()
@@ -130,7 +126,7 @@ class View(BaseView):
         self.check_alive()
         state = self.state
         with self._runtime.lock:
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             block = None if codes is None else self._runtime.reader.small_answer(state, codes)
             if block is None:
                 return None
@@ -146,43 +142,9 @@ class View(BaseView):
         from ivme.engine.read.requests import request_many
 
         self.check_alive()
-        self._check_parameters(columns)
+        self.asked.check(columns)
         with self._runtime.lock:
             return request_many(self._runtime.reader, self.state, columns)
-
-    def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        query = self.state.typed.query
-        for name in parameters:
-            if name not in query.parameters:
-                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self.signature()}")
-        missing = [name for name in query.parameters if name not in parameters]
-        if missing:
-            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self.signature()}")
-
-    def _request(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
-        """The codes of the inputs, or None if a value occurs nowhere; and the values by variable."""
-        if parameters.keys() != self._parameters:
-            self._check_parameters(parameters)
-        values: dict[str, Any] = {}
-        codes: dict[str, int] = {}
-        for name, variable, find in self._finders:
-            value = values[variable] = parameters[name]
-            try:
-                code = None if value is None else find(value)
-            except DataError as error:
-                raise DataError(f"parameter {name} of view {self.name}: {error}") from None
-            if code is not None:
-                codes[variable] = code
-        if len(codes) < len(values):
-            return None, values
-        return tuple([codes[original] for _, original in self.state.group.enumerations[self.name].inputs]), values
-
-    def signature(self) -> str:
-        query = self.state.typed.query
-        if not query.parameters:
-            return "it takes none"
-        types = (f"{name}: {self.state.typed.types[v]}" for name, v in zip(query.parameters, query.input, strict=True))
-        return f"it takes {', '.join(types)}"
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
@@ -227,7 +189,7 @@ class View(BaseView):
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
         with self._runtime.lock:
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             blocks = () if codes is None else self._runtime.reader.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
@@ -250,7 +212,7 @@ class View(BaseView):
             with self._runtime.lock:
                 return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
         with self._runtime.lock:
-            requested, inputs = self._request(parameters)
+            requested, inputs = self.asked.codes(parameters)
             values: dict[Any, Any] = {**shown, **inputs}
             codes = [self.state.finisher.domain(v).find_value(values[v]) for v in query.free]
             if requested is None or None in codes:
@@ -288,7 +250,7 @@ class View(BaseView):
                 raise PlanError(
                     f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys"
                 )
-            values = {str(v): shown_values[v] for v in query.output} | self._request(parameters)[1]
+            values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
             originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
             codes = {v: self._code(originals.get(v, v), values) for v in free}

@@ -237,7 +237,8 @@ class Query:
     by default the output variables. With aggregates, rows are grouped by the output variables.
     `parameters[i]` is the user's name for `input[i]` (the `:name` in SQL; the variable itself in rule notation).
     `tables` describes every relation of the body. In a variable of `null_safe` NULL equals NULL, as `<=>` has it;
-    in all others that join, rows with NULL are left out.
+    in all others that join, rows with NULL are left out. `known[i]`, if it is not empty, is the block of all values that
+    `input[i]` is compared with: a request for any other value is one for NULL.
     """
 
     name: str
@@ -250,6 +251,7 @@ class Query:
     parameters: tuple[str, ...] = ()
     text: str = field(default="", compare=False)
     null_safe: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parameters:

@@ -73,10 +73,10 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
         elif name in known:
             special[name] = text
         else:
-            raise Problem(422, f"view {view.name} has no parameter {name}; {view.signature()}")
+            raise Problem(422, f"view {view.name} has no parameter {name}; {view.asked.signature()}")
     missing = [name for name in types if name not in parameters]
     if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
-        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.signature()}")
+        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.asked.signature()}")
     rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
     return Asked(parameters, _limit(special.get("_limit")), special.get("_cursor"), rows, special.get("_after"))
 

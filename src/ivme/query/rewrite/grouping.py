@@ -44,6 +44,7 @@ class Grouped:
     select: exp.Select
     table: exp.Table
     keys: dict[tuple[str, str], str]
+    bound: dict[str, exp.Expr]
 
     def names(self, before: Names) -> Names:
         """What subqueries of SELECT and HAVING see: the keys, under the names that users have for them."""
@@ -55,16 +56,17 @@ class Grouped:
                 if found is not None:
                     renamed[alias, name] = column(GROUPS, found)
         tables = {GROUPS: self.table}
-        return Names(before.script, before.sources, tables, before.merged, before.hidden, renamed, before.outer)
+        known = (before.sources, tables, before.merged, before.hidden, renamed, before.outer, self.bound)
+        return Names(before.script, *known)
 
 
 def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     """The SELECT over a block of groups; None if its aggregates are whole columns already, or it has none."""
-    if not is_aggregated(select) or not _computes_with_groups(select):
+    if not is_aggregated(select) or not computes_with_groups(select):
         return None
     keys, sets = _grouping(select)
     select, parameters = without_parameters(select, script)
-    keys, sets = _with_keys(keys, sets, [key for key, _ in parameters])
+    keys, sets = _with_keys(keys, sets, [key for key, *_ in parameters])
     aggregates = _all_aggregates(select)
     columns: dict[str, str] = {}
     nodes: list[tuple[exp.Expr, str]] = []
@@ -84,9 +86,10 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
         if found.table != GROUPS:
             message = f"{found.name} is neither aggregated nor in GROUP BY"
             raise script.source.unsupported(message, found, "add it to GROUP BY, or aggregate it")
-    tests = [exp.EQ(this=column(GROUPS, columns[_text(key)]), expression=each) for key, each in parameters]
+    by = [(column(GROUPS, columns[_text(key)]), each, comparison) for key, each, comparison in parameters]
+    tests = [comparison(this=key.copy(), expression=each) for key, each, comparison in by]
     set_where(made, [*condition_of(made), *tests])
-    return Grouped(made, table, named)
+    return Grouped(made, table, named, {each.name: key for key, each, _ in by})
 
 
 def keys_with_queries(select: exp.Select) -> list[exp.Expr]:
@@ -160,7 +163,7 @@ def _union(blocks: list[exp.Select], nodes: list[tuple[exp.Expr, str]], script: 
     return script.add(union_of(branches))
 
 
-def _computes_with_groups(select: exp.Select) -> bool:
+def computes_with_groups(select: exp.Select) -> bool:
     """Whether something is computed from aggregates, or rows of groups are filtered or made distinct."""
     if select.args.get("having") is not None or select.args.get("distinct") is not None:
         return True

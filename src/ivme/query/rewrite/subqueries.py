@@ -30,11 +30,13 @@ from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
     is_aggregated,
+    is_count,
     own_columns,
     own_nodes,
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Undecided
 from ivme.query.rewrite.grouping import keys_with_queries
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.quantifiers import as_in, is_one_row, quantified, values_of
@@ -43,6 +45,7 @@ from ivme.query.rewrite.subquery_keys import Keyed, SubqueryKeys, equal_keys, gr
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MARK, _VALUE, _ROWS = "#mark", "#value", "#rows"
+_VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
 _SEVERAL = "a subquery used as a value has several rows"
 
 
@@ -152,6 +155,11 @@ class Subqueries:
 
     def _left(self, outer: list[exp.Expr]) -> exp.Select:
         """The keys that the query around has."""
+        parameter = next((found for each in outer for found in each.find_all(exp.Placeholder)), None)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} decides this for values that no row has, too"
+            error = self.keys.script.source.unsupported(message, parameter, _VALUES)
+            raise Undecided(parameter.name, error)
         known = {table.alias_or_name for table in (*self.tables, *self.added)}
         if any(found.table not in known for each in outer for found in own_columns(each)):
             message = "a subquery inside a subquery cannot be tied to the outermost query here"
@@ -253,7 +261,7 @@ class Subqueries:
             value = _only(column("r", _VALUE), exp.Count(this=exp.Star()))
             found = [exp.Max(this=column("r", _VALUE)), exp.Count(this=exp.Star())]
             value = _only(found[0], found[1])
-        required = required and not any(isinstance(each, exp.Count) for each in found)
+        required = required and not any(is_count(each) for each in found)
         columns = {each.sql(): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
         items = [aliased(each.copy(), columns[each.sql()]) for each in {each.sql(): each for each in found}.values()]
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), *items])
@@ -265,7 +273,7 @@ class Subqueries:
             if name is None:
                 return None
             made = column(alias, name)
-            counts = isinstance(node, exp.Count) and bool(pairs)
+            counts = is_count(node) and bool(pairs)
             return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if counts else made
 
         return exp.Paren(this=replaced(value, change))

@@ -21,6 +21,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name
@@ -99,6 +100,7 @@ class SubqueryKeys:
         if is_aggregated(inner):
             message = "a subquery with aggregates is tied to the query around it by equalities only"
             raise self.script.source.unsupported(message, inner, _KEYS)
+        set_where(inner, [with_bound(each, self.names.bound) for each in condition_of(inner)])
         outside = [
             each for part in (*condition_of(inner), *tests) for each in own_columns(part) if is_outer(each, names)
         ]
@@ -148,14 +150,14 @@ class SubqueryKeys:
         for each in condition_of(inner):
             pair = pair_of(each, names)
             if pair is not None:
-                pairs.append(pair)
+                pairs.append((pair[0], with_bound(pair[1], self.names.bound)))
             elif any(is_outer(found, names) for found in own_columns(each)):
                 message = "this subquery is tied to the query around it by equalities only"
                 raise self.script.source.unsupported(message, each, _KEYS)
             else:
                 kept.append(each)
         set_where(inner, kept)
-        for part in _read_after_where(inner):
+        for part in read_after_where(inner):
             if any(is_outer(found, names) for found in own_columns(part)):
                 raise self.script.source.unsupported("a column of the query around cannot stand here", part, _KEYS)
         return pairs
@@ -192,7 +194,8 @@ def has_query(node: exp.Expr) -> bool:
     return any(isinstance(each, exp.Query) for each in own_nodes(node))
 
 
-def _read_after_where(select: exp.Select) -> list[exp.Expr]:
+def read_after_where(select: exp.Select) -> list[exp.Expr]:
+    """What a SELECT reads beside WHERE."""
     joins = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on") is not None]
     rest = [select.args.get("group"), select.args.get("having")]
     return [*select.expressions, *joins, *(each for each in rest if each is not None)]
