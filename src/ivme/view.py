@@ -75,7 +75,9 @@ class View(BaseView):
     # Reading
 
     def __iter__(self) -> Iterator[Row]:
-        rows = self()
+        if self.parameters:  # they have defaults, or the request is refused
+            return self()
+        rows = self._read({}, repeated)
         self._latest.rows = weakref.ref(rows)
         return rows
 
@@ -91,7 +93,7 @@ class View(BaseView):
 
         All are of one state of the database. Those of a view without parameters are read while they are taken.
         """
-        few = self.few_rows(parameters) if parameters else None
+        few = self.few_rows(parameters) if self.parameters else None
         return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
@@ -108,7 +110,7 @@ class View(BaseView):
         with self._runtime.lock:  # codes of parameters stay what they are until they are read by
             codes, inputs = self.asked.codes(parameters)
             read = OpenRead(self._runtime.reader, state, codes)
-            if parameters:
+            if self.parameters:
                 read.read_all()
 
         def parts() -> Iterator[Iterator[Any]]:
@@ -142,9 +144,11 @@ class View(BaseView):
         from ivme.engine.read.requests import request_many
 
         self.check_alive()
-        self.asked.check(columns)
+        whole = self.asked.complete(columns)
+        count = max((len(values) for values in columns.values()), default=1)
+        asked = {name: columns[name] if name in columns else [value] * count for name, value in whole.items()}
         with self._runtime.lock:
-            return request_many(self._runtime.reader, self.state, columns)
+            return request_many(self._runtime.reader, self.state, asked)
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
@@ -208,7 +212,7 @@ class View(BaseView):
         if len(row) != len(query.head):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
         shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
-        if not set(query.output) <= set(shown) or is_global(query.head, query.output):
+        if not set(query.output) <= set(shown) or is_global(query.head, query.output) or any(query.known):
             with self._runtime.lock:
                 return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
         with self._runtime.lock:

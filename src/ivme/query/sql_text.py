@@ -7,7 +7,7 @@ below it, and the place of a clause is that of its keyword among the tokens.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import sqlglot
@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, UnknownNameError, UnsupportedError
+from ivme.query.sql_parameters import Default, without_defaults
 
 DIALECT = "spark"
 
@@ -41,10 +42,17 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """A text with its tokens; it makes every error of the SQL front end."""
+    """A text with its tokens; it makes every error of the SQL front end.
+
+    `parsed` is the text without the `defaults` of its parameters, which the tokens do not have either; `lists` are the
+    parameters that are lists, each with whether aggregates run across its members.
+    """
 
     text: str
     tokens: tuple[Token, ...]
+    parsed: str = ""
+    defaults: tuple[Default, ...] = ()
+    lists: dict[str, bool] = field(default_factory=dict)
 
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
@@ -60,13 +68,14 @@ class SqlText:
 
     def _start(self, node: exp.Expr) -> int | None:
         if isinstance(node, exp.Placeholder | exp.Parameter) and node.this:
-            return self._parameter(node.name)
+            return self.parameter(node.name)
         if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
             return self._only_token(node)
         start = node.meta.get("start")
         return start if isinstance(start, int) else None
 
-    def _parameter(self, name: str) -> int | None:
+    def parameter(self, name: str) -> int | None:
+        """The offset of a parameter, the first of its name."""
         for sigil, word in zip(self.tokens, self.tokens[1:], strict=False):
             if word.text == name and sigil.token_type in (TokenType.COLON, TokenType.PARAMETER):
                 return sigil.start
@@ -139,12 +148,18 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
             raise source.unsupported(f"{word} is not supported here", start if keyword is None else keyword, instead)
 
 
-def read_statements(text: str, starts: Container[str], instead: str) -> tuple[SqlText, list[exp.Expr]]:
+def read_statements(
+    text: str, starts: Container[str], instead: str, *, has_defaults: bool = False
+) -> tuple[SqlText, list[exp.Expr]]:
     """The statements of a text, each of which must begin with one of the keywords in `starts`.
 
-    sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s.
+    sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s. Parameters may have defaults if
+    `has_defaults`.
     """
     source = _tokenize(text)
+    if has_defaults:
+        parsed, tokens, defaults = without_defaults(text, source.tokens)
+        source = SqlText(text, tokens, parsed, defaults)
     previous = TokenType.SEMICOLON
     for token in source.tokens:
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON
@@ -156,7 +171,7 @@ def read_statements(text: str, starts: Container[str], instead: str) -> tuple[Sq
 
 def _tokenize(text: str) -> SqlText:
     try:
-        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)))
+        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)), text)
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
         raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error
@@ -180,7 +195,7 @@ def _unclosed(text: str) -> int | None:
 
 def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
     try:
-        return list(sqlglot.parse(source.text, read=DIALECT))
+        return list(sqlglot.parse(source.parsed, read=DIALECT))
     except SqlglotParseError as error:
         raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:

@@ -183,7 +183,8 @@ class Installation:
         state = ViewState(table.name, typed, None, explanation, group, table, finisher, group.relations)
         self._check_ring(table.name, group.relations, ring=False)
         with self.catalog_change():
-            self._follow_all(group.relations)
+            if not typed.query.input:  # the rows of a request are read when it is made
+                self._follow_all(group.relations)
             self.catalog.participants[table.name] = group
             self.catalog.views[table.name] = state
             self.catalog.forget_inputs()
@@ -218,7 +219,8 @@ class Installation:
             else:
                 relations = self.catalog.views[name].relations
                 self._leave(self.catalog.views[name])
-            self._unfollow_all(relations)
+            if participant is None or state is None or not state.typed.query.input:
+                self._unfollow_all(relations)
             if state is not None:
                 del self.catalog.views[name]
             self.catalog.queues.pop(name, None)

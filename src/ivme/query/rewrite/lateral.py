@@ -113,9 +113,7 @@ class Lateral:
         keys = keys_of(inner)
         self.select.set("expressions", [*self.select.expressions, *keys])
         conditions = equal_keys([outer for _, outer in pairs], self.alias)
-        return Joined(
-            self.keys.finish(self.select, self.names), [*items, *(each.alias for each in keys)], conditions
-        )
+        return Joined(self.keys.finish(self.select, self.names), [*items, *(each.alias for each in keys)], conditions)
 
     def _whole(self, items: list[str]) -> Joined:
         """Aggregates of all rows, which have a row for each key that the tables before it have."""

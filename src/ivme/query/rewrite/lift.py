@@ -57,9 +57,7 @@ class Lift:
     script: Script
     queries: Queries
 
-    def query(
-        self, node: exp.Expr, domains: frozenset[str] = frozenset(), *, is_inner: bool = False
-    ) -> exp.Select:
+    def query(self, node: exp.Expr, domains: frozenset[str] = frozenset(), *, is_inner: bool = False) -> exp.Select:
         """The query as one SELECT in the language of blocks, over tables and the blocks that this adds.
 
         It has rows for each value of the parameters in `domains`. One that `is_inner` is read by another.
