@@ -30,7 +30,8 @@ def check_list(source: SqlText, root: exp.Expr, name: str, equality: exp.Expr) -
     node = equality.parent
     while node is not None and node is not view:
         if not isinstance(node, _BETWEEN) and not _is_inner_join(node) and not _is_plain(node, root):
-            raise source.unsupported(f"the list :{name} is not supported in this place", uses[0], _AND)
+            instead = "filter the rows when reading" if isinstance(node, exp.Not) else _AND
+            raise source.unsupported(f"the list :{name} is not supported in this place", uses[0], instead)
         node = node.parent
     if not isinstance(view, exp.Select):
         raise source.unsupported(f"the list :{name} is not supported in this place", uses[0], _AND)

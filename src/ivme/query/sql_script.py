@@ -13,7 +13,7 @@ from sqlglot import exp
 from ivme.errors import UnsupportedError
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
-from ivme.query.rewrite.domains import Undecided, parameter_of
+from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.script import Ordered, Script
@@ -102,8 +102,8 @@ def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], ref
         refuse_unknown_parts(source, node)
         last = Lift(script, {}).query(node)
         blocks = script.blocks()
-    except Undecided as undecided:
-        error = undecided.error
+    except Refused as reason:
+        error = reason.error
         raise (refused if error.position == refused.position else error) from None
     except UnsupportedError as error:
         raise (refused if error.position == refused.position else error) from None

@@ -27,16 +27,27 @@ _PREFIX = "block#:"
 _OTHER = "compare it with columns by =, joined to the other conditions by AND"
 
 
-class Undecided(Exception):  # noqa: N818
-    """A SELECT that has rows for values of a parameter that no row has; `error` is the refusal if nothing helps.
+class Refused(Exception):  # noqa: N818
+    """A refusal that another way to write the same may spare; `error` is the one that users see if none does."""
+
+    def __init__(self, error: UnsupportedError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Tied(Refused):
+    """A query with LIMIT or a set operation that reads the query around it."""
+
+
+class Undecided(Refused):
+    """A SELECT that has rows for values of a parameter that no row has.
 
     With `is_whole` it is one of aggregates of all rows.
     """
 
     def __init__(self, parameter: str, error: UnsupportedError, *, is_whole: bool = False) -> None:
-        super().__init__(parameter)
+        super().__init__(error)
         self.parameter = parameter
-        self.error = error
         self.is_whole = is_whole
 
 

@@ -116,7 +116,8 @@ def tie(select: exp.Select, ties: Ties) -> None:
             set_where(select, [*conditions, *condition_of(select)])
         elif conditions:
             join.set("kind", None)
-            join.set("on", all_of([*conjuncts(join.args.get("on")), *conditions]))
+            written = [each for each in conjuncts(join.args.get("on")) if not is_true(each)]
+            join.set("on", all_of([*written, *conditions]))
 
 
 def all_of(conditions: list[exp.Expr]) -> exp.Expr:

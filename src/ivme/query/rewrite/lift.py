@@ -19,7 +19,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.domains import Undecided
+from ivme.query.rewrite.domains import Tied, Undecided
 from ivme.query.rewrite.from_clause import (
     Ties,
     all_of,
@@ -36,7 +36,7 @@ from ivme.query.rewrite.grouping import split_groups
 from ivme.query.rewrite.lateral import Lateral
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.outer import Joins
-from ivme.query.rewrite.parameters import add_values, bind, exported, parameters_in, refuse_whole
+from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
 from ivme.query.rewrite.set_operations import combined
@@ -105,7 +105,8 @@ class Lift:
         parameter = rows.find(exp.Placeholder)
         if parameter is not None:
             message = f"the parameter :{parameter.name} cannot decide the rows that LIMIT counts inside a query"
-            raise self.script.source.unsupported(message, parameter, "compare it outside of the query with LIMIT")
+            instead = "make the query with LIMIT the view itself, and do the rest when reading"
+            raise self.script.source.unsupported(message, parameter, instead)
         return self.script.rows_of(self.script.add_ordered(self.script.add(rows), order))
 
     def _set_operation(self, node: exp.SetOperation, domains: frozenset[str]) -> exp.Select:
@@ -164,7 +165,9 @@ class Lift:
             if outer is None:
                 raise
             message = f"a subquery with LIMIT, UNION and the like cannot read the query around it: {error.message}"
-            raise self.script.source.unsupported(message, error.position, "tie a plain SELECT to it") from None
+            limit = "leave LIMIT out, and take the first rows when reading"
+            instead = limit if _is_limited(node) else "write EXISTS or NOT EXISTS for each side"
+            raise Tied(self.script.source.unsupported(message, error.position, instead)) from None
 
     def _finish(self, select: exp.Select, names: Names) -> exp.Select:
         select = Joins(self.script, names, self._finished).flat(select)
@@ -230,7 +233,7 @@ class Lift:
                     holder.set("on", all_of([*conjuncts(holder.args.get("on")), *tests]))
                 elif tests and any(join.side in ("RIGHT", "FULL") for join in joins):
                     message = "a parameter in a subquery beside RIGHT or FULL JOIN is not supported"
-                    raise self.script.source.unsupported(message, tests[0].expression, "compare it in the outer WHERE")
+                    raise self.script.source.unsupported(message, tests[0].expression, BOTH_SIDES)
                 else:
                     set_where(select, [*condition_of(select), *tests])
                 holder.set("this", self._table(query, alias, columns))

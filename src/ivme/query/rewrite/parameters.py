@@ -27,6 +27,8 @@ from ivme.query.rewrite.domains import VALUE, Undecided
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, quoted
 
+BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner behind UNION ALL"
+
 Parameter = tuple[exp.Expr, exp.Expr, type[exp.Binary]]
 """An expression over columns, the parameter that it equals, and the comparison: = or <=>."""
 
@@ -132,7 +134,7 @@ def add_values(select: exp.Select, parameters: Iterable[str], script: Script) ->
         found[name] = column(alias, VALUE)
         if any(join.side in ("RIGHT", "FULL") for join in joins):
             message = f"the parameter :{name} is not supported beside RIGHT and FULL JOIN here"
-            raise script.source.unsupported(message, exp.Placeholder(this=name), "put the join into a subquery in FROM")
+            raise script.source.unsupported(message, exp.Placeholder(this=name), BOTH_SIDES)
     if tables:
         tables += [] if start is None else [start.this]
         select.set("from_", exp.From(this=tables[0]))

@@ -21,6 +21,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Tied
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
@@ -86,6 +87,17 @@ class SubqueryKeys:
         if pairs:
             inner.set("distinct", None)
         return Keyed(inner, names, [outer for _, outer in pairs])
+
+    def is_tied(self, query: exp.Expr) -> bool:
+        """Whether a query with LIMIT or a set operation reads the query around it."""
+        saved = self.script.saved()
+        try:
+            self.open(query, self.names)
+        except Tied:
+            return True
+        finally:
+            self.script.restore(saved)
+        return False
 
     def _correlated(self, inner: exp.Select, names: Names) -> list[exp.Expr]:
         return [each for each in condition_of(inner) if any(is_outer(found, names) for found in own_columns(each))]
