@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ivme.query.rewrite.clauses import condition_of, conjuncts, set_where
+from ivme.query.rewrite.clauses import condition_of, conjuncts, replaced, set_where
+from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import aliased, select_from
 from ivme.query.sql_text import SqlText
 
@@ -108,16 +109,30 @@ def column_of(alias: str, name: exp.Identifier) -> exp.Column:
     return exp.Column(this=name.copy(), table=exp.to_identifier(alias))
 
 
-def tie(select: exp.Select, ties: Ties) -> None:
+_TIED = "#tied "
+
+
+def tied_alias(alias: str) -> str:
+    """What a LATERAL is called in the conditions that tie it, before its SELECT knows what it is called there."""
+    return f"{_TIED}{alias}"
+
+
+def tie(select: exp.Select, names: Names, ties: Ties) -> None:
     """Adds qualified conditions to joins; inner joins have theirs in WHERE."""
+
+    def change(node: exp.Expr) -> exp.Expr | None:
+        is_tied = isinstance(node, exp.Column) and node.table.startswith(_TIED)
+        return names.column(node.table.removeprefix(_TIED), node.name) if is_tied else None
+
     inner = not any(join.side for join in select.args.get("joins") or ())
-    for join, conditions in ties:
+    for join, written in ties:
+        conditions = [replaced(each, change) for each in written]
         if inner:
             set_where(select, [*conditions, *condition_of(select)])
         elif conditions:
             join.set("kind", None)
-            written = [each for each in conjuncts(join.args.get("on")) if not is_true(each)]
-            join.set("on", all_of([*written, *conditions]))
+            own = [each for each in conjuncts(join.args.get("on")) if not is_true(each)]
+            join.set("on", all_of([*own, *conditions]))
 
 
 def all_of(conditions: list[exp.Expr]) -> exp.Expr:

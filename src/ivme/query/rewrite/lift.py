@@ -31,6 +31,7 @@ from ivme.query.rewrite.from_clause import (
     named_columns,
     parts_of_join,
     tie,
+    tied_alias,
 )
 from ivme.query.rewrite.grouping import split_groups
 from ivme.query.rewrite.lateral import Lateral
@@ -153,7 +154,7 @@ class Lift:
         inlined = lift._lift_sources(select, outer, values, laterals)
         names = qualify(select, self.script, outer, inlined)
         conditions_to_where(select)
-        tie(select, laterals)
+        tie(select, names, laterals)
         bind(select, names, values)
         return select, names, lift
 
@@ -248,7 +249,7 @@ class Lift:
         select, names = keys.open(node.this, before)
         alias = identifier_of(node.args.get("alias"), fresh_name("lateral", before.sources))
         columns = named_columns(node.args.get("alias"))
-        lateral = Lateral(keys, self._finished, select, names, alias.name)
+        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name))
         found = self._inlined(select, alias, columns, inlined) if is_inner and lateral.is_plain else None
         if found is not None:
             holder.set("this", exp.Table(this=alias))
