@@ -23,7 +23,7 @@ TABLES = {
     "orders": {"id": "int", "city": "string", "price": "int"},
     "seen": {"id": "int", "day": "date"},
 }
-ROWS = {
+ROWS: dict[str, list[tuple[Any, ...]]] = {
     "orders": [(1, "Zurich", 3), (2, "Bern", 4), (3, "Bern", 5), (4, None, 6), (5, "Oslo", 5)],
     "seen": [(1, datetime.date(2026, 1, 1)), (2, datetime.date(2026, 1, 1)), (5, datetime.date(2026, 1, 2))],
 }

@@ -121,8 +121,9 @@ def tie(select: exp.Select, names: Names, ties: Ties) -> None:
     """Adds qualified conditions to joins; inner joins have theirs in WHERE."""
 
     def change(node: exp.Expr) -> exp.Expr | None:
-        is_tied = isinstance(node, exp.Column) and node.table.startswith(_TIED)
-        return names.column(node.table.removeprefix(_TIED), node.name) if is_tied else None
+        if not isinstance(node, exp.Column) or not node.table.startswith(_TIED):
+            return None
+        return names.column(node.table.removeprefix(_TIED), node.name)
 
     inner = not any(join.side for join in select.args.get("joins") or ())
     for join, written in ties:

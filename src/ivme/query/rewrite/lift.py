@@ -70,7 +70,9 @@ class Lift:
             return self._select(node, domains, is_inner=is_inner)
         if domains:
             return self._select(_all_of(node), domains, is_inner=is_inner)
-        return self._limited(node) if _is_limited(node) else self.script.rows_of(self._values(node))
+        if isinstance(node, exp.Values) and not _is_limited(node):
+            return self.script.rows_of(self._values(node))
+        return self._limited(node)
 
     def _select(self, node: exp.Select, domains: frozenset[str], *, is_inner: bool) -> exp.Select:
         """A SELECT; joined with the values of parameters where it has rows for values that no row has."""
@@ -345,8 +347,9 @@ class Lift:
             )
 
         def change(node: exp.Expr) -> exp.Expr | None:
-            is_own = isinstance(node, exp.Column) and node.table in renamed
-            return column(renamed[node.table], node.name) if is_own else None
+            if not isinstance(node, exp.Column) or node.table not in renamed:
+                return None
+            return column(renamed[node.table], node.name)
 
         names = columns or [item.alias for item in query.expressions]
         if len(names) != len(query.expressions):

@@ -115,7 +115,7 @@ class Subqueries:
         """EXISTS or IN of a UNION that reads the query around, as one of each side; None for all else."""
         if isinstance(node, exp.Exists):
             sides = sides_of_union(without_limit(node.this))
-            made = None if sides is None else [exp.Exists(this=side.copy()) for side in sides]
+            made: list[exp.Expr] | None = None if sides is None else [exp.Exists(this=side.copy()) for side in sides]
         elif isinstance(node, exp.In) and node.args.get("query") is not None:
             sides = sides_of_union(node.args["query"])
             queries = None if sides is None else [exp.Subquery(this=side.unnest().copy()) for side in sides]

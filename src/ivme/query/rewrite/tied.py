@@ -62,8 +62,9 @@ def _limit(query: exp.Expr) -> int | None:
     """The number of rows that LIMIT leaves; None if there is none, or if it is no number."""
     clause = query.args.get("limit")
     number = None if clause is None else clause.args.get("expression") or clause.args.get("count")
-    plain = isinstance(number, exp.Literal) and not number.is_string and number.this.isdigit()
-    return int(number.this) if plain else None
+    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+        return None
+    return int(number.this)
 
 
 def _key(key: exp.Expr, item: exp.Expr) -> exp.Expr:
