@@ -185,6 +185,10 @@ def test_explain_tells_defaults_lists_and_values(database: Database) -> None:
         ("SELECT AVG(price) AS m FROM orders WHERE city IN (:p)", "is not known from those of each member"),
         ("SELECT COUNT(*) AS m FROM orders WHERE city IN (:p) GROUP BY price", "cannot be told from each other"),
         ("SELECT COUNT(*) + 1 AS m FROM orders WHERE city IN (:p)", "runs across the members"),
+        (
+            "SELECT city, COUNT(*) AS m FROM orders WHERE city IN (:p) GROUP BY city WITH ROLLUP",
+            "runs across the members",
+        ),
         ("SELECT id FROM orders WHERE id IN (SELECT id FROM seen WHERE day IN (:p))", "is not supported in this place"),
     ],
 )

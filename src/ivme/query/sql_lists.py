@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.clauses import is_aggregated
 from ivme.query.rewrite.from_clause import parts_of_join
-from ivme.query.rewrite.grouping import computes_with_groups
+from ivme.query.rewrite.grouping_sets import computes_with_groups, grouping_of
 from ivme.query.sql_text import SqlText, is_set
 
 _AND = "write it in the WHERE of the view's own SELECT, joined to the other conditions by AND"
@@ -65,9 +65,9 @@ def _is_beside_inner_joins(node: exp.Expr, cte: exp.Expr | None, root: exp.Expr)
 def _is_across(source: SqlText, view: exp.Select, name: str, equality: exp.Expr) -> bool:
     if not is_aggregated(view):
         return False
-    group = view.args.get("group")
-    keys = [] if group is None else [each.unnest() for each in group.expressions]
-    if equality.parent_select is view and any(_same(equality.this.unnest(), key) for key in keys):
+    _, sets = grouping_of(view)
+    subject = equality.this.unnest()
+    if equality.parent_select is view and all(any(_same(subject, key) for key in keys) for keys in sets):
         return False
     if computes_with_groups(view):
         message = f"what is computed from aggregates runs across the members of the list :{name}"

@@ -70,9 +70,11 @@ class Lift:
             return self._select(node, domains, is_inner=is_inner)
         if domains:
             return self._select(_all_of(node), domains, is_inner=is_inner)
-        if isinstance(node, exp.Values) and not _is_limited(node):
-            return self.script.rows_of(self._values(node))
-        return self._limited(node)
+        if _is_limited(node):
+            return self._limited(node)
+        if not isinstance(node, exp.Values):
+            raise self.script.source.unsupported("this is not a query", node, "write a SELECT")
+        return self.script.rows_of(self._values(node))
 
     def _select(self, node: exp.Select, domains: frozenset[str], *, is_inner: bool) -> exp.Select:
         """A SELECT; joined with the values of parameters where it has rows for values that no row has."""
