@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ivme.query.rewrite.absent import as_branch
+from ivme.query.rewrite.absent import as_branch, key_name, keys_of, padded, rows_of_keys
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.clauses import (
     condition_of,
     is_aggregated,
+    is_count,
     items_of,
     own_columns,
     own_nodes,
@@ -25,11 +26,13 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Undecided
 from ivme.query.rewrite.grouping_sets import (
     SETS,
     all_aggregates,
     computes_with_groups,
     grouping_of,
+    has_total,
     key_of,
     text_of,
     unique,
@@ -71,6 +74,11 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
         return None
     keys, sets = grouping_of(select)
     select, parameters = without_parameters(select, script)
+    for key, parameter, _ in parameters:
+        if any(text_of(key) in map(text_of, keys) and text_of(key) not in map(text_of, chosen) for chosen in sets):
+            message = f"the parameter :{parameter.name} is compared with a key that some groups leave out"
+            error = script.source.unsupported(message, parameter, "group by it in all sets of keys")
+            raise Undecided(parameter.name, error)
     keys, sets = _with_keys(keys, sets, [key for key, *_ in parameters])
     aggregates = all_aggregates(select)
     columns: dict[str, str] = {}
@@ -82,7 +90,14 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
             nodes.append((node, columns[text]))
     if not nodes:
         nodes.append((exp.Count(this=exp.Star()), "count"))
+    given = [key for key, *_ in parameters]
     blocks = [_block(select, nodes, keys, chosen, script) for chosen in sets]
+    if given:
+        totals = [len(chosen) == len(given) for chosen in sets]
+        blocks = [
+            _of_all_values(block, given, nodes, select, script) if is_total and has_total(select) else block
+            for block, is_total in zip(blocks, totals, strict=True)
+        ]
     name = script.add(blocks[0]) if len(blocks) == 1 else _union(blocks, nodes, script)
     named = {(key.table, key.name): columns[text_of(key)] for key in keys if isinstance(key, exp.Column)}
     table = script.reference(name, GROUPS)
@@ -138,6 +153,33 @@ def _block(
     known = {item.alias: item.unalias() for item in rows.expressions}
     rows.set("expressions", [aliased(_in_set(node, name, known, left_out), name) for node, name in nodes])
     return rows
+
+
+def _of_all_values(
+    block: exp.Select, keys: list[exp.Expr], nodes: list[tuple[exp.Expr, str]], select: exp.Select, script: Script
+) -> exp.Select:
+    """The total for each value of the parameters, which are all keys, with that of no rows where there are none."""
+    rows = as_branch(block, script)
+    values = {item.alias: item.unalias() for item in rows.expressions}
+    names = {text_of(node): name for node, name in nodes}
+    mine = [names[text_of(key)] for key in keys]
+    constant = [name for name, value in values.items() if next(own_columns(value), None) is None]
+    rest = [name for _, name in nodes if name not in (*mine, *constant)]
+    right = rows.copy()
+    right.set("expressions", [*keys_of([values[name] for name in mine]), *(aliased(values[n], n) for n in rest)])
+    wanted = {found.table for key in keys for found in own_columns(key)}
+    tables = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    left = rows_of_keys(keys, [t for t in tables if t.alias_or_name in wanted], [], script, lambda made: made)
+    made = script.rows_of(padded(left, right, script, nulls_equal=True))
+    found = {item.alias: item.unalias() for item in made.expressions}
+    items = {name: found[key_name(number)] for number, name in enumerate(mine, 1)}
+    items |= {name: values[name] for name in constant}
+    for node, name in nodes:
+        if name in rest:
+            zero = exp.Coalesce(this=found[name].copy(), expressions=[exp.Literal.number(0)])
+            items[name] = zero if is_count(node) else found[name]
+    made.set("expressions", [aliased(items[name].copy(), name) for _, name in nodes])
+    return made
 
 
 def _position(constant: exp.Expr, items: list[exp.Expr]) -> exp.Expr:

@@ -6,9 +6,9 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of
+from ivme.query.rewrite.clauses import aggregates_in, condition_of, is_aggregated, items_of
 from ivme.query.sql_aggregates import is_aggregate
-from ivme.query.sql_text import DIALECT
+from ivme.query.sql_text import DIALECT, SqlText
 
 
 def computes_with_groups(select: exp.Select) -> bool:
@@ -27,6 +27,19 @@ def computes_with_groups(select: exp.Select) -> bool:
         if not whole and text_of(inner) not in texts:
             return True
     return False
+
+
+def has_total(select: exp.Select) -> bool:
+    """Whether there is a row also where there is nothing to group: that of all rows."""
+    return is_aggregated(select) and any(not keys for keys in grouping_of(select)[1])
+
+
+def refuse_total(select: exp.Select, source: SqlText) -> None:
+    """Refuses ROLLUP and its like where the row of all rows would be there for every key of a query around."""
+    if select.args.get("group") is not None and has_total(select):
+        message = "the total of ROLLUP, CUBE or GROUPING SETS, which every key has, is not supported here"
+        instead = "write the total as a SELECT of its own, behind UNION ALL"
+        raise source.unsupported(message, select.args["group"], instead)
 
 
 def grouping_of(select: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:

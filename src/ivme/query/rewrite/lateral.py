@@ -21,6 +21,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.grouping_sets import refuse_total
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.script import aliased, column
@@ -107,6 +108,8 @@ class Lateral:
     def _keyed(self, items: list[str]) -> Joined:
         """Groups, or distinct rows, for each key."""
         pairs = self.keys.take_correlated(self.select, self.names)
+        if pairs:
+            refuse_total(self.select, self.keys.script.source)
         inner = [key for key, _ in pairs]
         if is_aggregated(self.select):
             group_by(self.select, inner)

@@ -17,13 +17,13 @@ from sqlglot import exp
 from ivme.query.rewrite.clauses import (
     condition_of,
     conjuncts,
-    is_aggregated,
     own_columns,
     own_nodes,
     replaced,
     set_where,
 )
 from ivme.query.rewrite.domains import VALUE, Undecided
+from ivme.query.rewrite.grouping_sets import has_total
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, quoted
 
@@ -52,15 +52,16 @@ def without_parameters(select: exp.Select, script: Script) -> tuple[exp.Select, 
 
 def refuse_whole(select: exp.Select, script: Script) -> None:
     """Aggregates of all rows have a row for every value of a parameter, also for those that no row has."""
-    if not is_aggregated(select) or select.args.get("group") is not None:
+    if not has_total(select):
         return
-    found = next((each for each in condition_of(select) if equality(each) is not None), None)
-    if found is not None:
-        message = "a parameter of aggregates of all rows is not supported where they are computed with"
-        instead = "group by the column that the parameter is compared with"
-        made = equality(found)
-        assert made is not None
-        raise Undecided(made[1].name, script.source.unsupported(message, made[1], instead), is_whole=True)
+    is_whole = select.args.get("group") is None
+    for each in condition_of(select):
+        found = equality(each)
+        if found is not None and (is_whole or found[2] is exp.EQ):
+            message = "a parameter of aggregates of all rows is not supported where they are computed with"
+            instead = "group by the column that the parameter is compared with"
+            error = script.source.unsupported(message, found[1], instead)
+            raise Undecided(found[1].name, error, is_whole=is_whole)
 
 
 def exported(

@@ -38,6 +38,7 @@ from ivme.query.rewrite.clauses import (
 )
 from ivme.query.rewrite.domains import Undecided
 from ivme.query.rewrite.grouping import keys_with_queries
+from ivme.query.rewrite.grouping_sets import refuse_total
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.quantifiers import as_in, is_one_row, quantified, values_of
 from ivme.query.rewrite.script import aliased, column, fresh_name
@@ -311,6 +312,8 @@ class Subqueries:
     ) -> tuple[exp.Select, Names]:
         """The rows of a subquery that may have one for each key only, as a block: its keys and its value."""
         if is_aggregated(inner):
+            if pairs:
+                refuse_total(inner, self.keys.script.source)
             group_by(inner, [key for key, _ in pairs])
         value = inner.expressions[0].unalias().copy()
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), aliased(value, _VALUE)])

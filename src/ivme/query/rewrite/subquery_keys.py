@@ -22,6 +22,7 @@ from ivme.query.rewrite.clauses import (
     set_where,
 )
 from ivme.query.rewrite.domains import Tied
+from ivme.query.rewrite.grouping_sets import refuse_total
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
@@ -150,6 +151,8 @@ class SubqueryKeys:
         if inner.args.get("group") is None and pairs:
             message = "a subquery with aggregates and without GROUP BY has a row for every key"
             raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
+        if pairs:
+            refuse_total(inner, self.script.source)
         group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
         inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Count(this=exp.Star()), "one")])
         rows = self.script.rows_of(self.script.add(self.finish(inner, names)))
