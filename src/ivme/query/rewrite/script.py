@@ -51,12 +51,7 @@ class Script:
 
     def add(self, select: exp.Expr) -> str:
         """The name of a block for a SELECT that is in the language of blocks, or for a union."""
-        parameter = select.find(exp.Placeholder)
-        if parameter is not None:
-            message = f"the parameter :{parameter.name} is not supported in this place"
-            instead = "compare it with a column by =, outside of subqueries"
-            error = self.source.unsupported(message, parameter.parent, instead)
-            raise Undecided(parameter.name, error)
+        self.refuse_parameters(select)
         text = select.sql(dialect=DIALECT, comments=False)
         name = self._by_text.get(text)
         if name is None:
@@ -65,6 +60,15 @@ class Script:
             first = select.expressions[0] if is_union(select) else select
             self.columns[name] = tuple(item.alias_or_name for item in first.expressions if item.alias != WEIGHT)
         return name
+
+    def refuse_parameters(self, select: exp.Expr) -> None:
+        """A block has no parameters, but for the view itself."""
+        parameter = select.find(exp.Placeholder)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} is not supported in this place"
+            instead = "compare it with a column by =, joined to the other conditions by AND"
+            error = self.source.unsupported(message, parameter.parent, instead)
+            raise Undecided(parameter.name, error)
 
     def add_ordered(self, rows: str, order: Order) -> str:
         """The name of a block for those rows of another that LIMIT leaves."""

@@ -64,6 +64,8 @@ def _without_parameters(
     Where one side has rows for all values of a parameter, NULL is one of them; the other has none for NULL then.
     """
     found = [without_parameters(side, script) for side in sides]
+    for select, _ in found:
+        script.refuse_parameters(select)
     comparisons: dict[str, type[exp.Binary]] = {}
     nodes: dict[str, exp.Expr] = {}
     for _, parameters in found:
