@@ -36,7 +36,7 @@ class ClosureView(View):
 
     def count(self, **parameters: Any) -> int:
         """How many pairs there are; all of them are counted without listing them."""
-        if parameters or self._parameters:
+        if parameters or self.parameters:
             return super().count(**parameters)
         self.check_alive()
         with self._runtime.lock:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
 from ivme.errors import PlanError, SchemaError, UnknownNameError, UnsupportedError
+from ivme.parameter_checks import parameter_notes, refuse_misfits
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
@@ -102,10 +103,21 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
         compiled = _ordered(request, query.name, rows, script.order)
         if request.name is not None and not request.is_stored:
             check_head(compiled.view.query)
+    compiled = _with_parameters(script, compiled, blocks)
     if blocks:
         explained = _explained(script, blocks, compiled, names)
         compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained))
     return replace(compiled, blocks=tuple(blocks), is_new=any(each.is_new for each in (*blocks, compiled)))
+
+
+def _with_parameters(script: SqlScript, compiled: CompiledView, blocks: list[Block]) -> CompiledView:
+    """Checks the types of defaults, and that lists can be put together; says in the explanation what they do."""
+    if compiled.view.typed is None:
+        return compiled
+    rows = next((each for each in blocks if each.name == compiled.ordered), compiled)
+    refuse_misfits(script.source, compiled.typed, rows.typed)
+    notes = (*compiled.explanation.notes, *parameter_notes(compiled.typed))
+    return replace(compiled, explanation=replace(compiled.explanation, notes=notes))
 
 
 def _is_one_row(query: Query, order: Order) -> bool:
@@ -151,7 +163,9 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
         raise PlanError(f"view {name} is in ring mode, where rows have no order: drop ORDER BY and LIMIT")
     given = zip(rows.typed.query.parameters, rows.typed.query.input, strict=True)
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
-    shape = replace(shape_of(name, rows.table.columns, inputs), text=rows.view.parsed.written.text)
+    shape = shape_of(name, rows.table.columns, inputs)
+    inner = rows.typed.query
+    shape = replace(shape, text=inner.text, known=inner.known, defaults=inner.defaults, lists=inner.lists)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
     explanation = explain_order(name, order, rows.explanation, is_followed=is_block)
     return CompiledView(view, explanation, None, is_new=False, order=order, ordered=rows.name)
@@ -161,7 +175,7 @@ def _last(script: SqlScript, tables: tuple[Table, ...], names: Mapping[str, str]
     made = script.block(len(script) - 1, tables, names, request.name or "Q")
     assert isinstance(made, Query), "a view is never a union itself"
     assert isinstance(request.text, str)
-    return replace(made, text=request.text)
+    return replace(made, text=request.text, known=script.known(made, names))
 
 
 def _of_blocks(request: Request) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from ivme.compile import CompiledView
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
+from ivme.listed_view import ListedView
 from ivme.ordered_view import OrderedView
 from ivme.union_view import UnionView
 from ivme.view import View
@@ -33,9 +34,10 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
         else:
             _install_union(runtime, block)
     made = view.typed, view.explanation
+    kind = ListedView if view.typed.query.lists else View
     if view.order is not None:
         ordered = OrderedView(view.typed.query, view.ordered, view.order, runtime.reader)
-        return View(runtime, runtime.installation.add_stateless(*made, view.table, ordered))
+        return kind(runtime, runtime.installation.add_stateless(*made, view.table, ordered))
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
     add_closures(runtime, view.typed.query)
@@ -43,7 +45,7 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
     state = runtime.installation.add_view(
         view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled, built=built
     )
-    return View(runtime, state)
+    return kind(runtime, state)
 
 
 def _install_union(runtime: Runtime, block: CompiledUnion) -> None:

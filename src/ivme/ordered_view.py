@@ -14,6 +14,7 @@ from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.read.recompute import Row, recompute
 from ivme.engine.read.verify import compare_rows, counted
+from ivme.engine.runtime.distinct import Weighted
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net
 from ivme.engine.runtime.reader import Reader
@@ -34,7 +35,7 @@ class OrderedView(ExternalView):
         super().__init__(shape.name, ("ordered", shape.name), catalog.backend, catalog.domains, ())
         self.relations = (inner,)
         self.enumerations = {shape.name: Enumeration(tuple((v, v) for v in shape.input), shape.output, (), (), ())}
-        self._inner = inner
+        self.inner = inner
         self._order = order.over(catalog.views[inner].table.column_names)
         self._reader = reader
         self._has_inputs = bool(shape.input)
@@ -69,7 +70,7 @@ class OrderedView(ExternalView):
         self._next = self._sorted(()) if self._touched else self._shown
         columns = [np.concatenate([new, old]) for new, old in zip(self._next.codes(), self._shown.codes(), strict=True)]
         weights = np.concatenate([self._next.weights, -self._shown.weights])
-        names = self._reader.catalog.relation(self._inner).column_names
+        names = self._reader.catalog.relation(self.inner).column_names
         kept = [column for column, name in zip(columns, names, strict=True) if not name.startswith(HIDDEN)]
         kept, weights = net(self._backend, kept, weights)
         return RowBatch(layout, weights, None, list(kept))
@@ -78,22 +79,39 @@ class OrderedView(ExternalView):
 
     def _sorted(self, inputs: Sequence[int]) -> RowBatch:
         """The rows that are shown, in their order."""
-        state = self._reader.catalog.views[self._inner]
-        rows = self._reader.all_rows(self._inner) if not self._has_inputs else self._requested(state, inputs)
+        state = self._reader.catalog.views[self.inner]
+        rows = self._reader.all_rows(self.inner) if not self._has_inputs else self._requested(state, inputs)
         order = _sort(rows.data, self._order)
         counts = rows.weights[order]
         if not self._order.is_whole:
             order, counts = _cut(order, counts, self._order)
         return rows.kept(order, counts)
 
+    def arranged(self, parts: Sequence[Weighted], schema: pa.Schema) -> Weighted:
+        """Rows of the inner view, as this one shows them."""
+        names = self._reader.catalog.relation(self.inner).column_names
+        counts = np.concatenate([np.empty(0, np.int64), *(each for _, each in parts)])
+        if not parts:
+            return pa.RecordBatch.from_pylist([], schema=schema), counts
+        data = pa.Table.from_batches([batch for batch, _ in parts])
+        order = _sort(data, self._order)
+        weights = counts[order]
+        if not self._order.is_whole:
+            order, weights = _cut(order, weights, self._order)
+        rows = data.take(pa.array(order))
+        shown = [rows.column(place).combine_chunks() for place, name in enumerate(names) if not name.startswith(HIDDEN)]
+        return pa.RecordBatch.from_arrays(shown, schema=schema), weights
+
     def _requested(self, state: ViewState, inputs: Sequence[int]) -> RowBatch:
-        layout, nothing = self._reader.catalog.layout(self._inner), np.empty(0, np.int64)
+        layout, nothing = self._reader.catalog.layout(self.inner), np.empty(0, np.int64)
         values = {
             variable: state.finisher.domain(variable).decode_value(code)
             for variable, code in zip(state.typed.query.input, inputs, strict=True)
         }
         parts, weights = [], [nothing]
-        for block in self._reader.blocks(state, tuple(inputs)):
+        codes = dict(zip(state.typed.query.input, inputs, strict=True))
+        wanted = tuple(codes[original] for _, original in state.group.enumerations[state.name].inputs)
+        for block in self._reader.blocks(state, wanted):
             batch, counts = state.finisher.batch(block, values)
             parts.append(batch)
             weights.append(counts)
@@ -101,7 +119,7 @@ class OrderedView(ExternalView):
 
     def all_rows(self, layout: Layout) -> RowBatch:
         rows = self._sorted(())
-        names = self._reader.catalog.relation(self._inner).column_names
+        names = self._reader.catalog.relation(self.inner).column_names
         codes = [column for column, name in zip(rows.codes(), names, strict=True) if not name.startswith(HIDDEN)]
         return RowBatch(layout, rows.weights, None, list(codes))
 
@@ -117,7 +135,7 @@ class OrderedView(ExternalView):
             rows = self._sorted(inputs)
             numbers.append(np.full(len(rows.weights), number))
             parts.append(rows)
-        width = len(self._reader.catalog.relation(self._inner).column_names)
+        width = len(self._reader.catalog.relation(self.inner).column_names)
         nothing = np.empty(0, np.int64)
         joined = [np.concatenate([nothing, *(part.code(i) for part in parts)]) for i in range(width)]
         counts = np.concatenate([nothing, *(part.weights for part in parts)])
@@ -159,11 +177,11 @@ class OrderedView(ExternalView):
     def _expected(self, reader: Reader) -> Iterator[tuple[Row, list[Row]]]:
         """Requests, each with all rows of the block that it has, repeated by their multiplicities."""
         if not self._has_inputs:
-            rows = reader.all_rows(self._inner)
+            rows = reader.all_rows(self.inner)
             pairs = zip(rows.rows(), rows.weights.tolist(), strict=True)
             yield (), [row for row, weight in pairs for _ in range(weight)]
             return
-        query = reader.catalog.views[self._inner].typed.written
+        query = reader.catalog.views[self.inner].typed.written
         groups: dict[Row, list[Row]] = {}
         for key, (row, count) in recompute(reader, query).items():
             groups.setdefault(key[: len(query.input)], []).extend([row] * count)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivme.base_view import BaseView, Changes, Row
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.read.asked import Asked
 from ivme.engine.read.reasons import Reasons, shown
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import added_up, one_each
@@ -20,7 +21,7 @@ from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import DataError, PlanError, UnknownNameError, VerificationError
+from ivme.errors import DataError, PlanError, VerificationError
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
@@ -33,14 +34,9 @@ class View(BaseView):
         self._runtime = runtime
         self.state = state
         self.calls: tuple[str, ...] = ()
-        query, domain = state.typed.query, state.finisher.domain
-        self._parameters = set(query.parameters)
+        self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
-        self._finders = [
-            (name, variable, domain(variable).find_value)
-            for name, variable in zip(query.parameters, query.input, strict=True)
-        ]
 
     @property
     def name(self) -> str:
@@ -80,7 +76,9 @@ class View(BaseView):
     # Reading
 
     def __iter__(self) -> Iterator[Row]:
-        rows = self()
+        if self.parameters:  # they have defaults, or the request is refused
+            return self()
+        rows = self._read({}, repeated)
         self._latest.rows = weakref.ref(rows)
         return rows
 
@@ -96,7 +94,7 @@ class View(BaseView):
 
         All are of one state of the database. Those of a view without parameters are read while they are taken.
         """
-        few = self.few_rows(parameters) if parameters else None
+        few = self.few_rows(parameters) if self.parameters else None
         return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
@@ -111,9 +109,9 @@ class View(BaseView):
         self.check_alive()
         state = self.state
         with self._runtime.lock:  # codes of parameters stay what they are until they are read by
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             read = OpenRead(self._runtime.reader, state, codes)
-            if parameters:
+            if self.parameters:
                 read.read_all()
 
         def parts() -> Iterator[Iterator[Any]]:
@@ -131,7 +129,7 @@ class View(BaseView):
         self.check_alive()
         state = self.state
         with self._runtime.lock:
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             block = None if codes is None else self._runtime.reader.small_answer(state, codes)
             if block is None:
                 return None
@@ -147,43 +145,11 @@ class View(BaseView):
         from ivme.engine.read.requests import request_many
 
         self.check_alive()
-        self._check_parameters(columns)
+        whole = self.asked.complete(columns)
+        count = max((len(values) for values in columns.values()), default=1)
+        asked = {name: columns[name] if name in columns else [value] * count for name, value in whole.items()}
         with self._runtime.lock:
-            return request_many(self._runtime.reader, self.state, columns)
-
-    def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        query = self.state.typed.query
-        for name in parameters:
-            if name not in query.parameters:
-                raise UnknownNameError(f"view {self.name} has no parameter {name}; {self.signature()}")
-        missing = [name for name in query.parameters if name not in parameters]
-        if missing:
-            raise UnknownNameError(f"view {self.name} needs a value for {', '.join(missing)}; {self.signature()}")
-
-    def _request(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
-        """The codes of the inputs, or None if a value occurs nowhere; and the values by variable."""
-        if parameters.keys() != self._parameters:
-            self._check_parameters(parameters)
-        values: dict[str, Any] = {}
-        codes: dict[str, int] = {}
-        for name, variable, find in self._finders:
-            value = values[variable] = parameters[name]
-            try:
-                code = None if value is None else find(value)
-            except DataError as error:
-                raise DataError(f"parameter {name} of view {self.name}: {error}") from None
-            if code is not None:
-                codes[variable] = code
-        if len(codes) < len(values):
-            return None, values
-        return tuple([codes[original] for _, original in self.state.group.enumerations[self.name].inputs]), values
-
-    def signature(self) -> str:
-        query = self.state.typed.query
-        if not query.parameters:
-            return "it takes none"
-        types = (f"{name}: {self.state.typed.types[v]}" for name, v in zip(query.parameters, query.input, strict=True))
-        return f"it takes {', '.join(types)}"
+            return request_many(self._runtime.reader, self.state, asked)
 
     def scalar(self, **parameters: Any) -> Any:
         """The only value of the only row."""
@@ -228,7 +194,7 @@ class View(BaseView):
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
         with self._runtime.lock:
-            codes, inputs = self._request(parameters)
+            codes, inputs = self.asked.codes(parameters)
             blocks = () if codes is None else self._runtime.reader.blocks(state, codes, whole=most is None)
             for block in blocks:
                 batches.append(state.finisher.batch(block, inputs))
@@ -247,11 +213,11 @@ class View(BaseView):
         if len(row) != len(query.head):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
         shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
-        if not set(query.output) <= set(shown) or is_global(query.head, query.output):
+        if not set(query.output) <= set(shown) or is_global(query.head, query.output) or any(query.known):
             with self._runtime.lock:
                 return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
         with self._runtime.lock:
-            requested, inputs = self._request(parameters)
+            requested, inputs = self.asked.codes(parameters)
             values: dict[Any, Any] = {**shown, **inputs}
             codes = [self.state.finisher.domain(v).find_value(values[v]) for v in query.free]
             if requested is None or None in codes:
@@ -289,7 +255,7 @@ class View(BaseView):
                 raise PlanError(
                     f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys"
                 )
-            values = {str(v): shown_values[v] for v in query.output} | self._request(parameters)[1]
+            values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
             originals = dict(plan.blueprint.leaves.inputs)
             free = [*originals, *query.output]
             codes = {v: self._code(originals.get(v, v), values) for v in free}

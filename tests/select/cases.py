@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -27,11 +28,14 @@ _ENGINES = (
     ("native on disk",),
     ("pure on disk",),
 )
+_PARAMETER = re.compile(
+    r"((?:DATE |TIMESTAMP )?'[^']*'|-?[\d.]+|TRUE|FALSE|CAST\([\d.]+ AS DOUBLE\)) /\* parameter \*/"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectView:
-    """A view that is a text; ivme and DuckDB read the same."""
+    """A view that is a text; ivme and DuckDB read the same, but for parameters, whose values DuckDB's has."""
 
     name: str
     sql: str
@@ -40,7 +44,14 @@ class SelectView:
     parameters: tuple[Any, ...] = ()
 
     def text(self) -> str:
-        return self.sql
+        """The text for ivme: equal literals that are parameters are one."""
+        names = list(self.literals)
+        return _PARAMETER.sub(lambda found: f":p{names.index(found[1])}", self.sql)
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """The literals that are parameters p0, p1, ..."""
+        return tuple(dict.fromkeys(found[1] for found in _PARAMETER.finditer(self.sql)))
 
     def duck_text(self) -> str:
         return self.sql
@@ -119,7 +130,7 @@ def make_case(seed: int) -> SelectCase:
 
 def _is_one_bag(view: SelectView) -> bool:
     """Whether its rows do not depend on how ties at a LIMIT are broken, so that other views may read it."""
-    return not shape(view.sql).unlimited
+    return not shape(view.sql).unlimited and not view.literals
 
 
 def _table(random: Random, name: str) -> TableSpec:

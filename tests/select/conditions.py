@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.select.scalars import Scalars
-from tests.select.words import Query, Scope
+from tests.select.words import PARAMETER, Query, Scope
 
 _COMPARISONS = {
     "equal": "=",
@@ -17,7 +17,7 @@ _COMPARISONS = {
 _MIXED = {"int": ("decimal", "float"), "decimal": ("int",), "float": ("int",)}
 """The kinds that numbers are compared with beside their own."""
 
-_FLAT = ("column", "constant")
+_FLAT = ("column", "constant", "parameter")
 """Conditions that have nothing in them."""
 
 _ORDERED = {"equal": "=", "not_equal": "<>", "less": "<", "greater_or_equal": ">="}
@@ -39,6 +39,7 @@ class Conditions(Scalars):
             like=0.7,
             column=0.7 if any(atom.kind == "bool" for atom in scope.atoms) else 0,
             constant=0.2,
+            parameter=0.5 if scope.atoms else 0,
             and_=2 if depth > 0 else 0,
             or_=2 if depth > 0 else 0,
             not_=1 if depth > 0 else 0,
@@ -88,6 +89,11 @@ class Conditions(Scalars):
 
     def _constant(self, _scope: Scope) -> str:
         return self.one_of(["TRUE", "FALSE", "1 = 1", "CAST(NULL AS BOOLEAN)"])
+
+    def _parameter(self, scope: Scope) -> str:
+        """An equality with a value that ivme gets as a parameter, and DuckDB as it stands here."""
+        atom = self.one_of(scope.atoms)
+        return f"{atom.text} = {self.literal(atom.kind)} {PARAMETER}"
 
     def _and(self, scope: Scope, depth: int) -> str:
         return f"({self.condition(scope, depth - 1)} AND {self.condition(scope, depth - 1)})"

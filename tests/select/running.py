@@ -168,7 +168,7 @@ class SelectRunner:
     def _refusal(self, engine: Engine, view: SelectView) -> str:
         """Why the view is refused; empty if it is not. Only a refusal that names what is unsupported is one."""
         try:
-            made = engine.database.create_view(view.name, view.sql)
+            made = engine.database.create_view(view.name, view.text())
         except (UnsupportedError, PlanError) as error:
             return reason_of(error)
         except IvmeError as error:
@@ -189,7 +189,7 @@ class SelectRunner:
         del self.views[name], self.expected[name]
 
     def _follow(self, name: str) -> None:
-        if name not in self.views:
+        if name not in self.views or self.views[name].literals:
             return
         for engine in self.engines:
             if name not in engine.feeds:
@@ -212,7 +212,8 @@ class SelectRunner:
     def _check_view(self, engine: Engine, view: SelectView, number: int) -> None:
         made = engine.database.view(view.name)
         expected = [_comparable(row) for row in self.expected[view.name]]
-        found = [_comparable(row) for row in made]
+        request = self._request(view, made.parameters)
+        found = [_comparable(row) for row in made(**request)]
         self.covered["compared rows"] += len(expected)
         places = shape(view.sql).order
         if shape(view.sql).unlimited:
@@ -221,12 +222,19 @@ class SelectRunner:
             _same(f"rows of {view.name} that its query without LIMIT does not have", {}, dict(Counter(found) - whole))
         else:
             _same(f"{engine.name}: {view.name}", Counter(expected), Counter(found))
-            _same(f"{view.name}.count()", len(expected), made.count())
+            _same(f"{view.name}.count()", len(expected), made.count(**request))
             if number % 2:
-                listed = Counter(_comparable(tuple(row.values())) for row in _listed(made.to_arrow()))
+                listed = Counter(_comparable(tuple(row.values())) for row in _listed(made.to_arrow(**request)))
                 _same(f"{view.name}.to_arrow()", Counter(expected), listed)
         if places:
             _same(f"the order of {view.name}", _keys(expected, places), _keys(found, places))
+
+    def _request(self, view: SelectView, taken: Sequence[str]) -> dict[str, Any]:
+        """The values of the view's parameters; what is in a CTE that nothing reads is none."""
+        if not view.literals:
+            return {}
+        values = self.oracle.rows(f"SELECT {', '.join(view.literals)}")[0]
+        return {f"p{n}": value for n, value in enumerate(values) if f"p{n}" in taken}
 
     def _check_feed(self, engine: Engine, name: str) -> None:
         """Changes summed up are the view."""

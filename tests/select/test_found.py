@@ -49,6 +49,13 @@ FOUND = (
        WHERE t.n >= ALL (SELECT d2 FROM r2 AS a WHERE d2 = t.n LIMIT 2)""",
     "SELECT b.s FROM r1 AS a JOIN (r0 AS b NATURAL FULL JOIN r2 AS c) ON i = 1",
     "SELECT a.i, c.s FROM r0 AS a JOIN (r0 AS b JOIN r2 AS c USING (i)) ON a.j = 1",
+    """SELECT t.i FROM r0 AS t
+       WHERE t.i IN (SELECT u.k FROM r1 AS u JOIN LATERAL (SELECT 2 AS x FROM r2 WHERE r2.i = u.k) t ON TRUE)""",
+    "SELECT i FROM r0 GROUP BY i HAVING (i = 1 /* parameter */ OR i IS NULL) UNION ALL SELECT i FROM r2",
+    "SELECT COUNT(j) AS n, MAX(s) AS m FROM r0 WHERE i = 7 /* parameter */ GROUP BY CUBE (s)",
+    "SELECT i FROM r0 AS a WHERE EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = a.i GROUP BY GROUPING SETS ((b.s), ()))",
+    """SELECT j FROM r0 AS a WHERE i = 1 /* parameter */
+       AND NOT EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = 1 /* parameter */ AND b.s = a.s)""",
 )
 
 

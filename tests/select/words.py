@@ -16,6 +16,9 @@ KINDS = ("int", "string", "decimal", "date", "bool", "float", "timestamp")
 
 TYPES = dict(zip(KINDS, ("BIGINT", "STRING", "DECIMAL(9, 2)", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP"), strict=True))
 
+PARAMETER = "/* parameter */"
+"""What stands behind a literal that ivme gets as a parameter; for DuckDB it is a comment."""
+
 
 @dataclass(frozen=True, slots=True)
 class Atom:

@@ -238,6 +238,10 @@ class Query:
     `parameters[i]` is the user's name for `input[i]` (the `:name` in SQL; the variable itself in rule notation).
     `tables` describes every relation of the body. In a variable of `null_safe` NULL equals NULL, as `<=>` has it;
     in all others that join, rows with NULL are left out.
+
+    `known[i]`, if it is not empty, is the block of all values that `input[i]` is compared with: a request for any other
+    value is one for NULL. `defaults` are the values of parameters that a request leaves out, and `lists` the parameters
+    that are lists, each with whether aggregates run across its members: a request has the rows of all of them.
     """
 
     name: str
@@ -250,6 +254,9 @@ class Query:
     parameters: tuple[str, ...] = ()
     text: str = field(default="", compare=False)
     null_safe: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, Value], ...] = ()
+    lists: tuple[tuple[str, bool], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parameters:

@@ -64,9 +64,8 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
         known = (*known, Table(names[block], columns))
     last = found.written
     inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
-    return replace(
-        shape_of(name, columns, inputs), text=script.source.text, tables=(_rows(name, columns, inputs), *read.values())
-    )
+    made = replace(shape_of(name, columns, inputs), defaults=last.defaults, lists=last.lists)
+    return replace(made, text=script.source.text, tables=(_rows(name, columns, inputs), *read.values()))
 
 
 def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Query:

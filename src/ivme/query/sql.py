@@ -18,8 +18,11 @@ from ivme.query.expression import ColumnRef, conjunction
 from ivme.query.functions import Function
 from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
 from ivme.query.recursion import read_closures
+from ivme.query.sql_defaults import read_defaults
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
+from ivme.query.sql_lists import check_list
+from ivme.query.sql_parameters import take_lists
 from ivme.query.sql_scope import Key, KnownTables
 from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
 from ivme.query.sql_text import Origin, SqlText, is_set, read_statements, refuse_other_arguments
@@ -63,7 +66,9 @@ def one_statement(
     text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
 ) -> tuple[SqlText, exp.Expr]:
     """The only statement of a text, which must be whole."""
-    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin, functions)
+    source, statements = read_statements(
+        text, ("SELECT", "WITH", "("), _SELECT, origin, functions, has_defaults=True
+    )
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)
@@ -72,7 +77,10 @@ def one_statement(
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
     refuse_lengths(source)
-    return source, statements[0]
+    node, lists = take_lists(statements[0])
+    for name, equality in lists.items():
+        source.lists[name] = check_list(source, node, name, equality)
+    return source, node
 
 
 def read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], name: str) -> Query:
@@ -141,6 +149,8 @@ def _query(body: Body, head: Head, text: str, name: str) -> Query:
         parameters=tuple(classes.parameters),
         text=text,
         null_safe=tuple(variables[root] for root in classes.null_safe()),
+        defaults=read_defaults(scope, classes.parameters),
+        lists=tuple((name, across) for name, across in scope.source.lists.items() if name in classes.parameters),
     )
 
 

@@ -17,6 +17,7 @@ from ivme.query.functions import Function
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
 from ivme.query.parse import is_sql
+from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.script import Ordered, Script
@@ -70,6 +71,12 @@ class SqlScript:
             return " UNION ALL ".join(each.sql(dialect=DIALECT, comments=False) for each in node.expressions)
         return node.sql(dialect=DIALECT, comments=False)
 
+    def known(self, last: Query, blocks: Mapping[str, str]) -> tuple[str, ...]:
+        """For each input of the view the block of the values that it is compared with; "" for those without."""
+        found = {parameter_of(name): called for name, called in blocks.items()}
+        pairs = zip(last.parameters, last.input, strict=True)
+        return tuple(found.get(name, "") if variable in last.null_safe else "" for name, variable in pairs)
+
     @property
     def order_text(self) -> str:
         """ORDER BY and LIMIT as SQL."""
@@ -113,6 +120,10 @@ def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], ref
     try:
         refuse_unknown_parts(source, node)
         last = Lift(script, {}).query(node)
+        blocks = script.blocks()
+    except Refused as reason:
+        error = reason.error
+        raise (refused if error.position == refused.position else error) from None
     except UnsupportedError as error:
         raise (refused if error.position == refused.position else error) from None
-    return SqlScript(source, (*script.selects.items(), ("", last)), refused=refused, ordered=script.orders)
+    return SqlScript(source, (*blocks.items(), ("", last)), refused=refused, ordered=script.orders)

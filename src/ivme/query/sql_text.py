@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, QueryError, UnknownNameError, UnsupportedError
 from ivme.query.functions import Function
+from ivme.query.sql_parameters import Default, without_defaults
 
 DIALECT = "spark"
 
@@ -60,13 +61,20 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """A text with its tokens; it makes every error of the SQL front end. One made of rules points into these."""
+    """A text with its tokens; it makes every error of the SQL front end. One made of rules points into these.
+
+    `parsed` is the text without the `defaults` of its parameters, which the tokens do not have either; `lists` are the
+    parameters that are lists, each with whether aggregates run across its members.
+    """
 
     text: str
     tokens: tuple[Token, ...]
     origin: Origin | None = None
     functions: Mapping[str, Function] = field(default_factory=dict)
     """The users' functions, by lower-cased name."""
+    parsed: str = ""
+    defaults: tuple[Default, ...] = ()
+    lists: dict[str, bool] = field(default_factory=dict)
 
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
@@ -82,13 +90,14 @@ class SqlText:
 
     def _start(self, node: exp.Expr) -> int | None:
         if isinstance(node, exp.Placeholder | exp.Parameter) and node.this:
-            return self._parameter(node.name)
+            return self.parameter(node.name)
         if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
             return self._only_token(node)
         start = node.meta.get("start")
         return start if isinstance(start, int) else None
 
-    def _parameter(self, name: str) -> int | None:
+    def parameter(self, name: str) -> int | None:
+        """The offset of a parameter, the first of its name."""
         for sigil, word in zip(self.tokens, self.tokens[1:], strict=False):
             if word.text == name and sigil.token_type in (TokenType.COLON, TokenType.PARAMETER):
                 return sigil.start
@@ -172,12 +181,18 @@ def read_statements(
     instead: str,
     origin: Origin | None = None,
     functions: Mapping[str, Function] = MappingProxyType({}),
+    *,
+    has_defaults: bool = False,
 ) -> tuple[SqlText, list[exp.Expr]]:
     """The statements of a text, each of which must begin with one of the keywords in `starts`.
 
-    sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s.
+    sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s. Parameters may have defaults if
+    `has_defaults`.
     """
     source = replace(_tokenize(text), origin=origin, functions=functions)
+    if has_defaults:
+        parsed, tokens, defaults = without_defaults(text, source.tokens)
+        source = replace(source, tokens=tokens, parsed=parsed, defaults=defaults)
     previous = TokenType.SEMICOLON
     for token in source.tokens:
         begins = previous == TokenType.SEMICOLON and token.token_type != TokenType.SEMICOLON
@@ -189,7 +204,7 @@ def read_statements(
 
 def _tokenize(text: str) -> SqlText:
     try:
-        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)))
+        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)), text)
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
         raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error
@@ -213,7 +228,7 @@ def _unclosed(text: str) -> int | None:
 
 def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
     try:
-        return list(sqlglot.parse(source.text, read=DIALECT))
+        return list(sqlglot.parse(source.parsed, read=DIALECT))
     except SqlglotParseError as error:
         raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:

@@ -44,13 +44,15 @@ class Classes:
             self.unequal_nulls.add(left)
 
     def null_safe(self) -> list[Key]:
-        """The roots of the classes of several keys in which NULL equals NULL."""
-        unequal = {self.root(key) for key in (*self.unequal_nulls, *self.parameters.values())}
-        return [root for root, keys in self.members().items() if len(keys) > 1 and root not in unequal]
+        """The roots of the classes of several keys, or of a parameter, in which NULL equals NULL."""
+        unequal = {self.root(key) for key in self.unequal_nulls}
+        given = {self.root(key) for key in self.parameters.values()}
+        classes = self.members().items()
+        return [root for root, keys in classes if (len(keys) > 1 or root in given) and root not in unequal]
 
-    def bind(self, parameter: str, key: Key) -> str | None:
+    def bind(self, parameter: str, key: Key, *, null_safe: bool = False) -> str | None:
         """Compares a parameter with a key; answers with another parameter of the same class, if there is one."""
-        self.merge(self.parameters.setdefault(parameter, self.add(key)), key)
+        self.merge(self.parameters.setdefault(parameter, self.add(key)), key, null_safe=null_safe)
         return self.conflict()
 
     def conflict(self) -> str | None:

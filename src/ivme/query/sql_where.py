@@ -91,12 +91,12 @@ def _read_conjunct(body: Body, scalars: Scalars, node: exp.Expr) -> None:
     if isinstance(node, exp.EQ | exp.NullSafeEQ):
         sides = [node.this.unnest(), node.expression.unnest()]
         named = [isinstance(side, exp.Placeholder) for side in sides]
-        if any(named) and isinstance(node, exp.EQ):
+        null_safe = isinstance(node, exp.NullSafeEQ)
+        if any(named) and (not null_safe or sides[1 - named.index(True)].name.startswith("#")):
             refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
-            _bind(body, scalars, sides[named.index(True)], sides[1 - named.index(True)])
+            _bind(body, scalars, sides[named.index(True)], sides[1 - named.index(True)], null_safe=null_safe)
             return
         keys = [_key(scalars, side) for side in sides]
-        null_safe = isinstance(node, exp.NullSafeEQ)
         if keys[0] is not None and keys[1] is not None and _joins(body, keys[0], keys[1], null_safe=null_safe):
             refuse_other_arguments(scalars.source, node, ("this", "expression"), _CONJUNCTION)
             _equate(body, keys[0], keys[1], node, null_safe=null_safe)
@@ -181,7 +181,7 @@ def _two_parameters(body: Body, parameter: str, node: exp.Expr | None) -> Except
     )
 
 
-def _bind(body: Body, scalars: Scalars, parameter: exp.Expr, other: exp.Expr) -> None:
+def _bind(body: Body, scalars: Scalars, parameter: exp.Expr, other: exp.Expr, *, null_safe: bool) -> None:
     source = scalars.source
     if not isinstance(parameter.this, str) or parameter.args.get("widget"):
         raise source.unsupported("a parameter needs a name", parameter.parent, "write it as :name")
@@ -194,9 +194,9 @@ def _bind(body: Body, scalars: Scalars, parameter: exp.Expr, other: exp.Expr) ->
     refuse_computed_closure(body.scope, key, other)
     first = body.classes.parameters.get(parameter.name)
     if first is not None and first != key:
-        _equate(body, first, key, other)
+        _equate(body, first, key, other, null_safe=null_safe)
         return
-    second = body.classes.bind(parameter.name, key)
+    second = body.classes.bind(parameter.name, key, null_safe=null_safe)
     if second is not None:
         raise _two_parameters(body, second, parameter.parent)
 

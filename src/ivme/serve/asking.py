@@ -62,10 +62,13 @@ FOLLOWING = ("_rows", "_after")
 
 def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] = PAGING) -> Asked:
     """What the query of a request asks of a view; one for changes may leave all parameters out."""
-    types = parameters_of(view)
+    types, lists = parameters_of(view), dict(view.state.typed.query.lists)
     parameters: dict[str, Any] = {}
     special: dict[str, str] = {}
     for name, text in pairs:
+        if name in lists:
+            parameters.setdefault(name, []).append(read_text(text, types[name], f"parameter {name}"))
+            continue
         if name in parameters or name in special:
             raise Problem(422, f"parameter {name} is given twice")
         if name in types:
@@ -73,10 +76,12 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
         elif name in known:
             special[name] = text
         else:
-            raise Problem(422, f"view {view.name} has no parameter {name}; {view.signature()}")
+            raise Problem(422, f"view {view.name} has no parameter {name}; {view.asked.signature()}")
+    if known != FOLLOWING or parameters:
+        parameters = {**view.asked.defaults, **parameters}
     missing = [name for name in types if name not in parameters]
     if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
-        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.signature()}")
+        raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.asked.signature()}")
     rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
     return Asked(parameters, _limit(special.get("_limit")), special.get("_cursor"), rows, special.get("_after"))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.serve.asking import ARROW, JSON, NDJSON, parameters_of
-from ivme.serve.values import nullable, schema_of
+from ivme.serve.values import dumps, nullable, schema_of
 from ivme.serve.writing import REQUESTS
 from ivme.view import View
 
@@ -20,6 +21,8 @@ def describe_view(view: View) -> dict[str, Any]:
         "name": view.name,
         "columns": {column.name: str(column.type) for column in view.state.table.columns},
         "parameters": {name: str(type_) for name, type_ in parameters_of(view).items()},
+        **({"lists": list(lists)} if (lists := dict(view.state.typed.query.lists)) else {}),
+        **({"defaults": view.asked.defaults} if view.asked.defaults else {}),
         "class": found.query_class,
         "strategy": found.strategy,
         "update": str(found.update),
@@ -135,7 +138,14 @@ def _changes_operation(view: View) -> dict[str, Any]:
 
 
 def _parameters(view: View, *, required: bool) -> list[dict[str, Any]]:
-    return [_parameter(name, schema_of(t), required=required) for name, t in parameters_of(view).items()]
+    lists, defaults = dict(view.state.typed.query.lists), view.asked.defaults
+    made = []
+    for name, type_ in parameters_of(view).items():
+        schema = {"type": "array", "items": schema_of(type_)} if name in lists else schema_of(type_)
+        if name in defaults:
+            schema = {**schema, "default": json.loads(dumps(defaults[name]))}
+        made.append(_parameter(name, schema, required=required and name not in defaults))
+    return made
 
 
 def _parameter(name: str, schema: dict[str, Any], *, required: bool = False) -> dict[str, Any]:

@@ -137,8 +137,14 @@ def _change(feed: ChangeFeed, frame: Frame, parameters: dict[str, Any]) -> bytes
         if not frame.text:
             frame.text = _event(feed, frame.position, list(frame.change.items()))
         return frame.text
-    given = tuple(parameters[name] for name in feed.view.state.typed.query.parameters)
-    found = [(row[len(given) :], weight) for row, weight in frame.change.items() if row[: len(given)] == given]
+    query = feed.view.state.typed.query
+    lists = dict(query.lists)
+    given = [parameters[name] if name in lists else [parameters[name]] for name in query.parameters]
+    found = [
+        (row[len(given) :], weight)
+        for row, weight in frame.change.items()
+        if all(value in members for value, members in zip(row, given, strict=False))
+    ]
     return _event(feed, frame.position, found)
 
 

@@ -12,6 +12,7 @@ from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import is_global
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.model import Aggregate, Column, Table
+from ivme.query.sql_defaults import default_of
 from ivme.shards.cluster import Question
 from ivme.shards.hashing import Hashes, hash_column
 from ivme.shards.merge import WEIGHT, merge
@@ -22,13 +23,7 @@ from ivme.shards.sharding import Sharding
 
 def read_requests(made: Sharding, columns: Mapping[str, Any]) -> pa.Table:
     """The parameters of requests, checked: a row for each, in the types and the order of the view's."""
-    query = made.query
-    for name in columns:
-        if name not in query.parameters:
-            raise UnknownNameError(f"view {made.name} has no parameter {name}; {_signature(made)}")
-    missing = [name for name in query.parameters if name not in columns]
-    if missing:
-        raise UnknownNameError(f"view {made.name} needs a value for {', '.join(missing)}; {_signature(made)}")
+    query, columns = made.query, completed(made, columns)
     if not query.parameters:
         return pa.table({})
     described = (Column(n, made.typed.types[v]) for n, v in zip(query.parameters, query.input, strict=True))
@@ -36,6 +31,23 @@ def read_requests(made: Sharding, columns: Mapping[str, Any]) -> pa.Table:
     if len({len(values) for values in listed}) > 1:
         raise DataError(f"the columns of the requests of view {made.name} differ in length")
     return to_arrow(list(zip(*listed, strict=True)), Table(f"requests of {made.name}", tuple(described)))
+
+
+def completed(made: Sharding, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of requests with the defaults of those left out."""
+    query, found = made.query, dict(columns)
+    for name in columns:
+        if name not in query.parameters:
+            raise UnknownNameError(f"view {made.name} has no parameter {name}; {_signature(made)}")
+    requests = len(list(_values(next(iter(columns.values()))))) if columns else 1
+    variables = dict(zip(query.parameters, query.input, strict=True))
+    for name, value in query.defaults:
+        default = default_of(value, made.typed.types[variables[name]])
+        found.setdefault(name, [[default] if name in dict(query.lists) else default] * requests)
+    missing = [name for name in query.parameters if name not in found]
+    if missing:
+        raise UnknownNameError(f"view {made.name} needs a value for {', '.join(missing)}; {_signature(made)}")
+    return found
 
 
 def _values(column: Any) -> Iterable[Any]:
@@ -48,8 +60,8 @@ def _signature(made: Sharding) -> str:
 
 
 def _input_hashes(made: Sharding, requests: pa.Table) -> dict[str, Hashes]:
-    hashes = {variable: hash_column(requests.column(i)) for i, variable in enumerate(made.query.input)}
-    return {variable: found for variable, found in hashes.items() if variable in made.routing.variables}
+    routed = [(i, variable) for i, variable in enumerate(made.query.input) if variable in made.routing.variables]
+    return {variable: hash_column(requests.column(i)) for i, variable in routed}
 
 
 def questions_for(made: Sharding, requests: pa.Table) -> list[Question]:

@@ -117,7 +117,8 @@ class Engine:
         """The partial rows of an access request; those of a view without aggregates have multiplicities."""
         assert self.sharding is not None
         assert self._view is not None
-        found = self._view.group_batches(parameters)
+        is_listed = any(isinstance(value, list) for value in parameters.values())
+        found = (type(self._view) if is_listed else View).group_batches(self._view, parameters)
         schema = self.partial_schema(self.sharding)
         if self.sharding.has_partial_rows:
             return pa.Table.from_batches([batch for batch, _ in found], schema=schema)

@@ -66,7 +66,11 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         found = evaluate_table(column, kept.slice(0, _REQUESTS)).to_pylist()
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
-    return [{name: listed[i] for name, listed in values.items()} for i in range(size)]
+    lists = dict(made.query.lists)
+    return [
+        {name: listed[i : i + 2] if name in lists else listed[i] for name, listed in values.items()}
+        for i in range(size)
+    ]
 
 
 def _values_like(fresh: Database, made: Sharding, type_: Type) -> list[Any]:

@@ -15,6 +15,7 @@ from ivme.query.model import Column, Table
 from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
 from ivme.shards.changes import ShardedChanges
 from ivme.shards.cluster import Question
+from ivme.shards.lists import listed, refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.planning import explain_view
 from ivme.shards.sharding import Sharding, sharding
@@ -73,8 +74,12 @@ class ShardedView:
         """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
         with self._database._lock:
             made = self.sharding
-            requests = read_requests(made, {name: [value] for name, value in parameters.items()})
-            answers = self._database._ask(questions_for(made, requests))
+            if made.query.lists:
+                return listed(made, parameters, lambda requests: self._asked(made, requests))
+            return self._asked(made, read_requests(made, {name: [value] for name, value in parameters.items()}))
+
+    def _asked(self, made: Sharding, requests: pa.Table) -> pa.Table:
+        answers = self._database._ask(questions_for(made, requests))
         return put_together(made, [answer.tables[0] for answer in answers])
 
     def request_many(self, **columns: Any) -> pa.Table:
@@ -86,6 +91,7 @@ class ShardedView:
             made = self.sharding
             if not made.query.input:
                 raise UnknownNameError(f"view {self.name} has no parameters to ask for")
+            refuse_lists(made)
             requests = read_requests(made, columns)
             answers = self._database._ask(questions_for_many(made, requests))
         return put_many_together(made, requests, [answer.tables[0] for answer in answers])

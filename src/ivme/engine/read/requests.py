@@ -12,6 +12,7 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domains import Domain
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.read.asked import known_codes
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
@@ -28,6 +29,8 @@ def request_many(reader: Reader, state: ViewState, columns: Mapping[str, Any]) -
     query = state.typed.query
     asked = _parameters(state, columns)
     codes = {v: _found(state.finisher.domain(v), asked.column(i)) for i, v in enumerate(query.input)}
+    for variable, known in zip(query.input, query.known, strict=False):
+        codes[variable] = known_codes(reader, known, codes[variable]) if known else codes[variable]
     numbers, block = reader.request_many(state, codes)
     given = dict(zip(query.input, (asked.column(i) for i in range(asked.num_columns)), strict=True))
     chosen = {variable: column.take(pa.array(numbers)).combine_chunks() for variable, column in given.items()}

@@ -85,7 +85,7 @@ def rows_of_keys(
     select = select_from(tables[0].copy(), keys_of(expressions))
     select.set("joins", [exp.Join(this=table.copy()) for table in tables[1:]])
     select.set("distinct", exp.Distinct())
-    set_where(select, [each.copy() for each in conditions])
+    set_where(select, [each.copy() for each in conditions if each.find(exp.Placeholder) is None])
     return as_branch(finished(select), script)
 
 

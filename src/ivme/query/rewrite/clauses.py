@@ -43,6 +43,12 @@ def aggregates_in(node: exp.Expr) -> list[exp.Expr]:
     return [found for child in node.iter_expressions() for found in aggregates_in(child)]
 
 
+def is_count(node: exp.Expr) -> bool:
+    """Whether an aggregate over no rows is 0, not NULL."""
+    inner = node.this if isinstance(node, exp.Filter) else node
+    return isinstance(inner, exp.Count | exp.CountIf | exp.ApproxDistinct | exp.RegrCount)
+
+
 def items_of(select: exp.Select) -> list[tuple[exp.Expr, exp.Expr]]:
     """The items of SELECT, each with its expression without its alias and parentheses."""
     return [(item, item.unalias().unnest()) for item in select.expressions]

@@ -10,16 +10,15 @@ ROLLUP, CUBE and GROUPING SETS are the union of one block for each set of keys; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, product
 
 from sqlglot import exp
 
-from ivme.query.rewrite.absent import as_branch
+from ivme.query.rewrite.absent import as_branch, key_name, keys_of, padded, rows_of_keys
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.clauses import (
-    aggregates_in,
     condition_of,
     is_aggregated,
+    is_count,
     items_of,
     own_columns,
     own_nodes,
@@ -27,11 +26,20 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Undecided
+from ivme.query.rewrite.grouping_sets import (
+    SETS,
+    all_aggregates,
+    computes_with_groups,
+    grouping_of,
+    has_total,
+    key_of,
+    text_of,
+    unique,
+)
 from ivme.query.rewrite.parameters import without_parameters
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_from
-from ivme.query.sql_aggregates import is_aggregate
-from ivme.query.sql_text import DIALECT
 from ivme.query.sql_union import union_of
 
 GROUPS = "g"
@@ -44,6 +52,7 @@ class Grouped:
     select: exp.Select
     table: exp.Table
     keys: dict[tuple[str, str], str]
+    bound: dict[str, exp.Expr]
 
     def names(self, before: Names) -> Names:
         """What subqueries of SELECT and HAVING see: the keys, under the names that users have for them."""
@@ -55,38 +64,52 @@ class Grouped:
                 if found is not None:
                     renamed[alias, name] = column(GROUPS, found)
         tables = {GROUPS: self.table}
-        return Names(before.script, before.sources, tables, before.merged, before.hidden, renamed, before.outer)
+        known = (before.sources, tables, before.merged, before.hidden, renamed, before.outer, self.bound)
+        return Names(before.script, *known)
 
 
 def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     """The SELECT over a block of groups; None if its aggregates are whole columns already, or it has none."""
-    if not is_aggregated(select) or not _computes_with_groups(select):
+    if not is_aggregated(select) or not computes_with_groups(select):
         return None
-    keys, sets = _grouping(select)
+    keys, sets = grouping_of(select)
     select, parameters = without_parameters(select, script)
-    keys, sets = _with_keys(keys, sets, [key for key, _ in parameters])
-    aggregates = _all_aggregates(select)
+    for key, parameter, _ in parameters:
+        if any(text_of(key) in map(text_of, keys) and text_of(key) not in map(text_of, chosen) for chosen in sets):
+            message = f"the parameter :{parameter.name} is compared with a key that some groups leave out"
+            error = script.source.unsupported(message, parameter, "group by it in all sets of keys")
+            raise Undecided(parameter.name, error)
+    keys, sets = _with_keys(keys, sets, [key for key, *_ in parameters])
+    aggregates = all_aggregates(select)
     columns: dict[str, str] = {}
     nodes: list[tuple[exp.Expr, str]] = []
     for node in (*keys, *aggregates):
-        text = _text(node)
+        text = text_of(node)
         if text not in columns:
             columns[text] = fresh_name(_wanted_name(node), columns.values())
             nodes.append((node, columns[text]))
     if not nodes:
         nodes.append((exp.Count(this=exp.Star()), "count"))
+    given = [key for key, *_ in parameters]
     blocks = [_block(select, nodes, keys, chosen, script) for chosen in sets]
+    if given:
+        totals = [len(chosen) == len(given) for chosen in sets]
+        blocks = [
+            _of_all_values(block, given, nodes, select, script) if is_total and has_total(select) else block
+            for block, is_total in zip(blocks, totals, strict=True)
+        ]
     name = script.add(blocks[0]) if len(blocks) == 1 else _union(blocks, nodes, script)
-    named = {(key.table, key.name): columns[_text(key)] for key in keys if isinstance(key, exp.Column)}
+    named = {(key.table, key.name): columns[text_of(key)] for key in keys if isinstance(key, exp.Column)}
     table = script.reference(name, GROUPS)
     made = _over_groups(select, table, columns)
     for found in (each for node in own_nodes_of(made) for each in [node] if isinstance(each, exp.Column)):
         if found.table != GROUPS:
             message = f"{found.name} is neither aggregated nor in GROUP BY"
             raise script.source.unsupported(message, found, "add it to GROUP BY, or aggregate it")
-    tests = [exp.EQ(this=column(GROUPS, columns[_text(key)]), expression=each) for key, each in parameters]
+    by = [(column(GROUPS, columns[text_of(key)]), each, comparison) for key, each, comparison in parameters]
+    tests = [comparison(this=key.copy(), expression=each) for key, each, comparison in by]
     set_where(made, [*condition_of(made), *tests])
-    return Grouped(made, table, named)
+    return Grouped(made, table, named, {each.name: key for key, each, _ in by})
 
 
 def keys_with_queries(select: exp.Select) -> list[exp.Expr]:
@@ -95,7 +118,7 @@ def keys_with_queries(select: exp.Select) -> list[exp.Expr]:
     if group is None or group.args.get("all"):
         return []
     group.set(
-        "expressions", [each if isinstance(each, _SETS) else _key(each, select).copy() for each in group.expressions]
+        "expressions", [each if isinstance(each, SETS) else key_of(each, select).copy() for each in group.expressions]
     )
     return [each for each in group.expressions if any(isinstance(node, exp.Query) for node in own_nodes(each))]
 
@@ -104,21 +127,21 @@ def _with_keys(
     keys: list[exp.Expr], sets: list[list[exp.Expr]], more: list[exp.Expr]
 ) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
     """The keys with some that all sets have."""
-    return _unique([*keys, *more]), [_unique([*chosen, *more]) for chosen in sets]
+    return unique([*keys, *more]), [unique([*chosen, *more]) for chosen in sets]
 
 
 def _block(
     select: exp.Select, nodes: list[tuple[exp.Expr, str]], keys: list[exp.Expr], chosen: list[exp.Expr], script: Script
 ) -> exp.Select:
     """The groups by some of the keys: those keys, and the aggregates."""
-    left_out = {_text(key) for key in keys} - {_text(key) for key in chosen}
+    left_out = {text_of(key) for key in keys} - {text_of(key) for key in chosen}
     groups = select.copy()
     for clause in ("having", "order", "limit", "offset", "distinct"):
         groups.set(clause, None)
     items = [
         aliased(node.copy(), name)
         for node, name in nodes
-        if _text(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
+        if text_of(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
     ]
     groups.set("expressions", items or [aliased(exp.Count(this=exp.Star()), "#count")])
     by = [_position(key, items) if next(own_columns(key), None) is None else key.copy() for key in chosen]
@@ -132,10 +155,37 @@ def _block(
     return rows
 
 
+def _of_all_values(
+    block: exp.Select, keys: list[exp.Expr], nodes: list[tuple[exp.Expr, str]], select: exp.Select, script: Script
+) -> exp.Select:
+    """The total for each value of the parameters, which are all keys, with that of no rows where there are none."""
+    rows = as_branch(block, script)
+    values = {item.alias: item.unalias() for item in rows.expressions}
+    names = {text_of(node): name for node, name in nodes}
+    mine = [names[text_of(key)] for key in keys]
+    constant = [name for name, value in values.items() if next(own_columns(value), None) is None]
+    rest = [name for _, name in nodes if name not in (*mine, *constant)]
+    right = rows.copy()
+    right.set("expressions", [*keys_of([values[name] for name in mine]), *(aliased(values[n], n) for n in rest)])
+    wanted = {found.table for key in keys for found in own_columns(key)}
+    tables = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    left = rows_of_keys(keys, [t for t in tables if t.alias_or_name in wanted], [], script, lambda made: made)
+    made = script.rows_of(padded(left, right, script, nulls_equal=True))
+    found = {item.alias: item.unalias() for item in made.expressions}
+    items = {name: found[key_name(number)] for number, name in enumerate(mine, 1)}
+    items |= {name: values[name] for name in constant}
+    for node, name in nodes:
+        if name in rest:
+            zero = exp.Coalesce(this=found[name].copy(), expressions=[exp.Literal.number(0)])
+            items[name] = zero if is_count(node) else found[name]
+    made.set("expressions", [aliased(items[name].copy(), name) for _, name in nodes])
+    return made
+
+
 def _position(constant: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     """A constant among the keys, by its position: a number alone would be taken for one."""
-    texts = [_text(item.unalias()) for item in items]
-    return exp.Literal.number(texts.index(_text(constant)) + 1)
+    texts = [text_of(item.unalias()) for item in items]
+    return exp.Literal.number(texts.index(text_of(constant)) + 1)
 
 
 def _in_set(node: exp.Expr, name: str, known: dict[str, exp.Expr], left_out: set[str]) -> exp.Expr:
@@ -145,7 +195,7 @@ def _in_set(node: exp.Expr, name: str, known: dict[str, exp.Expr], left_out: set
     if isinstance(node, exp.Grouping | exp.GroupingId):
         value = 0
         for key in node.expressions or [node.this]:
-            value = 2 * value + int(_text(key.unnest()) in left_out)
+            value = 2 * value + int(text_of(key.unnest()) in left_out)
         return exp.Literal.number(value)
     return exp.Null()
 
@@ -160,92 +210,9 @@ def _union(blocks: list[exp.Select], nodes: list[tuple[exp.Expr, str]], script: 
     return script.add(union_of(branches))
 
 
-def _computes_with_groups(select: exp.Select) -> bool:
-    """Whether something is computed from aggregates, or rows of groups are filtered or made distinct."""
-    if select.args.get("having") is not None or select.args.get("distinct") is not None:
-        return True
-    keys, sets = _grouping(select)
-    if len(sets) != 1 or len(sets[0]) != len(keys):
-        return True
-    texts = {_text(key) for key in keys}
-    shown = {_text(inner) for _, inner in items_of(select)}
-    if not texts <= shown and not _all_aggregates(select):
-        return True  # rows repeat
-    for _, inner in items_of(select):
-        whole = (isinstance(inner, exp.AggFunc) or is_aggregate(inner)) and not isinstance(inner, exp.Filter)
-        if not whole and _text(inner) not in texts:
-            return True
-    return False
-
-
-def _grouping(select: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
-    """The keys of GROUP BY, and the sets of them that rows are grouped by: one, unless ROLLUP and its like say more."""
-    group = select.args.get("group")
-    if group is None:
-        return [], [[]]
-    if group.args.get("all"):
-        keys = [inner for _, inner in items_of(select) if not aggregates_in(inner)]
-        return keys, [keys]
-    plain = [_key(node, select) for node in group.expressions if not isinstance(node, _SETS)]
-    parts = [[[key]] for key in plain]
-    for node in (*group.expressions, *(each for name in _WORDS for each in group.args.get(name) or ())):
-        if isinstance(node, _SETS):
-            if not node.expressions:  # GROUP BY a, b WITH ROLLUP
-                parts = [_rolled(node, [[key] for key in plain])]
-            else:
-                parts.append(_sets(node, select))
-    sets = [_unique([key for part in chosen for key in part]) for chosen in product(*parts)] if parts else [[]]
-    return _unique([key for part in parts for chosen in part for key in chosen]), sets
-
-
-_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
-_WORDS = ("rollup", "cube", "grouping_sets")
-
-
-def _sets(node: exp.Expr, select: exp.Select) -> list[list[exp.Expr]]:
-    if isinstance(node, exp.GroupingSets):
-        found: list[list[exp.Expr]] = []
-        for each in node.expressions:
-            found += _sets(each, select) if isinstance(each, _SETS) else [_listed(each, select)]
-        return found
-    return _rolled(node, [_listed(each, select) for each in node.expressions])
-
-
-def _rolled(node: exp.Expr, keys: list[list[exp.Expr]]) -> list[list[exp.Expr]]:
-    if isinstance(node, exp.Rollup):
-        chosen = [tuple(range(count)) for count in range(len(keys), -1, -1)]
-    else:
-        chosen = [c for count in range(len(keys), -1, -1) for c in combinations(range(len(keys)), count)]
-    return [[key for place in places for key in keys[place]] for places in chosen]
-
-
-def _listed(node: exp.Expr, select: exp.Select) -> list[exp.Expr]:
-    inner = node.expressions if isinstance(node, exp.Tuple) else [node]
-    return [_key(each, select) for each in inner]
-
-
-def _unique(keys: list[exp.Expr]) -> list[exp.Expr]:
-    return list({_text(key): key for key in keys}.values())
-
-
-def _key(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """A key of GROUP BY; a number is a position in SELECT."""
-    node = node.unnest()
-    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-        items = items_of(select)
-        if 1 <= int(node.this) <= len(items):
-            return items[int(node.this) - 1][1]
-    return node
-
-
-def _all_aggregates(select: exp.Select) -> list[exp.Expr]:
-    places = [inner for _, inner in items_of(select)] + condition_of(select, "having")
-    return [found for place in places for found in aggregates_in(place)]
-
-
 def _over_groups(select: exp.Select, table: exp.Table, columns: dict[str, str]) -> exp.Select:
     def change(node: exp.Expr) -> exp.Expr | None:
-        found = columns.get(_text(node))
+        found = columns.get(text_of(node))
         return None if found is None else column(GROUPS, found)
 
     outer = select_from(
@@ -254,10 +221,6 @@ def _over_groups(select: exp.Select, table: exp.Table, columns: dict[str, str]) 
     outer.set("distinct", select.args.get("distinct"))
     set_where(outer, [replaced(each, change) for each in condition_of(select, "having")])
     return outer
-
-
-def _text(node: exp.Expr) -> str:
-    return node.sql(dialect=DIALECT, comments=False)
 
 
 def _wanted_name(node: exp.Expr) -> str:

@@ -20,17 +20,32 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Tied, Undecided
+from ivme.query.rewrite.from_clause import (
+    Ties,
+    all_of,
+    conditions_to_where,
+    exists_for_semi_joins,
+    flatten,
+    identifier_of,
+    is_true,
+    named_columns,
+    parts_of_join,
+    tie,
+    tied_alias,
+)
 from ivme.query.rewrite.grouping import split_groups
+from ivme.query.rewrite.lateral import Lateral
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.outer import Joins
-from ivme.query.rewrite.parameters import exported
+from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_from
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
-from ivme.query.sql_text import SqlText, is_set
+from ivme.query.sql_text import is_set
 from ivme.query.sql_union import union_of
 
 Queries = Mapping[str, exp.CTE]
@@ -44,30 +59,73 @@ class Lift:
     script: Script
     queries: Queries
 
-    def query(self, node: exp.Expr) -> exp.Select:
-        """The query as one SELECT in the language of blocks, over tables and the blocks that this adds."""
+    def query(self, node: exp.Expr, domains: frozenset[str] = frozenset(), *, is_inner: bool = False) -> exp.Select:
+        """The query as one SELECT in the language of blocks, over tables and the blocks that this adds.
+
+        It has rows for each value of the parameters in `domains`. One that `is_inner` is read by another.
+        """
         node = node.unnest()
+        if isinstance(node, exp.SetOperation) and not _is_limited(node):
+            return self._set_operation(node, domains)
+        if isinstance(node, exp.Select) and not _is_limited(node):
+            return self._select(node, domains, is_inner=is_inner)
+        if domains:
+            return self._select(_all_of(node), domains, is_inner=is_inner)
         if _is_limited(node):
             return self._limited(node)
-        if isinstance(node, exp.SetOperation):
-            return self._set_operation(node)
-        if isinstance(node, exp.Values):
-            return self.script.rows_of(self._values(node))
-        select, names, lift = self._open(node, None)
-        return lift._finish(select, names)
+        if not isinstance(node, exp.Values):
+            raise self.script.source.unsupported("this is not a query", node, "write a SELECT")
+        return self.script.rows_of(self._values(node))
+
+    def _select(self, node: exp.Select, domains: frozenset[str], *, is_inner: bool) -> exp.Select:
+        """A SELECT; joined with the values of parameters where it has rows for values that no row has."""
+        if domains and is_aggregated(node) and node.args.get("group") is None:
+            return self._for_each_value(node, domains)
+        saved = self.script.saved()
+        try:
+            select, names, lift = self._open(node, None, domains)
+            made = lift._finish(select, names)
+            if is_inner:
+                refuse_whole(made, self.script)
+        except Undecided as undecided:
+            if undecided.parameter in domains:
+                raise
+            self.script.restore(saved)
+            if undecided.is_whole:
+                return self._for_each_value(node, domains)
+            return self._select(node, domains | {undecided.parameter}, is_inner=is_inner)
+        return made
+
+    def _for_each_value(self, node: exp.Select, domains: frozenset[str]) -> exp.Select:
+        """Aggregates of all rows, for each value of the parameters."""
+        values = exp.Lateral(this=exp.Subquery(this=node.copy()), alias=exp.TableAlias(this=quoted("rows")))
+        star = exp.Column(this=exp.Star(), table=quoted("rows"))
+        made = exp.Select(expressions=[star], joins=[exp.Join(this=values, kind="CROSS")])
+        return self._select(made, domains.union(parameters_in(node)), is_inner=False)
 
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, of which all are kept."""
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"
-        return self.script.rows_of(self.script.add_ordered(self.script.add(self.query(inner)), order))
+        rows = self.query(inner, is_inner=True)
+        parameter = rows.find(exp.Placeholder)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} cannot decide the rows that LIMIT counts inside a query"
+            instead = "make the query with LIMIT the view itself, and do the rest when reading"
+            raise self.script.source.unsupported(message, parameter, instead)
+        return self.script.rows_of(self.script.add_ordered(self.script.add(rows), order))
 
-    def _set_operation(self, node: exp.SetOperation) -> exp.Select:
+    def _set_operation(self, node: exp.SetOperation, domains: frozenset[str]) -> exp.Select:
         lift = self._with(node)
         source = self.script.source
         if node.args.get("by_name") or node.args.get("side") or node.args.get("on"):
             raise source.unsupported("a set operation BY NAME is not supported", node, "list the columns in one order")
-        return combined(node, lift.query(node.this), lift.query(node.expression), self.script)
+        both = [lift.query(side, domains, is_inner=True) for side in (node.this, node.expression)]
+        given = [set(parameters_in(side)) for side in both]
+        for place, (side, others) in enumerate(((node.this, given[1]), (node.expression, given[0]))):
+            if others - given[place]:
+                both[place] = lift.query(side, domains | (others - given[place]), is_inner=True)
+        return combined(node, both[0], both[1], self.script)
 
     def _values(self, node: exp.Values) -> str:
         rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
@@ -75,7 +133,9 @@ class Lift:
         branches = [exp.Select(expressions=[aliased(v.copy(), n) for v, n in zip(r, names, strict=True)]) for r in rows]
         return self.script.add(union_of(branches))
 
-    def _open(self, node: exp.Expr, outer: Names | None) -> tuple[exp.Select, Names, Lift]:
+    def _open(
+        self, node: exp.Expr, outer: Names | None, domains: frozenset[str] = frozenset()
+    ) -> tuple[exp.Select, Names, Lift]:
         source = self.script.source
         node = node.unnest()
         if not isinstance(node, exp.Select) or _is_limited(node):
@@ -92,22 +152,28 @@ class Lift:
             raise source.unsupported("window functions are not supported", window, "use GROUP BY")
         select.set("order", None)  # nobody sees it
         lift = self._with(select)
-        _flatten(select)
-        _exists_for_semi_joins(select, source)
-        inlined = lift._lift_sources(select)
+        flatten(select)
+        exists_for_semi_joins(select, source)
+        values = add_values(select, domains, self.script)
+        laterals: Ties = []
+        inlined = lift._lift_sources(select, outer, values, laterals)
         names = qualify(select, self.script, outer, inlined)
-        _conditions_to_where(select)
+        conditions_to_where(select)
+        tie(select, names, laterals)
+        bind(select, names, values)
         return select, names, lift
 
     def _closed(self, node: exp.Expr, outer: Names | None) -> exp.Select:
         """A set operation, or a query with LIMIT, which sees nothing of the SELECT around it."""
         try:
-            return self.query(node)
+            return self.query(node, is_inner=True)
         except UnknownNameError as error:
             if outer is None:
                 raise
             message = f"a subquery with LIMIT, UNION and the like cannot read the query around it: {error.message}"
-            raise self.script.source.unsupported(message, error.position, "tie a plain SELECT to it") from None
+            limit = "leave LIMIT out, and take the first rows when reading"
+            instead = limit if _is_limited(node) else "write EXISTS or NOT EXISTS for each side"
+            raise Tied(self.script.source.unsupported(message, error.position, instead)) from None
 
     def _finish(self, select: exp.Select, names: Names) -> exp.Select:
         select = Joins(self.script, names, self._finished).flat(select)
@@ -123,12 +189,7 @@ class Lift:
         return self._finish(select, qualify(select, self.script))
 
     def _join_subqueries(self, select: exp.Select, names: Names) -> exp.Select:
-        def opened(node: exp.Expr, outer: Names) -> tuple[exp.Select, Names]:
-            inner, inside, _ = self._open(node, outer)
-            return inner, inside
-
-        keys = SubqueryKeys(self.script, names, opened, self._finish)
-        return Subqueries(keys, self._finished).join(select)
+        return Subqueries(self._keys(names), self._finished).join(select)
 
     def _with(self, select: exp.Query) -> Lift:
         clause = select.args.get("with_")
@@ -139,7 +200,9 @@ class Lift:
 
     # FROM
 
-    def _lift_sources(self, select: exp.Select) -> dict[str, Inlined]:
+    def _lift_sources(
+        self, select: exp.Select, outer: Names | None, values: Mapping[str, exp.Expr], laterals: Ties
+    ) -> dict[str, Inlined]:
         """Makes every source a table; plain subqueries of inner joins are taken into this SELECT."""
         start = select.args.get("from_")
         if start is None:
@@ -149,8 +212,14 @@ class Lift:
         joins = list(select.args.get("joins") or ())
         inner = not any(join.side in ("LEFT", "RIGHT", "FULL") for join in joins)
         inlined: dict[str, Inlined] = {}
-        for holder in (start, *joins):
-            parts = _parts_of_join(holder.this)
+        for place, holder in enumerate((start, *joins)):
+            if isinstance(holder.this, exp.Lateral) and isinstance(holder.this.this, exp.Subquery):
+                before = exp.Select(from_=start.copy(), joins=[join.copy() for join in joins[: place - 1]])
+                names = qualify(before, self.script, outer, inlined)
+                names.bound |= values
+                self._lateral(holder, names, inlined, laterals, is_inner=inner)
+                continue
+            parts = parts_of_join(holder.this)
             if parts is not None:
                 self._nested_join(holder, *parts, inlined)
                 continue
@@ -162,11 +231,45 @@ class Lift:
                     holder.set("this", exp.Table(this=alias))
                     inlined[alias.name] = found
                     continue
-                if inner:
-                    query, columns, tests = exported(query, alias, columns, self.script)
+                query, columns, tests = exported(query, alias, columns, self.script)
+                if tests and holder is not start and holder.side == "LEFT":
+                    holder.set("on", all_of([*conjuncts(holder.args.get("on")), *tests]))
+                elif tests and any(join.side in ("RIGHT", "FULL") for join in joins):
+                    message = "a parameter in a subquery beside RIGHT or FULL JOIN is not supported"
+                    raise self.script.source.unsupported(message, tests[0].expression, BOTH_SIDES)
+                else:
                     set_where(select, [*condition_of(select), *tests])
                 holder.set("this", self._table(query, alias, columns))
         return inlined
+
+    def _lateral(
+        self, holder: exp.Join, before: Names, inlined: dict[str, Inlined], laterals: Ties, *, is_inner: bool
+    ) -> None:
+        """Makes a LATERAL a block, or a part of this SELECT; `laterals` gets what ties it to the tables before it."""
+        node = holder.this
+        keys = self._keys(before)
+        select, names = keys.open(node.this, before)
+        alias = identifier_of(node.args.get("alias"), fresh_name("lateral", before.sources))
+        columns = named_columns(node.args.get("alias"))
+        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name))
+        found = self._inlined(select, alias, columns, inlined) if is_inner and lateral.is_plain else None
+        if found is not None:
+            holder.set("this", exp.Table(this=alias))
+            inlined[alias.name] = found
+            return
+        made = lateral.joined(columns)
+        holder.set("this", self.script.reference(self.script.add(made.block), alias.name))
+        if made.is_total and holder.side == "LEFT" and is_true(holder.args.get("on")):
+            holder.set("side", None)
+            holder.set("on", None)
+        laterals.append((holder, made.conditions))
+
+    def _keys(self, names: Names) -> SubqueryKeys:
+        def opened(node: exp.Expr, outer: Names) -> tuple[exp.Select, Names]:
+            inner, inside, _ = self._open(node, outer)
+            return inner, inside
+
+        return SubqueryKeys(self.script, names, opened, self._finish)
 
     def _nested_join(
         self, holder: exp.Expr, table: exp.Expr, joins: list[exp.Join], inlined: dict[str, Inlined]
@@ -199,11 +302,11 @@ class Lift:
         """The SELECT that a source stands for, its alias and the names of its columns; None for a table."""
         source = self.script.source
         alias = node.args.get("alias")
-        columns = None if alias is None or not alias.args.get("columns") else [c.name for c in alias.args["columns"]]
+        columns = named_columns(alias)
         if isinstance(node, exp.Values):
-            return self.script.rows_of(self._values(node)), _identifier(alias, "values"), columns
+            return self.script.rows_of(self._values(node)), identifier_of(alias, "values"), columns
         if isinstance(node, exp.Subquery):
-            return self.query(node.this), _identifier(alias, fresh_name("subquery", ())), columns
+            return self.query(node.this, is_inner=True), identifier_of(alias, fresh_name("subquery", ())), columns
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             word = {"lateral": "LATERAL", "table": "a table function"}.get(node.key, node.key.upper())
             raise source.unsupported(f"{word} in FROM is not supported", node, "list tables and subqueries in FROM")
@@ -215,7 +318,8 @@ class Lift:
         rest = {name: each for name, each in self.queries.items() if each is not cte}
         named = cte.args["alias"].args.get("columns")
         columns = columns or ([c.name for c in named] if named else None)
-        return Lift(self.script, rest).query(cte.this), _identifier(alias, node.alias or node.name), columns
+        made = Lift(self.script, rest).query(cte.this, is_inner=True)
+        return made, identifier_of(alias, node.alias or node.name), columns
 
     def _closure(self, cte: exp.CTE) -> str:
         """A block for a recursive query of WITH, which must be reachability."""
@@ -255,7 +359,9 @@ class Lift:
             )
 
         def change(node: exp.Expr) -> exp.Expr | None:
-            return column(renamed[node.table], node.name) if isinstance(node, exp.Column) else None
+            if not isinstance(node, exp.Column) or node.table not in renamed:
+                return None
+            return column(renamed[node.table], node.name)
 
         names = columns or [item.alias for item in query.expressions]
         if len(names) != len(query.expressions):
@@ -272,107 +378,13 @@ def _is_limited(node: exp.Expr) -> bool:
     return any(is_set(node.args.get(clause)) for clause in ("limit", "offset"))
 
 
-def _identifier(alias: exp.Expr | None, default: str) -> exp.Identifier:
-    return exp.Identifier(this=default) if alias is None or alias.this is None else alias.this
+def _all_of(node: exp.Expr) -> exp.Select:
+    """The rows of a query that is no plain SELECT."""
+    rows = exp.Subquery(this=node.copy(), alias=exp.TableAlias(this=quoted("rows")))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
 
 
 def _under(table: exp.Table, alias: str) -> exp.Table:
     made = table.copy()
     made.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     return made
-
-
-def _flatten(select: exp.Select) -> None:
-    """Takes a join in parentheses at the start of FROM, or one that is joined by an inner join, out of them."""
-    start = select.args.get("from_")
-    if start is None:
-        return
-    joins: list[exp.Join] = []
-    for holder in (start, *(select.args.get("joins") or ())):
-        is_start = holder is start
-        parts = _parts_of_join(holder.this)
-        inner = parts is not None and not any(_joins_by_name(join) for join in parts[1])
-        if parts is None or not (is_start or (inner and not holder.side)):
-            joins += [] if is_start else [holder]
-            continue
-        first, inside = parts
-        if is_start:
-            holder.set("this", first)
-            joins += inside
-            continue
-        if holder.args.get("on") is not None:
-            select.set("where", _and_where(select, holder.args["on"]))
-        joins += [exp.Join(this=first, kind="CROSS"), *inside]
-    select.set("joins", joins)
-
-
-def _joins_by_name(join: exp.Join) -> bool:
-    """Whether a join means something else once other tables stand before it: NATURAL, USING, and all but inner ones."""
-    return bool(join.side or join.kind in ("SEMI", "ANTI") or join.method or join.args.get("using"))
-
-
-def _parts_of_join(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]] | None:
-    """The first table and the joins of a join in parentheses; None for anything else."""
-    own = list(node.args.get("joins") or ())
-    if own and (isinstance(node, exp.Table) or node.args.get("alias") is not None):
-        first = node.copy()
-        first.set("joins", None)
-        return first, own
-    if not isinstance(node, exp.Subquery) or node.args.get("alias") is not None:
-        return None
-    if not isinstance(node.this, exp.Table | exp.Subquery) and not own:
-        return None
-    inside = _parts_of_join(node.this) or (node.this, [])
-    if isinstance(inside[0], exp.Query) and not isinstance(inside[0], exp.Subquery):
-        return None
-    return inside[0], [*inside[1], *own]
-
-
-def _and_where(select: exp.Select, condition: exp.Expr) -> exp.Where:
-    where = select.args.get("where")
-    return exp.Where(
-        this=condition if where is None else exp.And(this=exp.Paren(this=where.this), expression=condition)
-    )
-
-
-def _conditions_to_where(select: exp.Select) -> None:
-    """ON of inner joins says what WHERE would; beside outer joins it stays where it is."""
-    joins = list(select.args.get("joins") or ())
-    if any(join.side in ("LEFT", "RIGHT", "FULL") for join in joins):
-        return
-    on = [each for join in joins for each in conjuncts(join.args.get("on"))]
-    if joins:
-        select.set("joins", [exp.Join(this=join.this) for join in joins])
-        set_where(select, [*on, *condition_of(select)])
-
-
-def _exists_for_semi_joins(select: exp.Select, source: SqlText) -> None:
-    """LEFT SEMI JOIN and LEFT ANTI JOIN as EXISTS and NOT EXISTS."""
-    joins: list[exp.Join] = []
-    tests: list[exp.Expr] = []
-    for join in select.args.get("joins") or ():
-        if join.kind not in ("SEMI", "ANTI"):
-            if tests and join.side in ("RIGHT", "FULL"):
-                message = f"{join.side} JOIN after a SEMI or ANTI JOIN is not supported"
-                raise source.unsupported(message, join.this, "put the first joins into a subquery in FROM")
-            joins.append(join)
-            continue
-        partner = select_from(join.this, [aliased(exp.Literal.number(1), "one")])
-        if join.args.get("using"):
-            start = select.args["from_"].this.alias_or_name
-            mine = join.this.alias_or_name
-            pairs = [
-                exp.EQ(this=column_of(start, name), expression=column_of(mine, name)) for name in join.args["using"]
-            ]
-            set_where(partner, pairs)
-        elif join.args.get("on") is not None:
-            set_where(partner, [join.args["on"]])
-        exists = exp.Exists(this=partner)
-        tests.append(exists if join.kind == "SEMI" else exp.Not(this=exists))
-    if tests:
-        select.set("joins", joins)
-        set_where(select, [*condition_of(select), *tests])
-
-
-def column_of(alias: str, name: exp.Identifier) -> exp.Column:
-    return exp.Column(this=name.copy(), table=exp.to_identifier(alias))

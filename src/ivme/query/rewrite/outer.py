@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.absent import Finished, as_branch, key_name, keys_of, null_safe, padded, rows_of_keys
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, own_nodes, replaced, set_where
+from ivme.query.rewrite.from_clause import all_of
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_from
 from ivme.query.sql_union import union_of
@@ -148,7 +149,7 @@ class Joins:
             columns.append(fresh_name(item.alias, columns))
         renamed = [aliased(item.unalias(), name) for item, name in zip((*mine, *others), columns, strict=True)]
         both = select_from(left.copy(), [each.copy() for each in renamed])
-        both.set("joins", [exp.Join(this=table.copy(), side="LEFT", on=_all(on))])
+        both.set("joins", [exp.Join(this=table.copy(), side="LEFT", on=all_of(on))])
         partner = select_from(left.copy(), [aliased(exp.Literal.number(1), "one")])
         set_where(partner, [each.copy() for each in on])
         others_only = [each.copy() for each in renamed[len(mine) :]] or [aliased(exp.Literal.number(1), "#one")]
@@ -249,13 +250,6 @@ def _flag(condition: exp.Expr) -> exp.Expr:
 def _distinct(select: exp.Select) -> exp.Select:
     made = select.copy()
     made.set("distinct", exp.Distinct())
-    return made
-
-
-def _all(conditions: list[exp.Expr]) -> exp.Expr:
-    made: exp.Expr = exp.Boolean(this=True)
-    for number, each in enumerate(conditions):
-        made = each.copy() if number == 0 else exp.And(this=made, expression=each.copy())
     return made
 
 

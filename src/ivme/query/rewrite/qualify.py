@@ -34,6 +34,7 @@ class Names:
     `sources` are the columns by the alias that users write, `tables` what is read under each alias, that of blocks that
     were added included. `merged` maps a lower-cased column that USING made one to the expression that it means;
     `renamed` says what a column is in what a part of FROM became: one of a block, or an expression over its tables.
+    `bound` is what parameters equal in each row of the SELECT, by their names.
     """
 
     script: Script
@@ -43,6 +44,7 @@ class Names:
     hidden: set[tuple[str, str]] = field(default_factory=set)
     renamed: dict[tuple[str, str], exp.Expr] = field(default_factory=dict)
     outer: Names | None = None
+    bound: dict[str, exp.Expr] = field(default_factory=dict)
 
     def alias_of(self, identifier: exp.Identifier) -> str | None:
         return named(identifier, self.sources)
@@ -68,13 +70,13 @@ class Names:
     def star(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
         """The columns of a star, each with its name; those of USING come first, and once."""
         if alias is not None:
-            return [(name, column(alias, name)) for name in self.sources[alias]]
+            return [(name, column(alias, name)) for name in self.sources[alias] if not name.startswith("#")]
         first = [(_name_of(node, name), node.copy()) for name, node in self.merged.items()]
         rest = [
             (name, column(alias, name))
             for alias, columns in self.sources.items()
             for name in columns
-            if (alias, name) not in self.hidden
+            if (alias, name) not in self.hidden and not name.startswith("#")
         ]
         return first + rest
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ivme.query.order import HIDDEN, Order
+from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
 from ivme.query.sql_scope import KnownTables, same_name
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_union import WEIGHT, is_union
@@ -30,6 +31,9 @@ class Ordered:
     order: Order
 
 
+Saved = tuple[dict[str, exp.Expr], dict[str, tuple[str, ...]], dict[str, Ordered], dict[str, str], list[str]]
+
+
 @dataclass(slots=True)
 class Script:
     """The SELECTs so far. Equal ones are one."""
@@ -39,16 +43,15 @@ class Script:
     selects: dict[str, exp.Expr] = field(default_factory=dict)
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     orders: dict[str, Ordered] = field(default_factory=dict)
+    domains: Domains = field(init=False)
     _by_text: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.domains = Domains(self.source)
 
     def add(self, select: exp.Expr) -> str:
         """The name of a block for a SELECT that is in the language of blocks, or for a union."""
-        parameter = select.find(exp.Placeholder)
-        if parameter is not None:
-            message = f"the parameter :{parameter.name} is not supported in this place"
-            raise self.source.unsupported(
-                message, parameter.parent, "compare it with a column by =, outside of subqueries"
-            )
+        self.refuse_parameters(select)
         text = select.sql(dialect=DIALECT, comments=False)
         name = self._by_text.get(text)
         if name is None:
@@ -57,6 +60,15 @@ class Script:
             first = select.expressions[0] if is_union(select) else select
             self.columns[name] = tuple(item.alias_or_name for item in first.expressions if item.alias != WEIGHT)
         return name
+
+    def refuse_parameters(self, select: exp.Expr) -> None:
+        """A block has no parameters, but for the view itself."""
+        parameter = select.find(exp.Placeholder)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} is not supported in this place"
+            instead = "compare it with a column by =, joined to the other conditions by AND"
+            error = self.source.unsupported(message, parameter.parent, instead)
+            raise Undecided(parameter.name, error)
 
     def add_ordered(self, rows: str, order: Order) -> str:
         """The name of a block for those rows of another that LIMIT leaves."""
@@ -71,6 +83,25 @@ class Script:
             self.columns[name] = tuple(item.alias for item in shown)
             self.orders[name] = Ordered(rows, order)
         return name
+
+    def values_of(self, parameter: str, alias: str) -> exp.Table:
+        """The values that a parameter is compared with, in a FROM clause."""
+        name = self.domains.use(parameter)
+        self.columns[name] = (VALUE,)
+        return self.reference(name, alias)
+
+    def blocks(self) -> dict[str, exp.Expr]:
+        """All SELECTs, each behind those that it reads."""
+        found = {**self.selects, **self.domains.selects()}
+        return in_order(self.source, found, {name: each.rows for name, each in self.orders.items()})
+
+    def saved(self) -> Saved:
+        """What there is now, for a failed attempt to go back to."""
+        return dict(self.selects), dict(self.columns), dict(self.orders), dict(self._by_text), list(self.domains.used)
+
+    def restore(self, saved: Saved) -> None:
+        """Forgets the blocks that were added since."""
+        self.selects, self.columns, self.orders, self._by_text, self.domains.used = saved
 
     def reference(self, name: str, alias: str) -> exp.Table:
         """A block in a FROM clause."""

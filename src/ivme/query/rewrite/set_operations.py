@@ -8,10 +8,13 @@ block#2: SELECT a, SUM(l) AS l, SUM(r) AS r FROM block#1 GROUP BY a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from ivme.query.rewrite.absent import as_branch
-from ivme.query.rewrite.clauses import set_where
+from ivme.query.rewrite.clauses import condition_of, set_where
+from ivme.query.rewrite.parameters import Parameter, shown, without_parameters
 from ivme.query.rewrite.script import Script, aliased, column, select_from
 from ivme.query.sql_union import WEIGHT, union_of
 
@@ -24,7 +27,21 @@ def combined(node: exp.SetOperation, left: exp.Select, right: exp.Select, script
     if len(names) != len(right.expressions):
         message = f"the sides of {node.key.upper()} have {len(names)} and {len(right.expressions)} columns"
         raise script.source.unsupported(message, node, "select as many columns on both sides")
-    sides = [_renamed(as_branch(side, script), names) for side in (left, right)]
+    (left, right), given = _without_parameters([left, right], script)
+    rows = _rows(node, [left, right], [*names, *given], script)
+    if given:
+        items = {item.alias: item for item in rows.expressions}
+        rows.set("expressions", [items[name] for name in names])
+        tests = [
+            comparison(this=items[name].unalias().copy(), expression=parameter.copy())
+            for name, (parameter, comparison) in given.items()
+        ]
+        set_where(rows, [*condition_of(rows), *tests])
+    return rows
+
+
+def _rows(node: exp.SetOperation, parts: list[exp.Select], names: list[str], script: Script) -> exp.Select:
+    sides = [_renamed(as_branch(side, script), names) for side in parts]
     is_set = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
         rows = script.rows_of(script.add(union_of(sides)))
@@ -33,10 +50,50 @@ def combined(node: exp.SetOperation, left: exp.Select, right: exp.Select, script
     counts = _counts(sides, names, script)
     if not is_set:
         return script.rows_of(script.add(union_of([_repeated(node, counts, names, script)])))
-    rows = select_from(script.reference(counts, "c"), [column("c", name) for name in names])
+    rows = select_from(script.reference(counts, "c"), [aliased(column("c", name), name) for name in names])
     right_test = exp.EQ if isinstance(node, exp.Except) else exp.GT
     set_where(rows, [_compared(exp.GT, _LEFT), _compared(right_test, _RIGHT)])
     return rows
+
+
+def _without_parameters(
+    sides: list[exp.Select], script: Script
+) -> tuple[list[exp.Select], dict[str, tuple[exp.Expr, type[exp.Binary]]]]:
+    """The sides with what they compare with each parameter as a further column; these, with how it is compared.
+
+    Where one side has rows for all values of a parameter, NULL is one of them; the other has none for NULL then.
+    """
+    found = [without_parameters(side, script) for side in sides]
+    for select, _ in found:
+        script.refuse_parameters(select)
+    comparisons: dict[str, type[exp.Binary]] = {}
+    nodes: dict[str, exp.Expr] = {}
+    for _, parameters in found:
+        for _, node, comparison in parameters:
+            nodes.setdefault(node.name, node)
+            if comparison is exp.NullSafeEQ or node.name not in comparisons:
+                comparisons[node.name] = comparison
+    made = [_showing(select, parameters, comparisons) for select, parameters in found]
+    return made, {f"#:{name}": (nodes[name], comparisons[name]) for name in comparisons}
+
+
+def _showing(
+    select: exp.Select, parameters: list[Parameter], comparisons: Mapping[str, type[exp.Binary]]
+) -> exp.Select:
+    made = select.copy()
+    by_name: dict[str, list[Parameter]] = {}
+    for each in parameters:
+        by_name.setdefault(each[1].name, []).append(each)
+    for name in comparisons:
+        first, *others = by_name[name]
+        null_safe = all(each[2] is exp.NullSafeEQ for each in by_name[name])
+        equal = exp.NullSafeEQ if null_safe else exp.EQ
+        tests: list[exp.Expr] = [equal(this=first[0].copy(), expression=other.copy()) for other, *_ in others]
+        if comparisons[name] is exp.NullSafeEQ and not null_safe:
+            tests.append(exp.Not(this=exp.Is(this=first[0].copy(), expression=exp.Null())))
+        set_where(made, [*condition_of(made), *tests])
+        shown(made, first[0], f"#:{name}")
+    return made
 
 
 def _renamed(branch: exp.Select, names: list[str]) -> exp.Select:

@@ -30,6 +30,7 @@ _HANDLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Intersect: (*_QUERY, "this", "expression", "distinct"),
     exp.Subquery: ("this", "alias", "joins", "order"),
     exp.Values: ("expressions", "alias"),
+    exp.Lateral: ("this", "alias", "view", "outer", "ordinality"),
     exp.With: ("expressions", "recursive"),
     exp.CTE: ("this", "alias"),
     exp.TableAlias: ("this", "columns"),

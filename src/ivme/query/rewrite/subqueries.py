@@ -30,19 +30,24 @@ from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
     is_aggregated,
+    is_count,
     own_columns,
     own_nodes,
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Undecided
 from ivme.query.rewrite.grouping import keys_with_queries
+from ivme.query.rewrite.grouping_sets import refuse_total
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.quantifiers import as_in, is_one_row, quantified, values_of
 from ivme.query.rewrite.script import aliased, column, fresh_name
 from ivme.query.rewrite.subquery_keys import Keyed, SubqueryKeys, equal_keys, group_by, has_query
+from ivme.query.rewrite.tied import first_row, sides_of_union, without_limit
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MARK, _VALUE, _ROWS = "#mark", "#value", "#rows"
+_VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
 _SEVERAL = "a subquery used as a value has several rows"
 
 
@@ -87,10 +92,17 @@ class Subqueries:
         inner = as_in(node.this.unnest() if negated else node)
         if isinstance(inner, exp.Not):
             negated, inner = not negated, inner.this
+        parts = self._parts_of_union(inner)
+        if parts is not None:
+            if not negated:
+                return self._value(exp.Or(this=parts[0], expression=parts[1]), positive=True)
+            left = [self._condition(exp.Not(this=each)) for each in parts]
+            self.conditions += [each for each in left if each is not None]
+            return None
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
             return self._in(inner, negated=negated)
         if isinstance(inner, exp.Exists):
-            (self._anti_join if negated else self._semi_join)(self.keys.of(inner.this, []))
+            (self._anti_join if negated else self._semi_join)(self.keys.of(without_limit(inner.this), []))
             return None
         test = quantified(inner)
         if test is not None and not negated:
@@ -99,6 +111,20 @@ class Subqueries:
             (self._anti_join if is_all else self._semi_join)(keyed)
             return None
         return self._value(node, positive=True, required=isinstance(node, _COMPARISONS))
+
+    def _parts_of_union(self, node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        """EXISTS or IN of a UNION that reads the query around, as one of each side; None for all else."""
+        if isinstance(node, exp.Exists):
+            sides = sides_of_union(without_limit(node.this))
+            made: list[exp.Expr] | None = None if sides is None else [exp.Exists(this=side.copy()) for side in sides]
+        elif isinstance(node, exp.In) and node.args.get("query") is not None:
+            sides = sides_of_union(node.args["query"])
+            queries = None if sides is None else [exp.Subquery(this=side.unnest().copy()) for side in sides]
+            made = None if queries is None else [exp.In(this=node.this.copy(), query=each) for each in queries]
+        else:
+            return None
+        query = node.this if isinstance(node, exp.Exists) else node.args["query"]
+        return (made[0], made[1]) if made is not None and self.keys.is_tied(query) else None
 
     def _in(self, node: exp.In, *, negated: bool) -> exp.Expr | None:
         values = values_of(node.this)
@@ -152,6 +178,11 @@ class Subqueries:
 
     def _left(self, outer: list[exp.Expr]) -> exp.Select:
         """The keys that the query around has."""
+        parameter = next((found for each in outer for found in each.find_all(exp.Placeholder)), None)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} decides this for values that no row has, too"
+            error = self.keys.script.source.unsupported(message, parameter, _VALUES)
+            raise Undecided(parameter.name, error)
         known = {table.alias_or_name for table in (*self.tables, *self.added)}
         if any(found.table not in known for each in outer for found in own_columns(each)):
             message = "a subquery inside a subquery cannot be tied to the outermost query here"
@@ -169,10 +200,13 @@ class Subqueries:
             found = as_in(each)
             if isinstance(found, exp.Not) and found is not each:
                 return exp.Not(this=exp.Paren(this=self._value(found.this)))
+            parts = self._parts_of_union(found)
+            if parts is not None:
+                return exp.Paren(this=self._value(exp.Or(this=parts[0], expression=parts[1]), positive=positive))
             if isinstance(found, exp.In) and found.args.get("query") is not None:
                 return self._in_value(found, positive=positive)
             if isinstance(each, exp.Exists):
-                return self._mark(self.keys.of(each.this, []))
+                return self._mark(self.keys.of(without_limit(each.this), []))
             test = quantified(each)
             if test is not None:
                 if not positive or test[2]:
@@ -238,6 +272,9 @@ class Subqueries:
 
     def _scalar(self, query: exp.Expr, *, required: bool) -> exp.Expr:
         """The value of a subquery; `required` if it decides nothing where it is NULL."""
+        first = first_row(query)
+        if first is not None and self.keys.is_tied(query):
+            query = first
         inner, names = self.keys.open(query, self.keys.names)
         if len(inner.expressions) != 1:
             message = "a subquery used as a value has one column"
@@ -253,7 +290,7 @@ class Subqueries:
             value = _only(column("r", _VALUE), exp.Count(this=exp.Star()))
             found = [exp.Max(this=column("r", _VALUE)), exp.Count(this=exp.Star())]
             value = _only(found[0], found[1])
-        required = required and not any(isinstance(each, exp.Count) for each in found)
+        required = required and not any(is_count(each) for each in found)
         columns = {each.sql(): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
         items = [aliased(each.copy(), columns[each.sql()]) for each in {each.sql(): each for each in found}.values()]
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), *items])
@@ -265,7 +302,7 @@ class Subqueries:
             if name is None:
                 return None
             made = column(alias, name)
-            counts = isinstance(node, exp.Count) and bool(pairs)
+            counts = is_count(node) and bool(pairs)
             return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if counts else made
 
         return exp.Paren(this=replaced(value, change))
@@ -275,6 +312,8 @@ class Subqueries:
     ) -> tuple[exp.Select, Names]:
         """The rows of a subquery that may have one for each key only, as a block: its keys and its value."""
         if is_aggregated(inner):
+            if pairs:
+                refuse_total(inner, self.keys.script.source)
             group_by(inner, [key for key, _ in pairs])
         value = inner.expressions[0].unalias().copy()
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), aliased(value, _VALUE)])

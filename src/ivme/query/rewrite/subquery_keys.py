@@ -21,6 +21,9 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
+from ivme.query.rewrite.domains import Tied
+from ivme.query.rewrite.grouping_sets import refuse_total
+from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name
@@ -86,6 +89,17 @@ class SubqueryKeys:
             inner.set("distinct", None)
         return Keyed(inner, names, [outer for _, outer in pairs])
 
+    def is_tied(self, query: exp.Expr) -> bool:
+        """Whether a query with LIMIT or a set operation reads the query around it."""
+        saved = self.script.saved()
+        try:
+            self.open(query, self.names)
+        except Tied:
+            return True
+        finally:
+            self.script.restore(saved)
+        return False
+
     def _correlated(self, inner: exp.Select, names: Names) -> list[exp.Expr]:
         return [each for each in condition_of(inner) if any(is_outer(found, names) for found in own_columns(each))]
 
@@ -99,6 +113,7 @@ class SubqueryKeys:
         if is_aggregated(inner):
             message = "a subquery with aggregates is tied to the query around it by equalities only"
             raise self.script.source.unsupported(message, inner, _KEYS)
+        set_where(inner, [with_bound(each, self.names.bound) for each in condition_of(inner)])
         outside = [
             each for part in (*condition_of(inner), *tests) for each in own_columns(part) if is_outer(each, names)
         ]
@@ -136,6 +151,8 @@ class SubqueryKeys:
         if inner.args.get("group") is None and pairs:
             message = "a subquery with aggregates and without GROUP BY has a row for every key"
             raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
+        if pairs:
+            refuse_total(inner, self.script.source)
         group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
         inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Count(this=exp.Star()), "one")])
         rows = self.script.rows_of(self.script.add(self.finish(inner, names)))
@@ -148,14 +165,14 @@ class SubqueryKeys:
         for each in condition_of(inner):
             pair = pair_of(each, names)
             if pair is not None:
-                pairs.append(pair)
+                pairs.append((pair[0], with_bound(pair[1], self.names.bound)))
             elif any(is_outer(found, names) for found in own_columns(each)):
                 message = "this subquery is tied to the query around it by equalities only"
                 raise self.script.source.unsupported(message, each, _KEYS)
             else:
                 kept.append(each)
         set_where(inner, kept)
-        for part in _read_after_where(inner):
+        for part in read_after_where(inner):
             if any(is_outer(found, names) for found in own_columns(part)):
                 raise self.script.source.unsupported("a column of the query around cannot stand here", part, _KEYS)
         return pairs
@@ -192,7 +209,8 @@ def has_query(node: exp.Expr) -> bool:
     return any(isinstance(each, exp.Query) for each in own_nodes(node))
 
 
-def _read_after_where(select: exp.Select) -> list[exp.Expr]:
+def read_after_where(select: exp.Select) -> list[exp.Expr]:
+    """What a SELECT reads beside WHERE."""
     joins = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on") is not None]
     rest = [select.args.get("group"), select.args.get("having")]
     return [*select.expressions, *joins, *(each for each in rest if each is not None)]

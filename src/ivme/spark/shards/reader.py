@@ -21,6 +21,7 @@ from ivme.errors import SparkError, UnknownNameError
 from ivme.shards.access import put_together, questions_for, read_requests
 from ivme.shards.change_files import change_files, merged_up_to, read_change
 from ivme.shards.engine import Engine, change_schema
+from ivme.shards.lists import refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.present import Present
 from ivme.shards.sharding import Sharding, needs_merging
@@ -150,6 +151,7 @@ def _parameters(made: Sharding, options: Mapping[str, str]) -> dict[str, Any]:
 def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any]) -> DataFrame:
     """The rows of a view as a DataFrame, merged by Spark where that is needed."""
     made = database.view(view).sharding
+    refuse_lists(made)
     read_requests(made, {name: [value] for name, value in parameters.items()})
     spark = database.spark
     spark.dataSource.register(ViewSource)

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ivme.errors import PlanError
 from ivme.shards.access import put_together, questions_for, read_requests
+from ivme.shards.lists import refuse_lists
 from ivme.shards.merge import expanded
 from ivme.shards.present import Present
 from ivme.spark.shards.reader import row_schema
@@ -44,6 +45,7 @@ def register_view(database: SparkDatabase, view: str, name: str) -> None:
     made = database.view(view).sharding
     if not made.query.input:
         raise PlanError(f"view {view} has no parameters; read it with table() or format('ivme')")
+    refuse_lists(made)
     if not made.query.head:
         raise PlanError(f"view {view} has no columns, which a function of SQL must have")
     handler = type(f"Ask_{view}", (AccessRequest,), {"root": str(database.root), "view": view})

@@ -1,0 +1,105 @@
+"""The parameters of an access request: which values are meant, and their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.read.lists import requests_of
+from ivme.engine.runtime.reader import Reader
+from ivme.engine.runtime.view_state import ViewState
+from ivme.errors import DataError, UnknownNameError
+from ivme.query.sql_defaults import default_of
+from ivme.query.types import Type
+
+
+class Asked:
+    """The parameters of a view."""
+
+    def __init__(self, reader: Reader, state: ViewState) -> None:
+        self._reader = reader
+        self._state = state
+        query, domain = state.typed.query, state.finisher.domain
+        self._names = set(query.parameters)
+        types = state.typed.types
+        variables = dict(zip(query.parameters, query.input, strict=True))
+        self.defaults = {name: self._default(name, value, types[variables[name]]) for name, value in query.defaults}
+        self.has_lists = bool(query.lists)
+        known = query.known or [""] * len(query.input)
+        self._finders = [
+            (name, variable, domain(variable).find_value, block)
+            for name, variable, block in zip(query.parameters, query.input, known, strict=True)
+        ]
+
+    def _default(self, name: str, value: Any, type_: Type) -> Any:
+        made = default_of(value, type_)
+        return [made] if name in dict(self._state.typed.query.lists) else made
+
+    def complete(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parameters with the defaults of those left out; UnknownNameError if others are missing, or not known."""
+        if parameters.keys() == self._names:
+            return parameters
+        name, query = self._state.name, self._state.typed.query
+        for each in parameters:
+            if each not in query.parameters:
+                raise UnknownNameError(f"view {name} has no parameter {each}; {self.signature()}")
+        whole = {**self.defaults, **parameters}
+        missing = [each for each in query.parameters if each not in whole]
+        if missing:
+            raise UnknownNameError(f"view {name} needs a value for {', '.join(missing)}; {self.signature()}")
+        return whole
+
+    def members(self, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The requests for single members of lists that a request is."""
+        typed = self._state.typed
+        return requests_of(typed.query, typed.types, self.complete(parameters))
+
+    def signature(self) -> str:
+        """What the view takes, in words."""
+        query, types = self._state.typed.query, self._state.typed.types
+        if not query.parameters:
+            return "it takes none"
+        pairs = zip(query.parameters, query.input, strict=True)
+        return f"it takes {', '.join(self._described(name, types[variable]) for name, variable in pairs)}"
+
+    def _described(self, name: str, type_: Type) -> str:
+        what = f"list of {type_}" if name in dict(self._state.typed.query.lists) else str(type_)
+        return f"{name}: {what}" + (f" = {self.defaults[name]!r}" if name in self.defaults else "")
+
+    def codes(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
+        """The codes of the inputs, or None if a value occurs nowhere; and the values by variable. Under the lock."""
+        parameters = self.complete(parameters)
+        values: dict[str, Any] = {}
+        codes: dict[str, int] = {}
+        for name, variable, find, block in self._finders:
+            value = values[variable] = parameters[name]
+            try:
+                code = None if value is None else find(value)
+            except DataError as error:
+                raise DataError(f"parameter {name} of view {self._state.name}: {error}") from None
+            if block:
+                code = NULL_CODE if code is None or not self._is_known(block, code) else code
+            if code is not None:
+                codes[variable] = code
+        if len(codes) < len(values):
+            return None, values
+        wanted = self._state.group.enumerations[self._state.name].inputs
+        return tuple([codes[original] for _, original in wanted]), values
+
+    def _is_known(self, block: str, code: int) -> bool:
+        return self._reader.row_at(self._reader.catalog.views[block], [code], {}) is not None
+
+
+def known_codes(reader: Reader, block: str, codes: Codes) -> Codes:
+    """The codes that a block of values has; NULL in the place of the others."""
+    state = reader.catalog.views[block]
+    with reader.catalog.lock:
+        reader.catalog.check_there(state)
+        reader.refresh(state)
+        numbers, _ = state.group.points(state.name, [codes])
+    made = np.full(len(codes), NULL_CODE, np.int64)
+    made[numbers] = codes[numbers]
+    return made
