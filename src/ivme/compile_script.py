@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
-from ivme.errors import PlanError, SchemaError
+from ivme.errors import PlanError
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
@@ -17,7 +17,7 @@ from ivme.query.order import HIDDEN, Order
 from ivme.query.shape import shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
-from ivme.query.union import Union, typed_union
+from ivme.query.union import Union, UnionTypeError, typed_union
 
 _NO_PLAN = "-"
 """What is stored for a block that needs no plan."""
@@ -69,7 +69,7 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
             continue
         made = script.block(number, tables, names, names[name])
         if isinstance(made, Union):
-            blocks.append(_compile_union(made, script))
+            blocks.append(_compile_union(made, script, number))
         else:
             options = _of_blocks(request)
             blocks.append(
@@ -153,10 +153,10 @@ def _of_blocks(request: Request) -> Mapping[str, object]:
     return {name: value for name, value in request.options.items() if name == "planning_seconds"}
 
 
-def _compile_union(union: Union, script: SqlScript) -> CompiledUnion:
+def _compile_union(union: Union, script: SqlScript, number: int) -> CompiledUnion:
     try:
         made, table = typed_union(union)
-    except SchemaError as error:
-        raise script.source.unsupported(str(error), None, "CAST one of them") from None
+    except UnionTypeError as error:
+        raise script.no_common_type(number, error) from None
     shape = shape_of(table.name, table.columns, {})
     return CompiledUnion(made, table, typed(shape), explain_union(shape))

@@ -23,6 +23,7 @@ from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_na
 from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
+from ivme.query.sql_windows import WHEN_READING
 
 _SELECT = "write one SELECT ... FROM ... [WHERE ...] [GROUP BY ...]"
 _READ = "sort, limit or filter the rows when reading the view"
@@ -34,8 +35,8 @@ _CLAUSES = {
     "distribute": ("DISTRIBUTE BY", _READ),
     "limit": ("LIMIT", _READ),
     "offset": ("OFFSET", _READ),
-    "qualify": ("QUALIFY", _READ),
-    "windows": ("WINDOW", "use GROUP BY"),
+    "qualify": ("QUALIFY", WHEN_READING),
+    "windows": ("WINDOW", WHEN_READING),
     "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
     "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),

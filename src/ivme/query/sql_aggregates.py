@@ -21,6 +21,7 @@ from ivme.query.sql_expression import Scalars
 from ivme.query.sql_scope import Key
 from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
 from ivme.query.sql_where import Body
+from ivme.query.written import spelled
 
 WHOLE = f"select {LISTED} as columns of their own, and compute with them when reading"
 _REFUSED = {
@@ -124,7 +125,7 @@ def read_call(source: SqlText, node: exp.Expr) -> AggregateCall:
     word = _word(source, inner, spelling.words[0].upper())
     if word.lower() not in spelling.words:  # the node is not one of the text: a block counts, say
         word = spelling.words[0].upper()
-    shown = node.sql(dialect=DIALECT, comments=False)
+    shown = spelled(node)
     call = AggregateCall(node, spelling, word, word + shown[shown.index("(") :], tuple(_arguments(inner)))
     refuse_other_arguments(source, inner, _HANDLED, WHOLE)
     call = _with_order(source, call, node)

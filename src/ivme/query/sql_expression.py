@@ -17,7 +17,7 @@ from ivme.query.expression import Call, Expression, Literal, evaluate
 from ivme.query.functions import FUNCTIONS
 from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
-from ivme.query.model import Table
+from ivme.query.model import Column, Table
 from ivme.query.one_type import cast_to, with_one_type
 from ivme.query.sql_calls import Calls
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
@@ -25,7 +25,10 @@ from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
+from ivme.query.sql_windows import window_refusal
 from ivme.query.types import Type, parse_type
+from ivme.query.union import NO_COLUMNS
+from ivme.query.written import in_words, spelled
 
 MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
@@ -132,7 +135,7 @@ class Scalars:
             name, place = unsteady_name(self.source, node)
             return self.source.unsupported(f"{name} is not the same each time that it is computed", place, steady)
         if isinstance(node, exp.Window):
-            return self.source.unsupported("window functions are not supported", node, "use GROUP BY")
+            return window_refusal(self.source, node)
         if isinstance(node, exp.AggFunc):
             instead = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
             return self.source.unsupported(f"{self._name(node)} cannot stand here", node, instead)
@@ -200,19 +203,23 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return None
-        table = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
-        try:
-            found = type_of(expression, table)
-        except SchemaError as error:
-            raise self._no_common_type(error, node) from None
+        found = self._type(expression, node, occurrences)
         return None if found is None else found.kind
+
+    def _type(self, expression: Expression, node: exp.Expr, occurrences: list[int]) -> Type | None:
+        """The type of a part of a node over one table or none; refuses what has none."""
+        table = self.scope.table(occurrences[0]) if occurrences else NO_COLUMNS
+        try:
+            return type_of(expression, table)
+        except SchemaError as error:
+            raise self._no_common_type(error, expression, node, table) from None
 
     def _name(self, node: exp.Expr) -> str:
         """What to call a node in a message: a function as its author wrote it."""
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(node, exp.Func) and start is not None and end is not None:
             return f"the function {self.source.text[start : end + 1].upper()}"
-        return f"the expression {node.sql(dialect=DIALECT, comments=False)}"
+        return f"the expression {spelled(node)}"
 
     def _column(self, node: exp.Expr, _: int) -> Expression:
         assert isinstance(node, exp.Column)
@@ -257,11 +264,7 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return tuple(arguments)
-        try:
-            found = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
-            types = [type_of(argument, found) for argument in arguments]
-        except SchemaError as error:
-            raise self._no_common_type(error, node) from None
+        types = [self._type(argument, node, occurrences) for argument in arguments]
         if FLOAT not in types or not all(type_ is not None and type_.is_numeric for type_ in types):
             return tuple(arguments)
         return tuple(_as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
@@ -315,14 +318,22 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return made
+        read = self.scope.table(occurrences[0]) if occurrences else NO_COLUMNS
         try:
-            read = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
             return with_one_type(made, read)
         except SchemaError as error:
-            raise self._no_common_type(error, node) from None
+            raise self._no_common_type(error, made, node, read) from None
 
-    def _no_common_type(self, error: SchemaError, node: exp.Expr) -> UnsupportedError:
-        """The error of `inference`, whose text ends with what to do, at the place of a node."""
+    def _no_common_type(
+        self, error: SchemaError, expression: Expression, node: exp.Expr, table: Table
+    ) -> UnsupportedError:
+        """The error of `inference`, whose text ends with what to do, at the place of a node and in its words."""
+        words, inside = in_words(expression, node)
+        columns = {word: table.column(name) for word, name in inside.items()}
+        try:
+            type_of(words, Table(table.name, tuple(Column(w, c and c.type) for w, c in columns.items())))
+        except SchemaError as said:
+            error = said
         message, _, instead = str(error).partition("; ")
         return self.source.unsupported(message, node, instead or "CAST one of them")
 

@@ -83,6 +83,9 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     ):
         written = sum(token.token_type == kind for token in tokens)
         read = sum(len(node.args.get("ifs") or (1,)) for statement in statements for node in statement.find_all(*nodes))
+        if kind == TokenType.AND:
+            frames = (frame for statement in statements for frame in statement.find_all(exp.WindowSpec))
+            read += sum(frame.args.get("end") is not None for frame in frames)
         if written != read:
             raise source.broken(f"something is missing near {word!r}", source.keyword([word]), _COMPLETE)
 

@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, UnknownNameError, UnsupportedError
+from ivme.query.written import marked_parts, own_place
 
 DIALECT = "spark"
 
@@ -49,7 +50,7 @@ class SqlText:
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
         while node is not None:
-            starts = [self._start(part) for part in node.walk()]
+            starts = [self._start(part) for part in marked_parts(node)]
             known = [start for start in starts if start is not None]
             if known:
                 return min(known)
@@ -63,8 +64,7 @@ class SqlText:
             return self._parameter(node.name)
         if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
             return self._only_token(node)
-        start = node.meta.get("start")
-        return start if isinstance(start, int) else None
+        return own_place(node)
 
     def _parameter(self, name: str) -> int | None:
         for sigil, word in zip(self.tokens, self.tokens[1:], strict=False):

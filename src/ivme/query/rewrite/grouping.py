@@ -33,6 +33,7 @@ from ivme.query.rewrite.script import Script, aliased, column, fresh_name, selec
 from ivme.query.sql_aggregates import is_aggregate
 from ivme.query.sql_text import DIALECT
 from ivme.query.sql_union import union_of
+from ivme.query.written import spelled
 
 GROUPS = "g"
 
@@ -66,6 +67,7 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     select, parameters = without_parameters(select, script)
     keys, sets = _with_keys(keys, sets, [key for key, _ in parameters])
     aggregates = _all_aggregates(select)
+    _check_grouping(aggregates, keys, script)
     columns: dict[str, str] = {}
     nodes: list[tuple[exp.Expr, str]] = []
     for node in (*keys, *aggregates):
@@ -87,6 +89,17 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     tests = [exp.EQ(this=column(GROUPS, columns[_text(key)]), expression=each) for key, each in parameters]
     set_where(made, [*condition_of(made), *tests])
     return Grouped(made, table, named)
+
+
+def _check_grouping(aggregates: list[exp.Expr], keys: list[exp.Expr], script: Script) -> None:
+    """GROUPING is of keys: of anything else it would say nothing."""
+    known = {_text(key) for key in keys}
+    for node in aggregates:
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            for key in node.expressions or [node.this]:
+                if key is not None and _text(key.unnest()) not in known:
+                    message = f"{spelled(key)} is not in GROUP BY, and {node.key.upper()} is of keys"
+                    raise script.source.unsupported(message, key, "name a key of GROUP BY")
 
 
 def keys_with_queries(select: exp.Select) -> list[exp.Expr]:

@@ -31,6 +31,7 @@ from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
 from ivme.query.sql_text import SqlText, is_set
 from ivme.query.sql_union import union_of
+from ivme.query.sql_windows import window_refusal
 
 Queries = Mapping[str, exp.CTE]
 """The queries of WITH by lower-cased name, each as it was written; one that is used becomes a block."""
@@ -71,6 +72,10 @@ class Lift:
     def _values(self, node: exp.Values) -> str:
         rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
         names = [f"col{number}" for number in range(1, len(rows[0]) + 1)]
+        short = next((row for row in rows if len(row) != len(names)), None)
+        if short is not None:
+            message = f"a row of VALUES has {len(short)} columns, and the first one {len(names)}"
+            raise self.script.source.unsupported(message, short[0], "give every row the same columns")
         branches = [exp.Select(expressions=[aliased(v.copy(), n) for v, n in zip(r, names, strict=True)]) for r in rows]
         return self.script.add(union_of(branches))
 
@@ -88,7 +93,7 @@ class Lift:
                 raise source.unsupported(f"{word} is not supported", found if place is None else place, instead)
         window = next((node for node in own_nodes_of(select) if isinstance(node, exp.Window)), None)
         if window is not None:
-            raise source.unsupported("window functions are not supported", window, "use GROUP BY")
+            raise window_refusal(source, window)
         select.set("order", None)  # nobody sees it
         lift = self._with(select)
         _flatten(select)
@@ -215,7 +220,7 @@ class Lift:
         rest = {name: each for name, each in self.queries.items() if each is not cte}
         named = cte.args["alias"].args.get("columns")
         columns = columns or ([c.name for c in named] if named else None)
-        return Lift(self.script, rest).query(cte.this), _identifier(alias, node.alias or node.name), columns
+        return Lift(self.script, rest).query(cte.this), node.this if alias is None else alias.this, columns
 
     def _table(self, query: exp.Select, alias: exp.Identifier, columns: list[str] | None) -> exp.Table:
         """A block for the query, under its alias."""
