@@ -148,7 +148,9 @@ _NARROW = {"8": "TINYINT", "16": "SMALLINT", "32": "INT"}
 def _cast(function: str, arguments: list[str]) -> str:
     cast, _, kind = function.upper().rpartition("_")
     wanted = _CASTS.get(kind.lower(), kind)
-    if kind == "DECIMAL":
+    if kind == "NESTED":
+        wanted = arguments[1].strip("'").upper()
+    elif kind == "DECIMAL":
         wanted = f"DECIMAL({arguments[1]}, {arguments[2]})"
     elif kind == "INT" and len(arguments) == 2:
         wanted = _NARROW[arguments[1]]

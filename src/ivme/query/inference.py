@@ -20,7 +20,7 @@ from ivme.query.aggregates import KEYED
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
-from ivme.query.types import Type
+from ivme.query.types import Type, parse_type
 
 INT, FLOAT, BOOL, STRING = Type("int"), Type("float"), Type("bool"), Type("string")
 _DATE, _TIMESTAMP, _BINARY = Type("date"), Type("timestamp"), Type("binary")
@@ -57,6 +57,8 @@ def type_of(expression: Expression, table: Table) -> Type | None:
         return fixed
     if expression.function.endswith("cast_decimal"):
         return _cast_decimal(expression)
+    if expression.function == "cast_nested":
+        return _cast_nested(expression)
     if expression.function == "extract_second":
         return _SECONDS
     return _computed(expression, table)
@@ -107,6 +109,12 @@ def _cast_decimal(call: Call) -> Type:
     if not (isinstance(precision, Literal) and isinstance(scale, Literal)):
         raise SchemaError(f"{call} needs a constant precision and scale")
     return Type("decimal", precision.value, scale.value)
+
+
+def _cast_nested(call: Call) -> Type:
+    type_ = call.arguments[1]
+    assert isinstance(type_, Literal)
+    return parse_type(type_.value)
 
 
 def _computed(call: Call, table: Table) -> Type | None:

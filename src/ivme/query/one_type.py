@@ -27,6 +27,8 @@ def cast_to(expression: Expression, own: Type | None, wanted: Type) -> Expressio
         return expression
     if wanted.kind == "decimal":
         return Call("cast_decimal", (expression, Literal(wanted.precision), Literal(wanted.scale)))
+    if wanted.is_nested:
+        return Call("cast_nested", (expression, Literal(str(wanted))))
     return Call(f"cast_{wanted.kind}", (expression,))
 
 

@@ -20,24 +20,20 @@ from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Column, Table
 from ivme.query.one_type import cast_to, with_one_type
 from ivme.query.sql_calls import Calls
+from ivme.query.sql_deep_access import FLATTEN, deep_access
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
 from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
-from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
+from ivme.query.sql_text import SqlText, refuse_other_arguments
+from ivme.query.sql_types import NARROW, read_type
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
 from ivme.query.sql_windows import window_refusal
-from ivme.query.types import Type, parse_type
+from ivme.query.types import Type, is_nested_kind
 from ivme.query.union import NO_COLUMNS
 from ivme.query.written import in_words, spelled
 
 MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
-
-_NARROW = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32}
-"""The bits of Spark's smaller integers; ours have 64, and those that do not fit the smaller ones are errors."""
-
-_TIMESTAMPS = (exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ)
-"""Spark's timestamps with and without a zone; ours are UTC."""
 
 _SINGLE = "ivme's floats have 64 bits"
 _SUPPORTED = "use the operators and functions that docs/sql.md lists"
@@ -47,16 +43,6 @@ def _as_float(argument: Expression, type_: Type | None) -> Expression:
     if isinstance(argument, Literal):
         return Literal(float(argument.value))
     return cast_to(argument, type_, FLOAT)
-
-
-def read_type(source: SqlText, node: exp.DataType) -> Type:
-    """The column type that a SQL type names; DECIMAL alone is DECIMAL(10, 0), as in Spark."""
-    text = "TIMESTAMP" if node.this in _TIMESTAMPS else node.sql(dialect=DIALECT)
-    try:
-        return parse_type("decimal(10, 0)" if text.upper() == "DECIMAL" else text)
-    except SchemaError as error:
-        instead = "use BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE, TIMESTAMP or BINARY"
-        raise source.unsupported(str(error), node, instead) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +96,8 @@ class Scalars:
         assert isinstance(made, Call)
         function, arguments = FUNCTIONS[made.function], list(made.arguments)
         for place, argument in enumerate(arguments):
-            if function.kinds(place) == TEXT and self._kind(argument, node) not in (None, "string", "binary"):
+            kind = self._kind(argument, node) if function.kinds(place) == TEXT else None
+            if kind not in (None, "string", "binary") and not is_nested_kind(kind):
                 arguments[place] = Call("cast_string", (argument,))
         return Call(made.function, tuple(arguments))
 
@@ -130,6 +117,9 @@ class Scalars:
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
+        deep = deep_access(self.source, node)
+        if deep is not None:
+            return deep
         steady = instead_of_unsteady(node)
         if steady is not None:
             name, place = unsteady_name(self.source, node)
@@ -204,7 +194,7 @@ class Scalars:
         if len(occurrences) > 1:
             return None
         found = self._type(expression, node, occurrences)
-        return None if found is None else found.kind
+        return None if found is None else found.name
 
     def _type(self, expression: Expression, node: exp.Expr, occurrences: list[int]) -> Type | None:
         """The type of a part of a node over one table or none; refuses what has none."""
@@ -331,7 +321,9 @@ class Scalars:
         words, inside = in_words(expression, node)
         columns = {word: table.column(name) for word, name in inside.items()}
         try:
-            type_of(words, Table(table.name, tuple(Column(w, c and c.type) for w, c in columns.items())))
+            type_of(
+                words, Table(table.name, tuple(Column(w, None if c is None else c.type) for w, c in columns.items()))
+            )
         except SchemaError as said:
             error = said
         message, _, instead = str(error).partition("; ")
@@ -362,8 +354,10 @@ class Scalars:
             raise self.source.unsupported(_SINGLE, node, "write CAST(x AS DOUBLE)")
         target = read_type(self.source, node.args["to"])
         value = self.translate(node.this, depth + 1)
+        if target.is_nested:
+            return self._nested_null(value, target, node)
         details: tuple[int | None, ...] = (target.precision, target.scale) if target.kind == "decimal" else ()
-        details = (_NARROW[kind],) if kind in _NARROW else details
+        details = (NARROW[kind],) if kind in NARROW else details
         tried = "try_" if node.args.get("safe") and f"try_cast_{target.kind}" in FUNCTIONS else ""
         call = Call(f"{tried}cast_{target.kind}", (value, *map(Literal, details)))
         if not isinstance(value, Literal) or value.value is None:
@@ -372,6 +366,12 @@ class Scalars:
             return Literal(evaluate(call, {}))
         except DataError as error:
             raise self.source.unsupported(str(error), node, "write a value of that type") from error
+
+    def _nested_null(self, value: Expression, target: Type, node: exp.Expr) -> Expression:
+        """NULL as an array or struct; nothing else is converted."""
+        if not isinstance(value, Literal) or value.value is not None:
+            raise self.source.unsupported(f"a CAST to {target} is not supported", node, FLATTEN)
+        return cast_to(value, None, target)
 
 
 _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] = {

@@ -18,6 +18,7 @@ from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
 from ivme.query.sql import one_statement, read_query
+from ivme.query.sql_kinds import cast_hint
 from ivme.query.sql_scope import KnownTables
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_union import is_union, read_union
@@ -54,7 +55,7 @@ class SqlScript:
             return self.source.unsupported("a column that is NULL everywhere has no type", items[0], instead)
         (first, second), (type_, other) = (items[branch] for branch in error.branches), error.types
         message = f"{spelled(first)} is of type {type_} and {spelled(second)} of type {other}, with no type in common"
-        return self.source.unsupported(message, second, "CAST one of them")
+        return self.source.unsupported(message, second, cast_hint(type_.name, other.name))
 
     def text(self, number: int, blocks: Mapping[str, str]) -> str:
         """A block as SQL, under the names that blocks have in the database."""

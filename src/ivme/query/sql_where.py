@@ -14,7 +14,7 @@ from ivme.query.one_type import cast_to
 from ivme.query.sql_constants import failing_constant
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import Condition, From
-from ivme.query.sql_kinds import are_equatable, compared, kind_of, mismatch
+from ivme.query.sql_kinds import are_equatable, cast_hint, compared, kind_of, mismatch
 from ivme.query.sql_scope import Key, Scope
 from ivme.query.sql_text import refuse_other_arguments
 from ivme.query.sql_variables import Classes
@@ -56,7 +56,7 @@ class Body:
 
         def column_kind(name: str) -> str | None:
             found = self.scope.catalog.type_of(relation, name)
-            return None if found is None else found.kind
+            return None if found is None else found.name
 
         return column_kind
 
@@ -129,7 +129,8 @@ def _equate(body: Body, left: Key, right: Key, node: exp.Expr, *, null_safe: boo
     kinds = body.kind(left), body.kind(right)
     if not are_equatable(*kinds):
         message = f"an equality between {kinds[0]} and {kinds[1]} would need a conversion"
-        raise source.unsupported(message, node, "CAST one side to the type of the other")
+        hint = cast_hint(*kinds, instead="CAST one side to the type of the other")
+        raise source.unsupported(message, node, hint)
     body.classes.merge(*_comparable(body, left, right, node), null_safe=null_safe)
     second = body.classes.conflict()
     if second is not None:

@@ -102,7 +102,7 @@ class Compiler:
 
     def of_codes(self, node: Node, type_: Type | None, mask: Node | None) -> Value:
         """The values that codes of a type stand for."""
-        if type_ is None or type_.kind in ("bool", "date", "timestamp", *_TEXT):
+        if type_ is None or type_.kind in ("bool", "date", "timestamp", *_TEXT) or type_.is_nested:
             return Value(node, type_)
         if type_.kind == "int":
             return Value(node, type_, 0, INT_DIGITS)

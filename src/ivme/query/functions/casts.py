@@ -48,6 +48,9 @@ _CASTS: dict[str, Function] = {
     ),
 }
 
+_NESTED = Function(2, 2, lambda value, _type: value, "", "nested", runs="by row", fails="never")
+"""NULL as an array or struct of a type, which is the second argument."""
+
 _TRIED = ("cast_int", "cast_float", "cast_decimal", "cast_bool", "cast_date", "cast_timestamp")
 
 
@@ -55,5 +58,9 @@ def _try(function: Function) -> Function:
     return replace(function, apply=_attempted(function.apply), sql=f"TRY_{function.sql}", runs="by row", fails="never")
 
 
-CASTS: dict[str, Function] = {**_CASTS, **{f"try_{name}": _try(_CASTS[name]) for name in _TRIED}}
+CASTS: dict[str, Function] = {
+    **_CASTS,
+    "cast_nested": _NESTED,
+    **{f"try_{name}": _try(_CASTS[name]) for name in _TRIED},
+}
 """`cast_decimal` takes the value, the precision and the scale; `cast_int` may take the bits of a narrower integer."""

@@ -29,6 +29,7 @@ from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
+from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_text import SqlText, is_set
 from ivme.query.sql_union import union_of
 from ivme.query.sql_windows import window_refusal
@@ -212,6 +213,9 @@ class Lift:
         if isinstance(node, exp.Subquery):
             return self.query(node.this), _identifier(alias, fresh_name("subquery", ())), columns
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            deep = deep_access(source, node)
+            if deep is not None:
+                raise deep
             word = {"lateral": "LATERAL", "table": "a table function"}.get(node.key, node.key.upper())
             raise source.unsupported(f"{word} in FROM is not supported", node, "list tables and subqueries in FROM")
         cte = None if node.args.get("db") else self.queries.get(node.name.lower())

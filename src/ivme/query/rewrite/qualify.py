@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
+from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.written import in_place_of, spelled
 
@@ -227,6 +228,8 @@ def _expand_stars(select: exp.Select, names: Names) -> None:
         alias = None
         if isinstance(item, exp.Column):
             alias = names.alias_of(item.args["table"])
+            if alias is None and names.owners(item.args["table"]):
+                raise field_access(names.script.source, item, item.table)
             if alias is None:
                 raise names.script.source.unknown(f"no table is called {item.table!r}", item, "")
         left_out = star.args.get("except_") or ()
@@ -263,6 +266,8 @@ def _resolved(node: exp.Column, names: Names, aliases: dict[str, exp.Expr]) -> e
             meant: exp.Expr = aliases[identifier.name.lower()].this.copy()
             return meant
         scope = scope.outer
+    if qualifier is not None and names.owners(qualifier):
+        raise field_access(names.script.source, node, qualifier.name)
     known = list(names.sources) if qualifier is not None else [c for cs in names.sources.values() for c in cs]
     what = f"no table is called {qualifier.name!r}" if qualifier is not None else f"there is no column {node.name!r}"
     raise names.script.source.unknown(what, node, nearest((qualifier or identifier).name, known))
