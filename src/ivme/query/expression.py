@@ -146,8 +146,8 @@ _NARROW = {"8": "TINYINT", "16": "SMALLINT", "32": "INT"}
 
 
 def _cast(function: str, arguments: list[str]) -> str:
-    cast, _, kind = function.upper().rpartition("_")
-    wanted = _CASTS.get(kind.lower(), kind)
+    cast, _, kind = function.upper().removesuffix("_NTZ").rpartition("_")
+    wanted = _CASTS.get(kind.lower(), f"{kind}_NTZ" if function.endswith("_ntz") else kind)
     if kind == "NESTED":
         wanted = arguments[1].strip("'").upper()
     elif kind == "DECIMAL":

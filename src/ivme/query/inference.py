@@ -137,11 +137,14 @@ def _computed(call: Call, table: Table) -> Type | None:
     return _binary(call, left, right)
 
 
+_OF_FIRST = ("round", "bround", "floor_to", "ceil_to", "nullif")
+
+
 def valued_arguments(call: Call) -> tuple[Expression, ...]:
     """The arguments that the type of the result comes from: of a CASE its values and not its conditions."""
     if call.function == "case":
         return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
-    return call.arguments[:1] if call.function in ("round", "bround", "nullif") else call.arguments
+    return call.arguments[:1] if call.function in _OF_FIRST else call.arguments
 
 
 def _unary(call: Call, type_: Type) -> Type:
@@ -150,9 +153,22 @@ def _unary(call: Call, type_: Type) -> Type:
             return INT
         precision, scale = _digits(type_)
         return Type("decimal", max(min(precision - scale + 1, _MAX_DIGITS), 1), 0)
+    if call.function in ("floor_to", "ceil_to"):
+        return _to_digits(call, type_)
     if call.function in ("round", "bround") and type_.kind == "decimal":
         return _rounded(call, type_)
     return type_
+
+
+def _to_digits(call: Call, type_: Type) -> Type:
+    """The decimal that CEIL and FLOOR with digits give: of an int as of decimal(20, 0), of a float as of (30, 15)."""
+    precision, scale = (30, 15) if type_.kind == "float" else _digits(type_)
+    digits = call.arguments[1]
+    assert isinstance(digits, Literal), "the parser takes constants only"
+    if digits.value < 0:
+        return Type("decimal", min(max(precision - scale + 1, 1 - digits.value), _MAX_DIGITS), 0)
+    kept = min(scale, digits.value)
+    return Type("decimal", min(precision - scale + 1 + kept, _MAX_DIGITS), kept)
 
 
 def _rounded(call: Call, type_: Type) -> Type:

@@ -19,7 +19,7 @@ from ivme.query.recursion import read_closures
 from ivme.query.sql_from import read_from
 from ivme.query.sql_head import Head, Item, read_head
 from ivme.query.sql_scope import Key, KnownTables
-from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
@@ -68,7 +68,6 @@ def one_statement(text: str) -> tuple[SqlText, exp.Expr]:
         raise source.unsupported("the text has several statements", position, "give each view its own text")
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
-    refuse_lengths(source)
     return source, statements[0]
 
 

@@ -18,14 +18,14 @@ from ivme.query.functions import FUNCTIONS
 from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Column, Table
-from ivme.query.one_type import cast_to, with_one_type
+from ivme.query.one_type import as_float, cast_to, with_one_type
 from ivme.query.sql_calls import Calls
 from ivme.query.sql_deep_access import FLATTEN, deep_access
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
 from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import SqlText, refuse_other_arguments
-from ivme.query.sql_types import NARROW, read_type
+from ivme.query.sql_types import NARROW, read_type, refuse_without_zone
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
 from ivme.query.sql_windows import window_refusal
 from ivme.query.types import Type, is_nested_kind
@@ -37,12 +37,6 @@ MAXIMUM_DEPTH = 100
 
 _SINGLE = "ivme's floats have 64 bits"
 _SUPPORTED = "use the operators and functions that docs/sql.md lists"
-
-
-def _as_float(argument: Expression, type_: Type | None) -> Expression:
-    if isinstance(argument, Literal):
-        return Literal(float(argument.value))
-    return cast_to(argument, type_, FLOAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +251,7 @@ class Scalars:
         types = [self._type(argument, node, occurrences) for argument in arguments]
         if FLOAT not in types or not all(type_ is not None and type_.is_numeric for type_ in types):
             return tuple(arguments)
-        return tuple(_as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
+        return tuple(as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
 
     def _between(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "low", "high")
@@ -358,8 +352,12 @@ class Scalars:
             return self._nested_null(value, target, node)
         details: tuple[int | None, ...] = (target.precision, target.scale) if target.kind == "decimal" else ()
         details = (NARROW[kind],) if kind in NARROW else details
-        tried = "try_" if node.args.get("safe") and f"try_cast_{target.kind}" in FUNCTIONS else ""
-        call = Call(f"{tried}cast_{target.kind}", (value, *map(Literal, details)))
+        name = target.kind
+        if name == "timestamp" and self._kind(value, node) in ("string", None):
+            refuse_without_zone(self.source, node)
+            name = "timestamp_ntz" if kind == exp.DType.TIMESTAMPNTZ else name  # it drops a zone that the text has
+        tried = "try_" if node.args.get("safe") and f"try_cast_{name}" in FUNCTIONS else ""
+        call = Call(f"{tried}cast_{name}", (value, *map(Literal, details)))
         if not isinstance(value, Literal) or value.value is None:
             return call
         try:

@@ -269,6 +269,13 @@ def to_timestamp(value: Any) -> datetime.datetime:
     return found if zone is None or zone in ("Z", "UTC") else found - _offset(zone)
 
 
+def to_local_timestamp(value: Any) -> datetime.datetime:
+    """A timestamp without a time zone: a zone in a text is left out."""
+    match = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    zone = None if match is None else match.groups()[-1]
+    return to_timestamp(value if zone is None else value.rstrip()[: -len(zone)])
+
+
 def _offset(zone: str) -> datetime.timedelta:
     hours, minutes = zone[1:].split(":")
     size = datetime.timedelta(hours=int(hours), minutes=int(minutes))

@@ -40,6 +40,7 @@ _CASTS: dict[str, Function] = {
     "cast_bool": _cast(values.to_bool, "BOOLEAN", "bool", _CONVERTIBLE),
     "cast_date": _cast(values.to_date, "DATE", "date", DATED),
     "cast_timestamp": _cast(values.to_timestamp, "TIMESTAMP", "timestamp", (*DATED, *NUMBERS)),
+    "cast_timestamp_ntz": replace(_cast(values.to_local_timestamp, "TIMESTAMP_NTZ", "timestamp", DATED), runs="by row"),
     "cast_binary": Function(
         *(1, 1, lambda value: value if isinstance(value, bytes) else values.text(value).encode()),
         *("CAST(a AS BINARY)", "binary", (*TEXT, "binary")),
@@ -51,7 +52,9 @@ _CASTS: dict[str, Function] = {
 _NESTED = Function(2, 2, lambda value, _type: value, "", "nested", runs="by row", fails="never")
 """NULL as an array or struct of a type, which is the second argument."""
 
-_TRIED = ("cast_int", "cast_float", "cast_decimal", "cast_bool", "cast_date", "cast_timestamp")
+_TRIED = (
+    *("cast_int", "cast_float", "cast_decimal", "cast_bool", "cast_date", "cast_timestamp", "cast_timestamp_ntz"),
+)
 
 
 def _try(function: Function) -> Function:

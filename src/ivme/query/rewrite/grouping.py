@@ -77,7 +77,7 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
             nodes.append((node, columns[text]))
     if not nodes:
         nodes.append((exp.Count(this=exp.Star()), "count"))
-    blocks = [_block(select, nodes, keys, chosen, script) for chosen in sets]
+    blocks = [_block(select, nodes, keys, chosen, script, is_one_of=len(sets)) for chosen in sets]
     name = script.add(blocks[0]) if len(blocks) == 1 else _union(blocks, nodes, script)
     named = {(key.table, key.name): columns[_text(key)] for key in keys if isinstance(key, exp.Column)}
     table = script.reference(name, GROUPS)
@@ -120,10 +120,23 @@ def _with_keys(
     return _unique([*keys, *more]), [_unique([*chosen, *more]) for chosen in sets]
 
 
+_ROWS = "#rows"
+
+
 def _block(
-    select: exp.Select, nodes: list[tuple[exp.Expr, str]], keys: list[exp.Expr], chosen: list[exp.Expr], script: Script
+    select: exp.Select,
+    nodes: list[tuple[exp.Expr, str]],
+    keys: list[exp.Expr],
+    chosen: list[exp.Expr],
+    script: Script,
+    *,
+    is_one_of: int,
 ) -> exp.Select:
-    """The groups by some of the keys: those keys, and the aggregates."""
+    """The groups by some of the keys: those keys, and the aggregates.
+
+    The group of all rows beside other groups is there only if there are rows, as in Spark; alone it is always there.
+    """
+    is_total = not chosen and is_one_of > 1
     left_out = {_text(key) for key in keys} - {_text(key) for key in chosen}
     groups = select.copy()
     for clause in ("having", "order", "limit", "offset", "distinct"):
@@ -133,15 +146,19 @@ def _block(
         for node, name in nodes
         if _text(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
     ]
-    groups.set("expressions", items or [aliased(exp.Count(this=exp.Star()), "#count")])
+    shown = items or [aliased(exp.Count(this=exp.Star()), "#count")]
+    rows_there = [aliased(exp.Count(this=exp.Star()), _ROWS)] if is_total else []
+    groups.set("expressions", [*shown, *rows_there])
     by = [_position(key, items) if next(own_columns(key), None) is None else key.copy() for key in chosen]
     groups.set("group", exp.Group(expressions=by) if chosen else None)
     made = split_across(groups, script)
-    if not left_out and not any(isinstance(node, exp.Grouping | exp.GroupingId) for node, _ in nodes):
+    if not is_total and not left_out and not any(isinstance(node, exp.Grouping | exp.GroupingId) for node, _ in nodes):
         return made
     rows = script.rows_of(script.add(made))
     known = {item.alias: item.unalias() for item in rows.expressions}
     rows.set("expressions", [aliased(_in_set(node, name, known, left_out), name) for node, name in nodes])
+    if is_total:
+        set_where(rows, [exp.GT(this=known[_ROWS].copy(), expression=exp.Literal.number(0))])
     return rows
 
 
@@ -178,7 +195,8 @@ def _computes_with_groups(select: exp.Select) -> bool:
     if select.args.get("having") is not None or select.args.get("distinct") is not None:
         return True
     keys, sets = _grouping(select)
-    if len(sets) != 1 or len(sets[0]) != len(keys):
+    group = select.args.get("group")
+    if len(sets) != 1 or len(sets[0]) != len(keys) or (group is not None and group.find(*_SETS) is not None):
         return True
     texts = {_text(key) for key in keys}
     shown = {_text(inner) for _, inner in items_of(select)}
