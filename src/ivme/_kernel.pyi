@@ -2,8 +2,9 @@
 
 It knows nothing about queries or values. A code is a 64-bit integer; `NULL` stands for NULL. Slots are the types of
 the sums beside a payload's count: "i64" of counts, "f64", "i128" of integers, "i192" of their squares, and "d128" or
-"d192" of decimals. Integer sums wrap: they are what they stand for as long as a group's count fits 63 bits. Whatever
-fails is rolled back.
+"d192" of decimals; "joint i64", "joint i192" and "joint d192" of products of values of several tables, which multiply
+where others add up in a join. Integer sums wrap: they are what they stand for as long as a group's count fits 63 bits.
+Whatever fails is rolled back.
 """
 
 from collections.abc import Sequence
@@ -28,8 +29,9 @@ Step: TypeAlias = tuple[Any, ...]
 """One of, with registers and maps by number and columns by position:
 
 - ("load", target, input, columns, [(column, code)], [(column, column)], not-null columns, [(lift, column)]), where a
-  lift is "none", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two columns), each
-  of the last three also with " square" behind it; or "float product" (of a column and the next one)
+  lift is "none", "one", "count", "int", "float" (of an order-preserving code) or "wide" (low and high word, two
+  columns), each of the last three also with " square" behind it; or "float product" (of a column and the
+  next one); those of joint slots have "joint " before them
 - ("store", input, columns, heap, whether weights may be negative): adds rows to a table; `BrokenCheck` as for "add"
 - ("scan", target, map, indicator)
 - ("join", target, origin, number of new columns, [ReadSpec])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
-from ivme.errors import PlanError
+from ivme.errors import PlanError, UnknownNameError, UnsupportedError
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
@@ -14,6 +14,7 @@ from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
 from ivme.query.model import Query, Table, check_head
 from ivme.query.order import HIDDEN, Order
+from ivme.query.refusals import with_all_others
 from ivme.query.shape import shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
@@ -53,7 +54,16 @@ Block = CompiledView | CompiledUnion
 
 
 def compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
-    """The view that a SELECT says, with its blocks."""
+    """The view that a SELECT says, with its blocks; an error is told with all others of the text."""
+    try:
+        return _compile_script(request, compile_block)
+    except (UnsupportedError, UnknownNameError) as error:
+        if request.is_stored or not error.text:
+            raise
+        raise with_all_others(error, request.tables) from error
+
+
+def _compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
     assert isinstance(request.text, str)
     script = read_script(request.text, request.tables)
     plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []

@@ -6,6 +6,9 @@ instead. Catch `IvmeError` to catch them all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Self
+
 _LONGEST = 80
 _WIDEST = 240
 
@@ -31,14 +34,23 @@ class QueryError(IvmeError):
     """A query that cannot be accepted, with the place in its text that is to blame.
 
     `text` is the query as the user wrote it and `position` the offset of the offending character (or None when
-    no single place is to blame); `instead` says what to write.
+    no single place is to blame); `instead` says what to write. `others` are what else in the text is refused.
     """
 
-    def __init__(self, message: str, *, text: str = "", position: int | None = None, instead: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        position: int | None = None,
+        instead: str = "",
+        others: tuple[QueryError, ...] = (),
+    ) -> None:
         self.message = message
         self.text = text
         self.position = position
         self.instead = instead
+        self.others = others
         super().__init__(self._render())
 
     @property
@@ -63,7 +75,19 @@ class QueryError(IvmeError):
             parts.append(f"  {lines[line - 1][start : start + _WIDEST]}\n  {' ' * (column - 1 - start)}^")
         if self.instead:
             parts.append(f"Instead: {self.instead}")
-        return "\n".join(parts)
+        return "\n".join([*parts, *(f"\nAlso: {other}" for other in self._shown_others())])
+
+    def _shown_others(self) -> Iterator[str]:
+        """The other errors, with each piece of advice once."""
+        given = {self.instead}
+        for other in self.others:
+            known = other.instead in given
+            given.add(other.instead)
+            yield str(type(other)(other.message, text=other.text, position=other.position) if known else other)
+
+    def with_others(self, others: tuple[QueryError, ...]) -> Self:
+        """The same error, with what else in the text is refused."""
+        return type(self)(self.message, text=self.text, position=self.position, instead=self.instead, others=others)
 
 
 class ParseError(QueryError):

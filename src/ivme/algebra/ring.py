@@ -9,6 +9,9 @@ so that a sum over a join is the sum of each side times the count of the other. 
 whose lifted values are v1, ..., vk to (m, m·v1, ..., m·vk); each value is lifted by one leaf only. Only the count
 decides whether an entry is there: SUM over {5, -5} is a group with sum 0 (DESIGN section 4).
 
+A sum of products of values of several tables, SUM(r.a * t.d), is a joint slot: each leaf lifts its factor, or one, and
+joins just multiply them. Joint slots are the source's own ring, with lifts; they ride along as the others do.
+
 Other rings are an extension point (003, chapter 9): a `Ring` says how values of variables are lifted to elements, and
 its elements add, multiply and scale themselves. Two are shipped: `covariance` and `relational`.
 """
@@ -16,6 +19,7 @@ its elements add, multiply and scale themselves. Two are shipped: `covariance` a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Self
 
@@ -67,6 +71,16 @@ class Ring(ABC):
         """The element of one value of a variable, with count 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The value of a joint slot."""
+
+    value: Any
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
 Payload = int | tuple[Any, ...] | Element
 """A multiplicity, a multiplicity followed by sums, or an element of a user's ring."""
 
@@ -97,7 +111,14 @@ def multiply(left: Payload, right: Payload) -> Payload:
     assert isinstance(left, tuple)
     assert isinstance(right, tuple)
     c, d = left[0], right[0]
-    return (c * d, *(_plus(_times(c, b), _times(d, a)) for a, b in zip(left[1:], right[1:], strict=True)))
+    return (c * d, *(_joined(a, b, c, d) for a, b in zip(left[1:], right[1:], strict=True)))
+
+
+def _joined(a: Any, b: Any, c: int, d: int) -> Any:
+    """A slot of a product, from the slots of both sides and their counts."""
+    if isinstance(a, Joint):
+        return Joint(_times(a.value, b.value))
+    return _plus(_times(c, b), _times(d, a))
 
 
 def _scaled(payload: Payload, factor: int) -> Payload:
@@ -145,10 +166,15 @@ def square(value: Any) -> Any:
 
 
 def _plus(left: Any, right: Any) -> Any:
+    if isinstance(left, Joint):
+        return Joint(_plus(left.value, right.value))
     return EXACT.add(left, right) if isinstance(left, Decimal) or isinstance(right, Decimal) else left + right
 
 
-def _times(count: int, value: Any) -> Any:
+def _times(count: Any, value: Any) -> Any:
+    if isinstance(value, Joint):
+        return Joint(_times(count, value.value))
     if isinstance(value, float):
         return ExactSum.of(value) * count
-    return EXACT.multiply(count, value) if isinstance(value, Decimal) else count * value
+    is_decimal = isinstance(count, Decimal) or isinstance(value, Decimal)
+    return EXACT.multiply(count, value) if is_decimal else count * value

@@ -15,12 +15,14 @@ using Ids = std::vector<size_t>;
 
 LiftKind parse_lift(const std::string& kind) {
     if (kind == "none") return LiftKind::None;
+    if (kind == "one") return LiftKind::One;
     if (kind == "count") return LiftKind::Count;
     if (kind == "int") return LiftKind::Int;
     if (kind == "float") return LiftKind::Float;
     if (kind == "wide") return LiftKind::Int128;
     throw std::invalid_argument(
-        "a lift is none, count, int, float or wide, the square of one of the last three, or a float product, not " +
+        "a lift is none, one, count, int, float or wide, the square of one of the last three, or a float product, "
+        "not " +
         kind);
 }
 
@@ -42,8 +44,9 @@ LoadStep parse_load(const nb::tuple& step) {
     load.constants = field<std::vector<std::pair<unsigned, int64_t>>>(step, 4);
     load.equals = field<std::vector<std::pair<unsigned, unsigned>>>(step, 5);
     load.not_null = field<Numbers>(step, 6);
-    for (const auto& [kind, column] : field<std::vector<std::pair<std::string, unsigned>>>(step, 7)) {
-        constexpr std::string_view square = " square";
+    for (auto& [kind, column] : field<std::vector<std::pair<std::string, unsigned>>>(step, 7)) {
+        constexpr std::string_view square = " square", joint = "joint ";
+        if (kind.starts_with(joint)) kind.erase(0, joint.size());  // the slot says what that means
         if (kind == "float product") {
             load.lifts.push_back({LiftKind::Product, column, false});
             continue;

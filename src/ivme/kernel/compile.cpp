@@ -56,7 +56,8 @@ void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     for (unsigned column : step.not_null) width = std::max(width, column + 1);
     for (const Lift& lift : step.lifts) {
         bool takes_two = lift.kind == LiftKind::Int128 || lift.kind == LiftKind::Product;
-        if (lift.kind != LiftKind::None) width = std::max(width, lift.column + (takes_two ? 2 : 1));
+        bool takes_none = lift.kind == LiftKind::None || lift.kind == LiftKind::One;
+        if (!takes_none) width = std::max(width, lift.column + (takes_two ? 2 : 1));
     }
     widths[step.input] = width;
     trigger_->steps.push_back(std::move(step));

@@ -33,6 +33,11 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
                 FloatPool* pool) {
     std::fill_n(word, width(slot), 0);
     if (lift.kind == LiftKind::None) return;
+    if (lift.kind == LiftKind::One) {
+        word[0] = weight;
+        for (unsigned i = 1; i < width(slot); ++i) word[i] = weight >> 63;
+        return;
+    }
     int64_t code = input.columns[lift.column][row];
     if (code == NULL_CODE && lift.kind != LiftKind::Int128) return;
     if (slot == Slot::F64) {
@@ -47,7 +52,7 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
         }
         return lift_float(word, value, weight, *pool);
     }
-    if (slot == Slot::I64) {
+    if (width(slot) == 1) {
         word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
         return;
     }

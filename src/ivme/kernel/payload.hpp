@@ -17,10 +17,22 @@
 
 namespace ivme {
 
-enum class Slot : uint8_t { I64, F64, I128, I192 };
+// Joint slots are of products of values of several tables: each table has its factor, or one, and they just multiply.
+enum class Slot : uint8_t { I64, F64, I128, I192, Joint64, Joint192 };
 
 inline unsigned width(Slot slot) {
-    return slot == Slot::I64 ? 1 : slot == Slot::I128 ? 2 : slot == Slot::I192 ? 3 : FLOAT_WORDS;
+    switch (slot) {
+        case Slot::I64:
+        case Slot::Joint64:
+            return 1;
+        case Slot::I128:
+            return 2;
+        case Slot::I192:
+        case Slot::Joint192:
+            return 3;
+        default:
+            return FLOAT_WORDS;
+    }
 }
 
 // What a visible sum must fit: any value will do, those of an int, or those of 38 decimal digits.
@@ -67,7 +79,7 @@ struct Layout {
         if (!add_overflows(left[0], right[0], &total[0])) carry = 0;
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (slot == Slot::I64) {
+            if (width(slot) == 1) {
                 total[at] = wrapped_sum(left[at], right[at]);
             } else if (slot == Slot::F64) {
                 add_float(total + at, left + at, right + at, *pool);
@@ -86,7 +98,7 @@ struct Layout {
         bool overflow = add_overflows(left[0], right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (slot == Slot::I64) {
+            if (width(slot) == 1) {
                 overflow |= add_overflows(left[at], right[at], &total[at]);
             } else if (slot == Slot::I128) {
                 Wide sum;
@@ -109,7 +121,7 @@ struct Layout {
         bool overflow = multiply_overflows(factor, right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (slot == Slot::I64) {
+            if (width(slot) == 1) {
                 total[at] = wrapped_product(factor, right[at]);
             } else if (slot == Slot::F64) {
                 scale_float(total + at, factor, right + at, *pool);
@@ -123,7 +135,8 @@ struct Layout {
         return !overflow;
     }
 
-    // left := left · right, both with sums: (c, s)·(d, t) = (c·d, c·t + d·s). False if the count does not fit.
+    // left := left · right, both with sums: (c, s)·(d, t) = (c·d, c·t + d·s), and s·t where they are joint. False if
+    // the count does not fit.
     [[nodiscard]] bool multiply(int64_t* left, const int64_t* right) const {
         int64_t c = left[0], d = right[0];
         bool overflow = multiply_overflows(c, d, &left[0]);
@@ -135,6 +148,10 @@ struct Layout {
                 multiply_float(left + at, c, d, right + at, *pool);
             } else if (slot == Slot::I128) {
                 multiply_words<2>(left + at, c, d, right + at);
+            } else if (slot == Slot::Joint64) {
+                left[at] = wrapped_product(left[at], right[at]);
+            } else if (slot == Slot::Joint192) {
+                multiply_three_words(left + at, right + at);
             } else {
                 multiply_words<3>(left + at, c, d, right + at);
             }
@@ -166,7 +183,9 @@ inline Slot parse_slot(const std::string& name) {
     if (name == "f64") return Slot::F64;
     if (name == "i128" || name == "d128") return Slot::I128;
     if (name == "i192" || name == "d192") return Slot::I192;
-    throw std::invalid_argument("a slot is i64, f64, i128, d128, i192 or d192, not " + name);
+    if (name == "joint i64") return Slot::Joint64;
+    if (name == "joint i192" || name == "joint d192") return Slot::Joint192;
+    throw std::invalid_argument("a slot is i64, f64, i128, d128, i192, d192 or a joint one, not " + name);
 }
 
 inline Limit parse_limit(const std::string& name) {

@@ -27,7 +27,7 @@ struct Read {
     const GroupIndex* pending_groups = nullptr;
 };
 
-enum class LiftKind : uint8_t { None, Count, Int, Float, Int128, Product };
+enum class LiftKind : uint8_t { None, One, Count, Int, Float, Int128, Product };
 
 struct Lift {
     LiftKind kind = LiftKind::None;

@@ -88,6 +88,21 @@ inline void multiply_words(int64_t* left, int64_t c, int64_t d, const int64_t* r
     add_words<N>(left, left, other);
 }
 
+// left := left · right, of three words each.
+inline void multiply_three_words(int64_t* left, const int64_t* right) {
+    uint64_t product[3] = {};
+    for (unsigned i = 0; i < 3; ++i) {
+        UnsignedWide carry = 0;
+        for (unsigned j = 0; i + j < 3; ++j) {
+            carry += static_cast<UnsignedWide>(static_cast<uint64_t>(left[i])) * static_cast<uint64_t>(right[j]) +
+                     product[i + j];
+            product[i + j] = static_cast<uint64_t>(carry);
+            carry >>= 64;
+        }
+    }
+    for (unsigned i = 0; i < 3; ++i) left[i] = static_cast<int64_t>(product[i]);
+}
+
 constexpr Wide power_of_ten(unsigned digits) {
     Wide power = 1;
     for (unsigned i = 0; i < digits; ++i) power *= 10;

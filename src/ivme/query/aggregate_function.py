@@ -26,7 +26,8 @@ class AggregateFunction:
 
     `slots` are the totals that payloads carry for it: "count" of the values that are not NULL, "sum", and "square", the
     sum of the squares; "exact_sum" is a sum that is read without rounding. One of two arguments has "partner sum" and
-    "partner square" for the other argument, and "product", the sum of the products.
+    "partner square" for the other argument, and "product", the sum of the products. "joint count" and "joint sum" are
+    of products of arguments of two tables, which are never computed row by row.
 
     One without slots needs its values in order instead, so that its column counts as free when widths are computed.
     `reads` is what it reads of them: "min", "max" or "count_distinct", which an index answers, or all "values" of the

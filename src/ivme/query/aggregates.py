@@ -122,6 +122,8 @@ _PAIRED = {
 _PAIRED_SLOTS = ("count", "sum", "partner sum", "square", "partner square", "product")
 
 _OF_PAIRS = (
+    AggregateFunction("sum_product", _sum_type, ("joint count", "joint sum"), _sum, "sum", is_additive=False),
+    AggregateFunction("avg_product", _mean_type, ("joint count", "joint sum"), _mean, "mean", is_additive=False),
     *(
         AggregateFunction(name, _float, _PAIRED_SLOTS, paired.finish_with(value), is_additive=False)
         for name, value in _PAIRED.items()
@@ -132,7 +134,8 @@ _OF_PAIRS = (
         parts=("exact_sum", "exact_square", "count"),
     ),
 )
-"""All over columns of floats. `squared_deviations` of one column is REGR_SXX and REGR_SYY."""
+"""All over columns of floats, but for the first two, which are of products of columns of two tables, whole numbers or
+decimals: SUM(r.a * t.d). `squared_deviations` of one column is REGR_SXX and REGR_SYY."""
 
 
 def _of_values(name: str, type_: Callable[[Type], Type | None], fold: Any, *takes: str) -> AggregateFunction:
@@ -171,6 +174,9 @@ LISTED = "COUNT, SUM, AVG, MIN, MAX, STDDEV or VARIANCE"
 _SUM_SLOTS = {"int": "i128", "float": "f64"}
 _SQUARE_SLOTS = {"int": "i192", "float": "f64", "decimal": "d192"}
 
+JOINT = "joint "
+"""How slots, their types and lifts are named that hold products of values of several tables."""
+
 SlotKey = tuple[str, ...]
 """A slot of payloads: what is added up, and of which variable; of a product, of which two."""
 
@@ -182,13 +188,18 @@ def slots_of(aggregate: Aggregate) -> tuple[SlotKey, ...]:
         return ()
     found: list[SlotKey] = []
     for slot in AGGREGATES[aggregate.function].slots:
-        if slot == "product":
+        if slot == "product" or slot.startswith(JOINT):
             found.append((slot, variable, str(partner)))
         elif slot.startswith("partner "):
             found.append((slot.removeprefix("partner "), str(partner)))
         else:
             found.append((slot, variable))
     return tuple(found)
+
+
+def is_joint(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is over products of values of two tables."""
+    return any(slot.startswith(JOINT) for slot in aggregate.definition.slots)
 
 
 def payload_slots(query: Query) -> tuple[SlotKey, ...]:
@@ -198,6 +209,9 @@ def payload_slots(query: Query) -> tuple[SlotKey, ...]:
 
 def slot_type(slot: str, type_: Type) -> str:
     """The kernel's type for a slot: wide enough for the values of any group whose count fits 63 bits."""
+    if slot.startswith(JOINT):
+        of_sums = "d192" if type_.kind == "decimal" else "i192"
+        return JOINT + ("i64" if slot == f"{JOINT}count" else of_sums)
     if slot == "count":
         return "i64"
     if slot == "product":

@@ -9,14 +9,14 @@ equal values have equal codes.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
-from ivme.query.aggregates import KEYED
+from ivme.query.aggregates import KEYED, is_joint
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.functions import FUNCTIONS
 from ivme.query.model import Aggregate, Atom, Query, Table
@@ -327,7 +327,7 @@ def aggregate_type(aggregate: Aggregate, variables: dict[str, Type], query: Quer
     """The type of an aggregate over a variable; `query` is needed where that is a variable of keys."""
     if aggregate.variable is None:
         return INT
-    type_, function = variables[aggregate.variable], aggregate.definition
+    type_, function = argument_type(aggregate, variables), aggregate.definition
     if aggregate.function in KEYED and query is not None:
         type_ = _last_part_type(aggregate.variable, query) or INT
     if function.takes and type_.kind not in function.takes:
@@ -337,6 +337,20 @@ def aggregate_type(aggregate: Aggregate, variables: dict[str, Type], query: Quer
     if found is None:
         raise SchemaError(f"{aggregate} is over a variable of type {type_}, which is too wide; CAST it to DOUBLE")
     return found
+
+
+def argument_type(aggregate: Aggregate, variables: Mapping[str, Type]) -> Type:
+    """The type of what an aggregate is over: of a variable, or of the product of two."""
+    assert aggregate.variable is not None
+    type_ = variables[aggregate.variable]
+    if aggregate.partner is None or not is_joint(aggregate):
+        return type_
+    return product_type(type_, variables[aggregate.partner])
+
+
+def product_type(one: Type, other: Type) -> Type:
+    """The type of a product of numbers."""
+    return _binary(Call("multiply", (Literal(None), Literal(None))), one, other)
 
 
 def _last_part_type(variable: str, query: Query) -> Type | None:

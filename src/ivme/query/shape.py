@@ -7,6 +7,7 @@ its rows: enough to tell the view's columns and tables, but not to maintain it.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ivme.query.block_names import block_name
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
@@ -14,6 +15,9 @@ from ivme.query.order import HIDDEN
 from ivme.query.parse import is_sql, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
+
+if TYPE_CHECKING:
+    from ivme.query.sql_script import SqlScript
 
 _ROWS = "#rows"
 """How the name of the table ends that a shape reads."""
@@ -24,11 +28,17 @@ def view_shape(text: str, tables: tuple[Table, ...], name: str) -> Query:
     if not is_sql(text):
         return replace(parse(text, tables), name=name)
     from ivme.query.sql_script import read_script
-    from ivme.query.union import Union, typed_union
 
     script = read_script(text, tables)
     if len(script) == 1 and script.order is None:
         return replace(parse(text, tables), name=name)
+    return script_shape(script, tables, name)
+
+
+def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Query:
+    """The shape of a view of several blocks, each of which is read for it."""
+    from ivme.query.union import Union, typed_union
+
     known, names, read = tables, dict[str, str](), dict[str, Table]()
     for number, (block, _) in enumerate(script.selects):
         names[block] = block_name(name, number + 1)
@@ -47,7 +57,9 @@ def view_shape(text: str, tables: tuple[Table, ...], name: str) -> Query:
         known = (*known, Table(names[block], columns))
     last = found.written
     inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
-    return replace(shape_of(name, columns, inputs), text=text, tables=(_rows(name, columns, inputs), *read.values()))
+    return replace(
+        shape_of(name, columns, inputs), text=script.source.text, tables=(_rows(name, columns, inputs), *read.values())
+    )
 
 
 def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Query:

@@ -18,6 +18,7 @@ from ivme.query.aggregates import AGGREGATES, LISTED
 from ivme.query.expression import Call, Expression, Literal
 from ivme.query.spellings import DISTINCT, NODES, WORDS, Spelling, key_of
 from ivme.query.sql_expression import Scalars
+from ivme.query.sql_joint import read_joint
 from ivme.query.sql_scope import Key
 from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
 from ivme.query.sql_where import Body
@@ -250,6 +251,9 @@ def maintained(body: Body, scalars: Scalars, call: AggregateCall, key_of_node: C
     if call.function == "string_agg":
         return _string_agg(body, scalars, call)
     if spelling.columns is tuple and len(call.arguments) == 1:
+        joint = None if call.is_distinct else read_joint(body, scalars, function, call.arguments[0])
+        if joint is not None:
+            return Maintained(f"{function}_product", *joint, ())
         key = key_of_node(call.arguments[0].unnest())
         _check_kind(body, call, key, AGGREGATES[function].takes)
         return Maintained(function, key, None, call.constants)

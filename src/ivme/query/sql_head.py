@@ -133,7 +133,8 @@ def _aggregate(body: Body, scalars: Scalars, node: exp.Expr, name: str | None) -
     if counts_rows(scalars, call):
         return Item(name or call.text, None, "count", node)
     found = maintained(body, scalars, call, partial(_key, body, scalars))
-    return Item(name or call.text, found.key, found.function, node, found.partner, found.options, call.own_text)
+    own_text = call.own_text if found.partner is None else call.text
+    return Item(name or call.text, found.key, found.function, node, found.partner, found.options, own_text)
 
 
 def _check_names(source: SqlText, items: tuple[Item, ...]) -> None:

@@ -82,8 +82,12 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
 
 
 def read_script(text: str, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
-    """The blocks of a SELECT. A refusal is that of the whole text, unless taking it apart finds a better reason."""
-    source, written = one_statement(text)
+    """The blocks of a SELECT."""
+    return script_of(*one_statement(text), tables)
+
+
+def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+    """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     node, order = take_order(source, written)
     try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.plan.ir.program import Lift, Source
+from ivme.query.aggregates import JOINT
 from ivme.query.expression import Call, Expression
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ class Feed:
     ) -> tuple[str, int]:
         if lift is None:
             return ("none", 0)
+        if lift.function.startswith(JOINT):
+            inner = replace(lift, function=lift.function.removeprefix(JOINT))
+            kind, column = self._lift(inner, slot.removeprefix(JOINT), expressions, where)
+            return (JOINT + kind, column)
+        if lift.function == "one":
+            return ("one", 0)
         expression = expressions[lift.column]
         guard = where if isinstance(expression, Call) else None
         if lift.function == "count":

@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import and_, itemgetter, or_, xor
 from typing import Any
 
+from ivme.query.aggregates import is_joint
 from ivme.query.inference import head_types
 from ivme.query.model import Aggregate, Query
 from ivme.query.nested import in_order
@@ -43,6 +44,13 @@ def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     if not found:
         return None
     shown = head_types(query)[[c.source for c in query.head].index(aggregate)]
+    if aggregate.partner is not None and is_joint(aggregate):
+        products = [
+            (_exact_product(a[aggregate.variable], a[aggregate.partner]), w)
+            for a, w in group
+            if a[aggregate.variable] is not None and a[aggregate.partner] is not None
+        ]
+        return _of_sum(aggregate.function.removesuffix("_product"), products, shown) if products else None
     if aggregate.partner is not None:
         pairs = [
             (a[aggregate.variable], a[aggregate.partner], w) for a, w in group if a[aggregate.variable] is not None
@@ -105,6 +113,10 @@ _OF_VALUES: Mapping[str, Callable[[Sequence[Any], Sequence[Any], Type], Any]] = 
     "mode": _mode,
     "string_agg": _string_agg,
 }
+
+
+def _exact_product(one: Any, other: Any) -> Any:
+    return _WIDE.multiply(one, other) if isinstance(one, Decimal) else one * other
 
 
 def _of_sum(function: str, found: Found, shown: Type) -> Any:

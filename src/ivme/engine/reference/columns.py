@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ivme.algebra.exact import ExactSum
-from ivme.algebra.ring import Payload, add, count, lift, product, square
+from ivme.algebra.ring import Joint, Payload, add, count, lift, product, square
 from ivme.engine.backend import Block, Codes
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.reference.interpreter import Delta
 from ivme.engine.reference.partition import Noted
 from ivme.plan.ir import program as ir
-from ivme.query.aggregates import reads_exactly
+from ivme.query.aggregates import JOINT, reads_exactly
 
 Types = tuple[str, ...]
 """The types of a payload's sums, none for a plain count."""
@@ -58,6 +58,7 @@ def _extremes(items: Sequence[Any], enumeration: ir.Enumeration) -> list[Codes]:
 
 def _slot(values: list[Any], *, exact: bool = False) -> Any:
     """A slot's values: floats, which may also stay as they are, or whole numbers of any size."""
+    values = [value.value if isinstance(value, Joint) else value for value in values]
     if not any(isinstance(value, ExactSum) for value in values):
         return np.array(values, dtype=object)
     return values if exact else np.array(list(map(float, values)))
@@ -83,6 +84,10 @@ def load_columns(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
 
 
 def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
+    if kind.startswith(JOINT):
+        return Joint(_lifted(kind.removeprefix(JOINT), column, lists, i))
+    if kind == "one":
+        return 1
     code = lists[column][i]
     kind, is_square = kind.removesuffix(" square"), kind.endswith(" square")
     if kind == "none" or (code == NULL_CODE and kind != "wide"):
@@ -166,4 +171,5 @@ _LIMITS = {"int": 2**63, "decimal": 10**38}
 def fits(payload: Payload | None, limits: Sequence[str]) -> bool:
     """Whether the sums of an entry are within the limits of a map."""
     sums = payload[1:] if isinstance(payload, tuple) else ()
-    return all(not limit or abs(total) < _LIMITS[limit] for total, limit in zip(sums, limits, strict=False))
+    totals = [total.value if isinstance(total, Joint) else total for total in sums]
+    return all(not limit or abs(total) < _LIMITS[limit] for total, limit in zip(totals, limits, strict=False))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ivme.algebra.ring import Payload, Ring, add, is_nothing, lift, multiply, product, square
+from ivme.algebra.ring import Joint, Payload, Ring, add, is_nothing, lift, multiply, product, square
 from ivme.engine.expression.row_expression import Row, getter
 from ivme.engine.reference.indexed_map import Tally
 from ivme.plan.ir.program import Lift, Source
+from ivme.query.aggregates import JOINT
 from ivme.query.model import Constant
 
 Changes = Mapping[Row, int]
@@ -69,6 +71,10 @@ def reader(source: Source) -> Callable[[Row], Row | None]:
 
 def _lifted(slot: Lift | None, values: Row) -> Any:
     """The value that a slot of the payload takes for one row of weight 1; NULL adds nothing."""
+    if slot is not None and slot.function.startswith(JOINT):
+        return Joint(_lifted(replace(slot, function=slot.function.removeprefix(JOINT)), values))
+    if slot is not None and slot.function == "one":
+        return 1
     if slot is None or values[slot.column] is None:
         return 0
     if slot.partner is not None:

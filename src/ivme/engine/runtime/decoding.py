@@ -21,6 +21,8 @@ from ivme.engine.runtime.finishing import finished
 from ivme.engine.runtime.group_values import listed_values
 from ivme.plan.ir.program import Enumeration
 from ivme.query.aggregates import reads_exactly, slots_of
+from ivme.query.block_names import view_of_block
+from ivme.query.inference import argument_type
 from ivme.query.model import Aggregate, HeadColumn
 from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
@@ -91,8 +93,10 @@ class RowDecoder:
         return lambda block, inputs, _n: self._aggregate(source, type_, block, inputs, where)
 
     def _place(self, column: HeadColumn) -> str:
-        """How a message names a column."""
-        return f"column {column.name} of view {self._typed.query.name}"
+        """How a message names a column; one of a block by the view that it belongs to."""
+        name = self._typed.query.name
+        owner = view_of_block(name)
+        return f"a column of view {owner}" if owner else f"column {column.name} of view {name}"
 
     def _aggregate(
         self, aggregate: Aggregate, type_: Type, block: Listed, inputs: Mapping[str, Any], where: str
@@ -104,7 +108,7 @@ class RowDecoder:
         if aggregate.definition.is_ordered:
             return self._ordered(aggregate, variable, type_, block, inputs, where)
         present, *sums = self._totals(aggregate, block)
-        finish, summed = aggregate.definition.finish, self._typed.types[variable]
+        finish, summed = aggregate.definition.finish, argument_type(aggregate, self._typed.types)
         if finish is None:
             return list(present)
         columns = [exact_sums(each) for each in sums] if self._exact else sums
@@ -173,7 +177,11 @@ class RowDecoder:
             return (codes != NULL_CODE).astype(np.int64) if reads == "count_distinct" else codes
         present, *sums = self._totals(source, block)
         return finished(
-            source.definition, sums, present.astype(np.int64, copy=False), self._typed.types[variable], type_
+            source.definition,
+            sums,
+            present.astype(np.int64, copy=False),
+            argument_type(source, self._typed.types),
+            type_,
         )
 
     def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:

@@ -16,6 +16,7 @@ from ivme.engine.backend import Backend
 from ivme.engine.runtime.following import representatives
 from ivme.errors import DataError
 from ivme.plan.ir.program import Enumeration, Read
+from ivme.query.aggregates import slots_of
 from ivme.query.typed import TypedQuery
 
 Misfit = tuple[str, tuple[int, ...]]
@@ -66,12 +67,10 @@ def _whole_payload(enumeration: Enumeration) -> Read | None:
 
 def _limits(typed: TypedQuery, enumeration: Enumeration) -> list[str]:
     """For each slot the type that a sum must fit; empty if it is not shown, or always fits."""
-    shown = {a.variable for a in typed.query.aggregates if a.function == "sum"}
+    shown = {slots_of(a)[1] for a in typed.query.aggregates if a.function in ("sum", "sum_product")}
+    kinds = [typed.types[variable].kind for _, variable, *_ in enumeration.slots]
     return [
-        typed.types[variable].kind
-        if function == "sum" and variable in shown and typed.types[variable].kind != "float"
-        else ""
-        for function, variable, *_ in enumeration.slots
+        kind if slot in shown and kind != "float" else "" for slot, kind in zip(enumeration.slots, kinds, strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivme.plan.ir.program import Lift, Source
-from ivme.query.aggregates import SlotKey, payload_slots
+from ivme.query.aggregates import JOINT, SlotKey, payload_slots
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom, Query, Table
 from ivme.structure.fracture import Fracture
@@ -38,23 +38,42 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
     """The leaves of a query under the names of its fracture."""
     slots = payload_slots(query)
     joined = query.never_null
-    lifted_by = {v: next(i for i, atom in enumerate(query.atoms) if v in atom.variables) for _, v, *_ in slots}
+    lifted_by = {slot: _lifted_by(query, slot) for slot in slots}
     sources = []
     for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
         names = {fracture.original(name): name for name in edge.variables}
-        mine = [slot if lifted_by[slot[1]] == i else None for slot in slots]
-        lifts = tuple(None if slot is None else Lift(slot[0], *map(atom.variables.index, slot[1:])) for slot in mine)
+        lifts = tuple(_lift(slot, lifted_by[slot], i, atom) for slot in slots)
         source = Source(
             atom,
             query.table(atom.relation).column_names,
             tuple(names[variable] for variable in atom.variables),
             _positions(atom, joined - _never_null(atom, query.table(atom.relation))),
-            lifts if any(lifts) else (),
+            lifts if any(lift is not None and lift != _ONE for lift in lifts) else (),
         )
         sources.append((edge.label, source))
     named = sorted((query.input.index(fracture.original(name)), name) for name in fracture.whole.input)
     inputs = tuple((name, fracture.original(name)) for _, name in named)
     return Leaves(tuple(sources), inputs, query.output, slots)
+
+
+_ONE = Lift(f"{JOINT}one", 0)
+"""The factor of a table that has none of its own."""
+
+
+def _lifted_by(query: Query, slot: SlotKey) -> tuple[int, ...]:
+    """The atom that lifts a slot; of a joint one, for each factor an atom of its own."""
+    places = [[i for i, atom in enumerate(query.atoms) if variable in atom.variables] for variable in slot[1:]]
+    if not slot[0].startswith(JOINT):
+        return (places[0][0],)
+    return next((one, other) for one in places[0] for other in places[1] if one != other)
+
+
+def _lift(slot: SlotKey, lifted_by: tuple[int, ...], number: int, atom: Atom) -> Lift | None:
+    """What an atom lifts for a slot."""
+    if not slot[0].startswith(JOINT):
+        return Lift(slot[0], *map(atom.variables.index, slot[1:])) if lifted_by == (number,) else None
+    mine = [variable for variable, place in zip(slot[1:], lifted_by, strict=True) if place == number]
+    return Lift(slot[0], atom.variables.index(mine[0])) if mine else _ONE
 
 
 def _never_null(atom: Atom, table: Table) -> frozenset[str]:

@@ -51,7 +51,8 @@ class Map:
 class Lift:
     """A slot of the payload: the sum of a column, or the count of its values that are not NULL.
 
-    "square" is the sum of the squares, and "product" that of the products with the column `partner`.
+    "square" is the sum of the squares, and "product" that of the products with the column `partner`. "joint count" and
+    "joint sum" are the factors of this table in joint slots, and "joint one" that of a table without any.
     """
 
     function: str

@@ -3,14 +3,18 @@
 SELECT SUM(R.a * S.d) AS total FROM R JOIN S ON R.b = S.b WHERE R.a < S.d
 block#1: SELECT R.a, S.d FROM R JOIN S ON R.b = S.b
          SELECT SUM(j.a * j.d) AS total FROM block#1 AS j WHERE j.a < j.d
+
+Without that condition the sum is a block as it is: it needs no rows (`query.sql_joint`).
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from ivme.errors import UnsupportedError
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of, own_columns, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+from ivme.query.sql import read_query
 
 JOINED = "j"
 
@@ -19,6 +23,8 @@ def split_across(select: exp.Select, script: Script) -> exp.Select:
     """A SELECT in which each expression is over one table, and tables meet in equalities only."""
     conditions = [*condition_of(select), *_on(select)]
     if not any(map(_needs_rows, conditions)) and not any(_mixes(each) for each in _computed(select)):
+        return select
+    if not any(map(_needs_rows, conditions)) and _is_one_block(select, script):
         return select
     late = [each for each in conditions if _is_late(each)]
     columns: dict[tuple[str, str], str] = {}
@@ -38,6 +44,18 @@ def split_across(select: exp.Select, script: Script) -> exp.Select:
     set_where(joined, [each.copy() for each in conditions if not _is_late(each)])
     name = script.add(joined)
     return _over_rows(select, script, name, columns, late)
+
+
+def _is_one_block(select: exp.Select, script: Script) -> bool:
+    """Whether a SELECT of tables, not of blocks, whose types are known later, is one block in spite of mixing them."""
+    tables = {table.name for table in select.find_all(exp.Table)}
+    if tables & script.columns.keys():
+        return False
+    try:
+        read_query(script.source, select.copy(), script.tables.declared, "Q")
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _on(select: exp.Select) -> list[exp.Expr]:

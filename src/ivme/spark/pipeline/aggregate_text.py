@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ivme.query.aggregates import is_joint
 from ivme.query.expression import Call, Expression, Literal
 from ivme.query.model import Aggregate
 
@@ -33,6 +34,8 @@ def aggregate_text(aggregate: Aggregate) -> str:
     if aggregate.variable is None:
         return "count(1)"
     column, function, options = _quoted(aggregate.variable), aggregate.function, aggregate.options
+    if is_joint(aggregate):
+        return f"{function.removesuffix('_product')}({column} * {_quoted(str(aggregate.partner))})"
     if aggregate.partner is not None:
         return f"{function}({column}, {_quoted(aggregate.partner)})"
     if function.endswith(_DISTINCT):
