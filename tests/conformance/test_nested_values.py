@@ -146,6 +146,19 @@ def test_columns_with_arrays_come_and_go(db: Database) -> None:
     db.drop_column("r", "a")
 
 
+def test_rows_with_arrays_are_updated_and_deleted(db: Database) -> None:
+    db.create_table("r", {"id": "int", "a": "array<int>"})
+    view = db.create_view("v", "SELECT id, a FROM r ORDER BY id")
+    db.insert("r", [(1, [1]), (2, [2]), (3, None)])
+    db.update("r", set={"a": [7, None]}, where="id = 1")
+    db.delete_where("r", "a IS NULL")
+    assert [(1, (7, None)), (2, (2,))] == list(view)
+    with pytest.raises(SchemaError, match="an array or a struct"):
+        db.delete_where("r", "a = :a", a=[2])
+    db.replace("r", [(5, [5])])
+    assert [(5, (5,))] == list(view)
+
+
 def test_maps_are_refused_by_name(db: Database) -> None:
     with pytest.raises(SchemaError, match="MAP are not supported; store its entries as rows"):
         db.create_table("r", {"m": "array<map<string, int>>"})

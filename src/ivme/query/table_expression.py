@@ -62,6 +62,10 @@ class _Valued(Scalars):
 
 def literal(value: Any, what: str) -> Literal:
     """A Python value as a constant."""
+    if isinstance(value, list | tuple | Mapping):
+        raise SchemaError(
+            f"{what} is an array or a struct, which conditions here do not take; name the rows by other columns"
+        )
     if value is not None and (literal_type(value) is None or value != value):
         raise SchemaError(f"{what} is {shown(value)}, which no column holds")
     return Literal(value)
