@@ -40,7 +40,7 @@ _CASTS: dict[str, Function] = {
     "cast_bool": _cast(values.to_bool, "BOOLEAN", "bool", _CONVERTIBLE),
     "cast_date": _cast(values.to_date, "DATE", "date", DATED),
     "cast_timestamp": _cast(values.to_timestamp, "TIMESTAMP", "timestamp", (*DATED, *NUMBERS)),
-    "cast_timestamp_ntz": replace(_cast(values.to_local_timestamp, "TIMESTAMP_NTZ", "timestamp", DATED), runs="by row"),
+    "cast_timestamp_ntz": replace(_cast(values.to_local_timestamp, "TIMESTAMP_NTZ", "timestamp", TEXT), runs="by code"),
     "cast_binary": Function(
         *(1, 1, lambda value: value if isinstance(value, bytes) else values.text(value).encode()),
         *("CAST(a AS BINARY)", "binary", (*TEXT, "binary")),
@@ -58,7 +58,8 @@ _TRIED = (
 
 
 def _try(function: Function) -> Function:
-    return replace(function, apply=_attempted(function.apply), sql=f"TRY_{function.sql}", runs="by row", fails="never")
+    runs = "by code" if function.takes == TEXT else "by row"
+    return replace(function, apply=_attempted(function.apply), sql=f"TRY_{function.sql}", runs=runs, fails="never")
 
 
 CASTS: dict[str, Function] = {
