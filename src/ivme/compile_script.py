@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
-from ivme.errors import PlanError, SchemaError, UnknownNameError, UnsupportedError
+from ivme.errors import PlanError, UnknownNameError, UnsupportedError
 from ivme.parameter_checks import parameter_notes, refuse_misfits
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
@@ -20,7 +20,7 @@ from ivme.query.refusals import with_all_others
 from ivme.query.shape import shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
-from ivme.query.union import Union, typed_union
+from ivme.query.union import Union, UnionTypeError, typed_union
 
 _NO_PLAN = "-"
 """What is stored for a block that needs no plan."""
@@ -186,7 +186,7 @@ def _of_blocks(request: Request) -> Mapping[str, object]:
 def _compile_union(union: Union, script: SqlScript, number: int) -> CompiledUnion:
     try:
         made, table = typed_union(union)
-    except SchemaError as error:
-        raise script.source.unsupported(str(error), script.selects[number][1], "CAST one of them") from None
+    except UnionTypeError as error:
+        raise script.no_common_type(number, error) from None
     shape = shape_of(table.name, table.columns, {})
     return CompiledUnion(made, table, typed(shape), explain_union(shape))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from ivme.engine.backend import Block, Cursor, Listed
 from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.nested_values import comparable
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.read.recompute import Row, recompute
 from ivme.engine.read.verify import compare_rows, counted
@@ -22,6 +22,7 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import PlanError
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
+from ivme.query.nested import in_order
 from ivme.query.order import HIDDEN, Order
 
 
@@ -199,7 +200,7 @@ def _first(rows: list[Row], order: Order) -> list[Row]:
 
 
 def _rank(value: object) -> tuple[bool, object]:
-    return (value is not None, value if value is not None else 0)
+    return (value is not None, in_order(value) if value is not None else 0)
 
 
 def _stable(rows: list[Row], order: Order) -> list[Row]:
@@ -209,7 +210,7 @@ def _stable(rows: list[Row], order: Order) -> list[Row]:
         assert isinstance(place, int)
         nulls = [row for row in rows if row[place] is None]
         known = [row for row in rows if row[place] is not None]
-        known.sort(key=itemgetter(place), reverse=key.descending)
+        known.sort(key=lambda row: in_order(row[place]), reverse=key.descending)
         rows = nulls + known if key.nulls_first else known + nulls
     return rows
 
@@ -221,7 +222,7 @@ def _sort(data: pa.Table, order: Order) -> Codes:
     columns, directions = [], []
     for place, descending, nulls_first in ways:
         assert isinstance(place, int)
-        column = data.column(place)
+        column = comparable(data.column(place))
         columns += [pc.cast(pc.is_null(column), pa.int8()), column]
         directions += ["descending" if nulls_first else "ascending", "descending" if descending else "ascending"]
     if not columns:

@@ -37,6 +37,8 @@ CASTS: dict[str, list[Case]] = {
         Case("CAST({} AS STRING)", ("float",), rows(1.5, 1e10, 1e-5, 0.0, 123456789.125)),
         Case("CAST({} AS STRING)", ("decimal(10,2)",), rows(Decimal("1.50"), Decimal("0.00"), Decimal("-0.05"))),
         Case("CAST({} AS STRING)", ("bool",), rows(True, False)),
+        Case("CAST({} AS VARCHAR(3))", ("string",), rows("ab", "abcdef", "")),
+        Case("CAST({} AS CHAR(4))", ("int",), rows(12, 123456)),
         Case("CAST({} AS STRING)", ("date",), rows(*DAYS)),
         Case("CAST({} AS STRING)", ("timestamp",), rows(*MOMENTS)),
     ],
@@ -101,6 +103,17 @@ CASTS: dict[str, list[Case]] = {
         Case("CAST({} AS TIMESTAMP)", ("float",), rows(0.5, -1.25, 1e9)),
         Case("CAST({} AS TIMESTAMP)", ("decimal(14,3)",), rows(Decimal("0.500"), Decimal("-1.250"))),
     ],
+    "cast_timestamp_ntz": [
+        Case(
+            "CAST({} AS TIMESTAMP_NTZ)",
+            ("string",),
+            rows(
+                *("2024-02-29 01:02:03", "2024-02-29 01:02:03+02:00", "2024-02-29T01:02:03Z", "2024-02-29", "x"),
+                *("2024-02-29 01:02:03.5 UTC", "2024-02-29T01:02:03-0:30"),
+            ),
+        ),
+        Case("TO_TIMESTAMP_NTZ({})", ("string",), rows("2024-02-29 01:02:03+02:00")),
+    ],
     "cast_binary": [Case("CAST({} AS BINARY)", ("string",), rows("", "abc", "é"))],
     **{
         f"try_{name}": [Case(case.sql.replace("CAST(", "TRY_CAST(", 1), case.types, case.rows) for case in cases]
@@ -123,6 +136,7 @@ CASTS: dict[str, list[Case]] = {
             ),
             ("cast_bool", [Case("CAST({} AS BOOLEAN)", ("string",), rows("true", "x"))]),
             ("cast_date", [Case("CAST({} AS DATE)", ("string",), rows("2024-02-29", "2023-02-29", "x"))]),
+            ("cast_timestamp_ntz", [Case("CAST({} AS TIMESTAMP_NTZ)", ("string",), rows("2024-02-29 01:02:03Z", "x"))]),
             ("cast_timestamp", [Case("CAST({} AS TIMESTAMP)", ("string",), rows("2024-02-29 01:02:03", "x"))]),
         )
     },

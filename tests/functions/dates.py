@@ -174,6 +174,17 @@ DATES: dict[str, list[Case]] = {
     + [Case("DATE_FORMAT({}, 'yyyy-MM')", ("date",), rows(*DAYS))],
     "unix_date": [Case("UNIX_DATE({})", ("date",), rows(*DAYS))],
     "date_from_unix_date": [Case("DATE_FROM_UNIX_DATE({})", ("int",), rows(0, 1, -1, 19000, -700000))],
+    "unix_timestamp": [
+        Case("UNIX_TIMESTAMP({})", ("timestamp",), rows(*MOMENTS)),
+        Case("UNIX_TIMESTAMP({})", ("date",), rows(*DAYS)),
+        Case("UNIX_TIMESTAMP({})", ("string",), rows("2024-02-29 01:02:03", "2024-02-29", "x")),
+        Case("UNIX_TIMESTAMP({}, 'dd/MM/yyyy')", ("string",), rows("29/02/2024", "1/2/2024", "30/02/2024")),
+        Case("TO_UNIX_TIMESTAMP({}, 'yyyy-MM-dd')", ("string",), rows("2024-02-29", "1969-12-31", "x")),
+    ],
+    "from_unixtime": [
+        Case("FROM_UNIXTIME({})", ("int",), rows(0, -1, 1715907723, -62135596800)),
+        Case("FROM_UNIXTIME({}, 'yyyy/MM/dd HH')", ("int",), rows(0, 1715907723)),
+    ],
     "unix_seconds": [Case("UNIX_SECONDS({})", ("timestamp",), rows(*MOMENTS))],
     "unix_millis": [Case("UNIX_MILLIS({})", ("timestamp",), rows(*MOMENTS))],
     "unix_micros": [Case("UNIX_MICROS({})", ("timestamp",), rows(*MOMENTS))],

@@ -112,6 +112,24 @@ NUMBERS: dict[str, list[Case]] = {
         Case("ROUND({}, -2)", ("decimal(10,2)",), rows(Decimal("250.00"), Decimal("-249.99"))),
         Case("ROUND({})", ("float",), rows(2.5, -2.5, 0.4)),
     ],
+    **{
+        f"{name.lower()}_to": [
+            *(
+                Case(
+                    f"{name}({{}}, {digits})",
+                    ("decimal(5,2)",),
+                    rows(*map(Decimal, ("12.50", "-12.55", "999.99", "0.00"))),
+                )
+                for digits in (0, 1, 2, 5, -1, -4)
+            ),
+            *(
+                Case(f"{name}({{}}, {digits})", ("float",), rows(3.1411, -3.1419, 0.0, 1e20))
+                for digits in (2, 0, -1, 20)
+            ),
+            *(Case(f"{name}({{}}, {digits})", ("int",), rows(35, -35, 2**63 - 1)) for digits in (-1, 0, 2)),
+        ]
+        for name in ("CEIL", "FLOOR")
+    },
     "bround": [
         Case("BROUND({}, 0)", ("float",), rows(2.5, 3.5, -2.5, 0.4)),
         Case("BROUND({}, 1)", ("decimal(10,2)",), rows(Decimal("2.25"), Decimal("2.35"), Decimal("-2.25"))),

@@ -7,7 +7,7 @@ from tests.select.words import Atom, Output, Query, Scope
 
 
 class Grouping(Sources):
-    """Draws SELECTs that aggregate."""
+    """Draws SELECTs that aggregate. Of no rows DuckDB's ROLLUP has a total, and Spark's has none: HAVING drops it."""
 
     def item(self, text: str, kind: str, taken: set[str]) -> tuple[str, Output]:
         """An item of SELECT with its name: that of a column stays now and then."""
@@ -23,7 +23,8 @@ class Grouping(Sources):
     ) -> Query:
         keys = self._keys(source) if has_keys else ()
         form = self._form(keys, kinds) if keys else "none"
-        grouping = self._groupings(keys) if form in ("rollup", "cube", "sets", "key and rollup") else ()
+        grouping_sets = form in ("rollup", "cube", "sets", "key and rollup")
+        grouping = self._groupings(keys) if grouping_sets else ()
         totals = tuple(self.aggregate(scope) for _ in range(self.random.randint(1, 3)))
         whole = Scope((*keys, *grouping, *totals), scope.outer)
         listed = [] if kinds is None else [(self.scalar(kind, whole, 1), kind) for kind in kinds]
@@ -33,9 +34,10 @@ class Grouping(Sources):
             items = [self.item(atom.text, atom.kind, taken) for atom in self._shown(keys, form)]
             over = Scope(totals) if form in ("all", "position") else whole
             items += [self._total_item(total, over, taken) for total in totals]
-        having = ""
+        tests = ["COUNT(*) > 0"] if grouping_sets else []
         if self.pick("having", none=4, condition=1.5) == "condition":
-            having = f" HAVING {self.condition(whole, 2)}"
+            tests.append(f"({self.condition(whole, 2)})" if tests else self.condition(whole, 2))
+        having = f" HAVING {' AND '.join(tests)}" if tests else ""
         group = self._group_by(keys, form)
         text = f"SELECT {', '.join(t for t, _ in items)} FROM {source.text}{where}{group}{having}"
         return Query(text, tuple(column for _, column in items))

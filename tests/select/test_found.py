@@ -32,7 +32,7 @@ FOUND = (
     "WITH w(x, y) AS (SELECT s, i FROM r2 AS a) SELECT c.* FROM w AS c",
     "SELECT * FROM (VALUES (1.50)) AS t(n)",
     "SELECT c.s FROM r1 AS a RIGHT JOIN (r0 AS b LEFT JOIN r2 AS c ON b.i < c.i) ON a.k = c.i ORDER BY s DESC",
-    "SELECT MAX(s) AS m FROM r0 GROUP BY CUBE (s, j)",
+    "SELECT MAX(s) AS m FROM r0 GROUP BY CUBE (s, j) HAVING COUNT(*) > 0",
     """SELECT b.x FROM r0 AS a
        JOIN ((SELECT 'a' AS x FROM r0) AS b JOIN LATERAL (SELECT i FROM r2) AS c ON TRUE) ON TRUE""",
     "SELECT AVG(3) AS m FROM (SELECT s FROM r0 INTERSECT ALL SELECT 'zz' AS s FROM (VALUES (2)) AS t(n)) AS u",

@@ -134,7 +134,13 @@ def relation(name: str, columns: Mapping[str, str | Type], query: str | None = N
     if not name.isidentifier() or not columns or not all(column.isidentifier() for column in columns):
         raise SchemaError(f"table {name!r} of an IES needs a plain name, and columns with plain names and types")
     typed = ((column, kind if isinstance(kind, Type) else parse_type(kind)) for column, kind in columns.items())
-    return Relation(name.lower(), tuple(typed), query)
+    made = Relation(name.lower(), tuple(typed), query)
+    nested = next((column for column, kind in made.columns if kind.is_nested), None)
+    if nested is not None:
+        raise SchemaError(
+            f"column {nested} of table {name} of an IES is an array or struct; store its parts as columns"
+        )
+    return made
 
 
 def _read(name: str, programs: Programs, only: str | None) -> dict[str, tuple[Statement, ...]]:

@@ -11,9 +11,9 @@ from sqlglot import exp
 from ivme.errors import SchemaError
 from ivme.query.model import Column, Table, check_table
 from ivme.query.names import check_text
-from ivme.query.sql_expression import read_type
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
+from ivme.query.sql_types import read_type
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
 _OPTIONS = ("append_only", "static")

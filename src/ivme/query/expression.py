@@ -168,9 +168,11 @@ _NARROW = {"8": "TINYINT", "16": "SMALLINT", "32": "INT"}
 
 
 def _cast(function: str, arguments: list[str]) -> str:
-    cast, _, kind = function.upper().rpartition("_")
-    wanted = _CASTS.get(kind.lower(), kind)
-    if kind == "DECIMAL":
+    cast, _, kind = function.upper().removesuffix("_NTZ").rpartition("_")
+    wanted = _CASTS.get(kind.lower(), f"{kind}_NTZ" if function.endswith("_ntz") else kind)
+    if kind == "NESTED":
+        wanted = arguments[1].strip("'").upper()
+    elif kind == "DECIMAL":
         wanted = f"DECIMAL({arguments[1]}, {arguments[2]})"
     elif kind == "INT" and len(arguments) == 2:
         wanted = _NARROW[arguments[1]]

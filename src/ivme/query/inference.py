@@ -19,7 +19,7 @@ from ivme.query import sql_values
 from ivme.query.aggregates import KEYED, is_joint
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.model import Aggregate, Atom, Query, Table
-from ivme.query.types import Type
+from ivme.query.types import Type, parse_type
 
 INT, FLOAT, BOOL, STRING = Type("int"), Type("float"), Type("bool"), Type("string")
 _DATE, _TIMESTAMP, _BINARY = Type("date"), Type("timestamp"), Type("binary")
@@ -56,6 +56,8 @@ def type_of(expression: Expression, table: Table) -> Type | None:
         return fixed
     if expression.function.endswith("cast_decimal"):
         return _cast_decimal(expression)
+    if expression.function == "cast_nested":
+        return _cast_nested(expression)
     if expression.function == "extract_second":
         return _SECONDS
     return _computed(expression, table)
@@ -108,6 +110,12 @@ def _cast_decimal(call: Call) -> Type:
     return Type("decimal", precision.value, scale.value)
 
 
+def _cast_nested(call: Call) -> Type:
+    type_ = call.arguments[1]
+    assert isinstance(type_, Literal)
+    return parse_type(type_.value)
+
+
 def _computed(call: Call, table: Table) -> Type | None:
     """The type of a function whose type depends on its arguments."""
     types = [type_of(argument, table) for argument in valued_arguments(call)]
@@ -128,11 +136,14 @@ def _computed(call: Call, table: Table) -> Type | None:
     return _binary(call, left, right)
 
 
+_OF_FIRST = ("round", "bround", "floor_to", "ceil_to", "nullif")
+
+
 def valued_arguments(call: Call) -> tuple[Expression, ...]:
     """The arguments that the type of the result comes from: of a CASE its values and not its conditions."""
     if call.function == "case":
         return (*call.arguments[1::2], *(call.arguments[-1:] if len(call.arguments) % 2 else ()))
-    return call.arguments[:1] if call.function in ("round", "bround", "nullif") else call.arguments
+    return call.arguments[:1] if call.function in _OF_FIRST else call.arguments
 
 
 def _unary(call: Call, type_: Type) -> Type:
@@ -141,9 +152,22 @@ def _unary(call: Call, type_: Type) -> Type:
             return INT
         precision, scale = _digits(type_)
         return Type("decimal", max(min(precision - scale + 1, _MAX_DIGITS), 1), 0)
+    if call.function in ("floor_to", "ceil_to"):
+        return _to_digits(call, type_)
     if call.function in ("round", "bround") and type_.kind == "decimal":
         return _rounded(call, type_)
     return type_
+
+
+def _to_digits(call: Call, type_: Type) -> Type:
+    """The decimal that CEIL and FLOOR with digits give: of an int as of decimal(20, 0), of a float as of (30, 15)."""
+    precision, scale = (30, 15) if type_.kind == "float" else _digits(type_)
+    digits = call.arguments[1]
+    assert isinstance(digits, Literal), "the parser takes constants only"
+    if digits.value < 0:
+        return Type("decimal", min(max(precision - scale + 1, 1 - digits.value), _MAX_DIGITS), 0)
+    kept = min(scale, digits.value)
+    return Type("decimal", min(precision - scale + 1 + kept, _MAX_DIGITS), kept)
 
 
 def _rounded(call: Call, type_: Type) -> Type:

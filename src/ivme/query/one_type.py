@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ivme.errors import SchemaError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
-from ivme.query.inference import common_type, type_of
+from ivme.query.inference import FLOAT, common_type, type_of
 from ivme.query.model import Atom, Query, Table
 from ivme.query.types import Type
 
@@ -27,7 +27,16 @@ def cast_to(expression: Expression, own: Type | None, wanted: Type) -> Expressio
         return expression
     if wanted.kind == "decimal":
         return Call("cast_decimal", (expression, Literal(wanted.precision), Literal(wanted.scale)))
+    if wanted.is_nested:
+        return Call("cast_nested", (expression, Literal(str(wanted))))
     return Call(f"cast_{wanted.kind}", (expression,))
+
+
+def as_float(expression: Expression, own: Type | None) -> Expression:
+    """The expression as a float; a constant is converted at once."""
+    if isinstance(expression, Literal):
+        return Literal(float(expression.value))
+    return cast_to(expression, own, FLOAT)
 
 
 def with_one_type(call: Call, table: Table) -> Call:

@@ -24,10 +24,11 @@ from ivme.query.sql_head import Head, Item, read_head
 from ivme.query.sql_lists import check_list
 from ivme.query.sql_parameters import take_lists
 from ivme.query.sql_scope import Key, KnownTables
-from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import Origin, SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
+from ivme.query.sql_windows import WHEN_READING
 
 _SELECT = "write one SELECT ... FROM ... [WHERE ...] [GROUP BY ...]"
 _READ = "sort, limit or filter the rows when reading the view"
@@ -39,8 +40,8 @@ _CLAUSES = {
     "distribute": ("DISTRIBUTE BY", _READ),
     "limit": ("LIMIT", _READ),
     "offset": ("OFFSET", _READ),
-    "qualify": ("QUALIFY", _READ),
-    "windows": ("WINDOW", "use GROUP BY"),
+    "qualify": ("QUALIFY", WHEN_READING),
+    "windows": ("WINDOW", WHEN_READING),
     "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
     "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
@@ -76,7 +77,6 @@ def one_statement(
         raise source.unsupported("the text has several statements", position, "give each view its own text")
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
-    refuse_lengths(source)
     node, lists = take_lists(statements[0])
     for name, equality in lists.items():
         source.lists[name] = check_list(source, node, name, equality)

@@ -22,7 +22,10 @@ from ivme.query.sql_joint import read_joint
 from ivme.query.sql_scope import Key
 from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
 from ivme.query.sql_where import Body
+from ivme.query.types import is_nested_kind
+from ivme.query.written import spelled
 
+_STORE = "store what you need of it as a column of its own before loading"
 WHOLE = f"select {LISTED} as columns of their own, and compute with them when reading"
 _REFUSED = {
     **dict.fromkeys(
@@ -31,7 +34,7 @@ _REFUSED = {
     ),
     **dict.fromkeys(
         ("ArrayAgg", "ArrayUniqueAgg", "ArrayConcatAgg"),
-        ("gives an array, and ivme has no columns of arrays", "select the rows, and collect them when reading"),
+        ("gives an array of a whole group, which is not maintained", "select the rows, and collect them when reading"),
     ),
     "ApproxQuantile": ("is not supported", "use PERCENTILE_DISC(p) WITHIN GROUP (ORDER BY x), which is exact"),
 }
@@ -125,7 +128,7 @@ def read_call(source: SqlText, node: exp.Expr) -> AggregateCall:
     word = _word(source, inner, spelling.words[0].upper())
     if word.lower() not in spelling.words:  # the node is not one of the text: a block counts, say
         word = spelling.words[0].upper()
-    shown = node.sql(dialect=DIALECT, comments=False)
+    shown = spelled(node)
     call = AggregateCall(node, spelling, word, word + shown[shown.index("(") :], tuple(_arguments(inner)))
     refuse_other_arguments(source, inner, _HANDLED, WHOLE)
     call = _with_order(source, call, node)
@@ -255,6 +258,7 @@ def maintained(body: Body, scalars: Scalars, call: AggregateCall, key_of_node: C
         _check_kind(body, call, key, AGGREGATES[function].takes)
         return Maintained(function, key, None, call.constants)
     occurrence, expressions = _joint(body, scalars, call, call.arguments)
+    _refuse_nested(body, call, occurrence, expressions)
     if len(expressions) > spelling.arguments:
         key = _added(body, call, occurrence, key_of("a!" * len(expressions), expressions))
         return Maintained(function, key, None, ())
@@ -268,6 +272,7 @@ def _string_agg(body: Body, scalars: Scalars, call: AggregateCall) -> Maintained
     """STRING_AGG over its values, or over keys that have them in another order."""
     nodes = (call.arguments[0], *(each.this for each in call.order))
     occurrence, (value, *order) = _joint(body, scalars, call, nodes)
+    _refuse_nested(body, call, occurrence, (value, *order))
     kind = body.kind(Key(occurrence, value))
     if kind == "binary":
         raise scalars.source.unsupported(f"{call.text} is over a column of type binary", call.node, "use texts")
@@ -309,6 +314,14 @@ def _joint(
     return occurrence, [_as_one_kind(body, occurrence, scalars.translate(node.unnest())) for node in nodes]
 
 
+def _refuse_nested(body: Body, call: AggregateCall, occurrence: int, expressions: Sequence[Expression]) -> None:
+    for expression in expressions:
+        kind = body.kind(Key(occurrence, expression))
+        if is_nested_kind(kind):
+            message = f"{call.text} is over values of type {kind}, which are carried, compared and counted as wholes"
+            raise body.scope.source.unsupported(message, call.node, _STORE)
+
+
 def _as_one_kind(body: Body, occurrence: int, expression: Expression) -> Expression:
     """An expression whose values are all floats if some are, so that they compare by their bytes."""
     if isinstance(expression, Call) and body.kind(Key(occurrence, expression)) == "float":
@@ -328,7 +341,8 @@ def _check_kind(body: Body, call: AggregateCall, key: Key, takes: tuple[str, ...
         return
     if "float" in takes:
         verb = "adds up" if call.function in ("sum", "avg") else "is over"
-        message, instead = f"{call.text} {verb} values of type {kind}", "CAST the column to a number"
+        instead = _STORE if is_nested_kind(kind) else "CAST the column to a number"
+        message = f"{call.text} {verb} values of type {kind}"
     else:
         message, instead = f"{call.text} is over values of type {kind}, and takes {takes[0]}", f"CAST it to {takes[0]}"
     raise body.scope.source.unsupported(message, call.node, instead)

@@ -124,8 +124,34 @@ class Calls:
         return "date_trunc", [self._constant(node, 0, "a unit"), node.this]
 
     def _trunc(self, node: exp.Expr) -> tuple[str, Arguments]:
+        written = self._tokens(node)[1:]
+        if isinstance(node, exp.Trunc) or any(t.token_type == TokenType.NUMBER for each in written for t in each):
+            message = f"{self.written(node)} of numbers is not a function of Spark"
+            instead = "write CASE WHEN a < 0 THEN CEIL(a, digits) ELSE FLOOR(a, digits) END"
+            raise self._source.unsupported(message, node, instead)
         self._only(node, "this", "unit")
         return "trunc", [node.this, self._constant(node, 1, "a unit")]
+
+    def _to_digits(self, node: exp.Expr) -> tuple[str, Arguments]:
+        """CEIL and FLOOR, perhaps with a constant number of digits."""
+        self._only(node, "this", "decimals")
+        name, digits = node.key, node.args.get("decimals")
+        if digits is None:
+            return name, [node.this]
+        number = digits.this if isinstance(digits, exp.Neg) else digits
+        if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+            message = f"{node.key.upper()} needs a constant number of digits"
+            raise self._source.unsupported(message, digits, "write the number of digits as a constant")
+        return f"{name}_to", [node.this, digits]
+
+    def _unix(self, node: exp.Expr) -> tuple[str, Arguments] | None:
+        """UNIX_TIMESTAMP and FROM_UNIXTIME; without an argument it is the present moment."""
+        if isinstance(node.this, exp.CurrentTimestamp):
+            return None
+        self._only(node, "this", "format")
+        name = "unix_timestamp" if isinstance(node, exp.StrToUnix) else "from_unixtime"
+        pattern = self._constant(node, 1, "a pattern") if len(self._tokens(node)) > 1 else None
+        return name, [unwrapped(node.this), pattern]
 
     def _patterned(self, node: exp.Expr) -> tuple[str, Arguments]:
         """DATE_FORMAT, TO_DATE and TO_TIMESTAMP with a pattern; TO_DATE without one is a cast."""
@@ -182,6 +208,10 @@ class Calls:
 
     def _anonymous(self, node: exp.Expr) -> tuple[str, Arguments] | None:
         name, given = node.name.lower(), list(node.expressions)
+        if name in ("hash", "xxhash64"):
+            message = f"{name.upper()} depends on the width of Spark's integers, and ivme's have one width"
+            instead = "compute it before loading; CRC32, MD5, SHA1 and SHA2 of a text are other hashes"
+            raise self._source.unsupported(message, node, instead)
         if name in ("isnull", "isnotnull") and len(given) == 1:
             tested = exp.Is(this=given[0].copy(), expression=exp.Null())
             return ("is_null", given) if name == "isnull" else ("not", [tested])
@@ -217,6 +247,11 @@ _SPECIAL: dict[type[exp.Expr], Callable[[Calls, exp.Expr], tuple[str, Arguments]
     exp.TimestampDiff: Calls._difference,
     exp.TimestampTrunc: Calls._date_trunc,
     exp.DateTrunc: Calls._trunc,
+    exp.Trunc: Calls._trunc,
+    exp.Ceil: Calls._to_digits,
+    exp.Floor: Calls._to_digits,
+    exp.StrToUnix: Calls._unix,
+    exp.UnixToStr: Calls._unix,
     exp.TimeToStr: Calls._patterned,
     exp.TsOrDsToDate: Calls._patterned,
     exp.StrToTime: Calls._patterned,

@@ -63,7 +63,7 @@ def _check_constants(call: Call) -> None:
     assert function.check is not None
     found = [call.arguments[place] for place in function.checked if place < len(call.arguments)]
     constants = [argument.value for argument in found if isinstance(argument, Literal)]
-    if len(constants) == len(found) and None not in constants:
+    if constants and len(constants) == len(found) and None not in constants:
         function.check(*constants)
 
 

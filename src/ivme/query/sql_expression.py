@@ -17,44 +17,27 @@ from ivme.query.expression import Call, Expression, Literal, evaluate
 from ivme.query.functions import FUNCTIONS
 from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
-from ivme.query.model import Table
-from ivme.query.one_type import cast_to, with_one_type
+from ivme.query.model import Column, Table
+from ivme.query.one_type import as_float, cast_to, with_one_type
 from ivme.query.sql_calls import Calls
+from ivme.query.sql_deep_access import FLATTEN, deep_access
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
 from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
-from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
+from ivme.query.sql_text import SqlText, refuse_other_arguments
+from ivme.query.sql_types import NARROW, read_type, refuse_without_zone
 from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
 from ivme.query.sql_user_calls import user_call
-from ivme.query.types import Type, parse_type
+from ivme.query.sql_windows import window_refusal
+from ivme.query.types import Type, is_nested_kind
+from ivme.query.union import NO_COLUMNS
+from ivme.query.written import in_words, spelled
 
 MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
 
-_NARROW = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32}
-"""The bits of Spark's smaller integers; ours have 64, and those that do not fit the smaller ones are errors."""
-
-_TIMESTAMPS = (exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ)
-"""Spark's timestamps with and without a zone; ours are UTC."""
-
 _SINGLE = "ivme's floats have 64 bits"
 _SUPPORTED = "use the operators and functions that docs/sql.md lists"
-
-
-def _as_float(argument: Expression, type_: Type | None) -> Expression:
-    if isinstance(argument, Literal):
-        return Literal(float(argument.value))
-    return cast_to(argument, type_, FLOAT)
-
-
-def read_type(source: SqlText, node: exp.DataType) -> Type:
-    """The column type that a SQL type names; DECIMAL alone is DECIMAL(10, 0), as in Spark."""
-    text = "TIMESTAMP" if node.this in _TIMESTAMPS else node.sql(dialect=DIALECT)
-    try:
-        return parse_type("decimal(10, 0)" if text.upper() == "DECIMAL" else text)
-    except SchemaError as error:
-        instead = "use BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE, TIMESTAMP or BINARY"
-        raise source.unsupported(str(error), node, instead) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +95,8 @@ class Scalars:
         assert isinstance(made, Call)
         function, arguments = made.definition, list(made.arguments)
         for place, argument in enumerate(arguments):
-            if function.kinds(place) == TEXT and self._kind(argument, node) not in (None, "string", "binary"):
+            kind = self._kind(argument, node) if function.kinds(place) == TEXT else None
+            if kind not in (None, "string", "binary") and not is_nested_kind(kind):
                 arguments[place] = Call("cast_string", (argument,))
         return replace(made, arguments=tuple(arguments))
 
@@ -132,12 +116,15 @@ class Scalars:
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
+        deep = deep_access(self.source, node)
+        if deep is not None:
+            return deep
         steady = instead_of_unsteady(node)
         if steady is not None:
             name, place = unsteady_name(self.source, node)
             return self.source.unsupported(f"{name} is not the same each time that it is computed", place, steady)
         if isinstance(node, exp.Window):
-            return self.source.unsupported("window functions are not supported", node, "use GROUP BY")
+            return window_refusal(self.source, node)
         if isinstance(node, exp.AggFunc):
             instead = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
             return self.source.unsupported(f"{self._name(node)} cannot stand here", node, instead)
@@ -205,19 +192,23 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return None
-        table = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
+        found = self._type(expression, node, occurrences)
+        return None if found is None else found.name
+
+    def _type(self, expression: Expression, node: exp.Expr, occurrences: list[int]) -> Type | None:
+        """The type of a part of a node over one table or none; refuses what has none."""
+        table = self.scope.table(occurrences[0]) if occurrences else NO_COLUMNS
         try:
-            found = type_of(expression, table)
+            return type_of(expression, table)
         except SchemaError as error:
-            raise self._no_common_type(error, node) from None
-        return None if found is None else found.kind
+            raise self._no_common_type(error, expression, node, table) from None
 
     def _name(self, node: exp.Expr) -> str:
         """What to call a node in a message: a function as its author wrote it."""
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(node, exp.Func) and start is not None and end is not None:
             return f"the function {self.source.text[start : end + 1].upper()}"
-        return f"the expression {node.sql(dialect=DIALECT, comments=False)}"
+        return f"the expression {spelled(node)}"
 
     def _column(self, node: exp.Expr, _: int) -> Expression:
         assert isinstance(node, exp.Column)
@@ -262,14 +253,10 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return tuple(arguments)
-        try:
-            found = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
-            types = [type_of(argument, found) for argument in arguments]
-        except SchemaError as error:
-            raise self._no_common_type(error, node) from None
+        types = [self._type(argument, node, occurrences) for argument in arguments]
         if FLOAT not in types or not all(type_ is not None and type_.is_numeric for type_ in types):
             return tuple(arguments)
-        return tuple(_as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
+        return tuple(as_float(argument, type_) for argument, type_ in zip(arguments, types, strict=True))
 
     def _between(self, node: exp.Expr, depth: int) -> Expression:
         self._only(node, "this", "low", "high")
@@ -320,14 +307,24 @@ class Scalars:
         occurrences = self.occurrences(node)
         if len(occurrences) > 1:
             return made
+        read = self.scope.table(occurrences[0]) if occurrences else NO_COLUMNS
         try:
-            read = self.scope.table(occurrences[0]) if occurrences else Table("constants", ())
             return with_one_type(made, read)
         except SchemaError as error:
-            raise self._no_common_type(error, node) from None
+            raise self._no_common_type(error, made, node, read) from None
 
-    def _no_common_type(self, error: SchemaError, node: exp.Expr) -> UnsupportedError:
-        """The error of `inference`, whose text ends with what to do, at the place of a node."""
+    def _no_common_type(
+        self, error: SchemaError, expression: Expression, node: exp.Expr, table: Table
+    ) -> UnsupportedError:
+        """The error of `inference`, whose text ends with what to do, at the place of a node and in its words."""
+        words, inside = in_words(expression, node)
+        columns = {word: table.column(name) for word, name in inside.items()}
+        try:
+            type_of(
+                words, Table(table.name, tuple(Column(w, None if c is None else c.type) for w, c in columns.items()))
+            )
+        except SchemaError as said:
+            error = said
         message, _, instead = str(error).partition("; ")
         return self.source.unsupported(message, node, instead or "CAST one of them")
 
@@ -356,16 +353,28 @@ class Scalars:
             raise self.source.unsupported(_SINGLE, node, "write CAST(x AS DOUBLE)")
         target = read_type(self.source, node.args["to"])
         value = self.translate(node.this, depth + 1)
+        if target.is_nested:
+            return self._nested_null(value, target, node)
         details: tuple[int | None, ...] = (target.precision, target.scale) if target.kind == "decimal" else ()
-        details = (_NARROW[kind],) if kind in _NARROW else details
-        tried = "try_" if node.args.get("safe") and f"try_cast_{target.kind}" in FUNCTIONS else ""
-        call = Call(f"{tried}cast_{target.kind}", (value, *map(Literal, details)))
+        details = (NARROW[kind],) if kind in NARROW else details
+        name = target.kind
+        if name == "timestamp" and self._kind(value, node) in ("string", None):
+            refuse_without_zone(self.source, node)
+            name = "timestamp_ntz" if kind == exp.DType.TIMESTAMPNTZ else name  # it drops a zone that the text has
+        tried = "try_" if node.args.get("safe") and f"try_cast_{name}" in FUNCTIONS else ""
+        call = Call(f"{tried}cast_{name}", (value, *map(Literal, details)))
         if not isinstance(value, Literal) or value.value is None:
             return call
         try:
             return Literal(evaluate(call, {}))
         except DataError as error:
             raise self.source.unsupported(str(error), node, "write a value of that type") from error
+
+    def _nested_null(self, value: Expression, target: Type, node: exp.Expr) -> Expression:
+        """NULL as an array or struct; nothing else is converted."""
+        if not isinstance(value, Literal) or value.value is not None:
+            raise self.source.unsupported(f"a CAST to {target} is not supported", node, FLATTEN)
+        return cast_to(value, None, target)
 
 
 _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_scope import Closure, Key, KnownTables, Occurrence, Scope
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 
@@ -73,6 +74,9 @@ def _add(scope: Scope, node: exp.Expr, closures: Mapping[str, Closure]) -> None:
         names = {"subquery": "a subquery", "table": "a table function"}
         name = names.get(node.key, node.key.upper())
         position = source.query(node) if isinstance(node, exp.Subquery) else source.at(node)
+        deep = deep_access(source, node)
+        if deep is not None:
+            raise deep
         raise source.unsupported(f"{name} in FROM is not supported", position, _FROM)
     refuse_other_arguments(source, node, ("this", "db", "catalog", "alias"), _FROM)
     follower = source.next(node.this.meta.get("end", len(source.text)))

@@ -15,7 +15,9 @@ from ivme.query.sql_expression import Scalars
 from ivme.query.sql_scope import Key, same_name
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_where import Body, refuse_computed_closure
+from ivme.query.sql_windows import window_refusal
 from ivme.query.union import NO_COLUMNS
+from ivme.query.written import spelled
 
 _ONE_TABLE = "select or aggregate expressions over the columns of one table each, and combine them when reading"
 
@@ -92,8 +94,7 @@ def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
     _refuse_aggregates(source, node)
     occurrences = scalars.occurrences(node)
     if len(occurrences) > 1:
-        text = node.sql(dialect=DIALECT, comments=False)
-        raise source.unsupported(f"the expression {text} mixes columns of several tables", node, _ONE_TABLE)
+        raise source.unsupported(f"the expression {spelled(node)} mixes columns of several tables", node, _ONE_TABLE)
     expression = scalars.translate(node)
     key = Key(occurrences[0] if occurrences else _any_occurrence(body, node, expression), expression)
     body.check_kinds(key, node)
@@ -115,8 +116,9 @@ def _any_occurrence(body: Body, node: exp.Expr, constant: Expression) -> int:
 
 def _refuse_aggregates(source: SqlText, node: exp.Expr) -> None:
     """Refuses what aggregates rows within an expression that must be computed from one row."""
-    if node.find(exp.Window):
-        raise source.unsupported("window functions are not supported", node, "use GROUP BY")
+    window = node.find(exp.Window)
+    if window is not None:
+        raise window_refusal(source, window)
     if node.find(exp.Filter):
         instead = "aggregate a condition: SUM(CASE WHEN condition THEN 1 ELSE 0 END)"
         raise source.unsupported("FILTER is not supported", node, instead)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.functions import ARITHMETIC, COMPARISONS, FUNCTIONS, NUMBERS
 from ivme.query.inference import valued_arguments
+from ivme.query.types import is_nested_kind
 
 _LITERALS: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
@@ -30,6 +31,9 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
     if isinstance(expression, Literal):
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
     function = expression.definition
+    if expression.function == "cast_nested":
+        assert isinstance(expression.arguments[1], Literal)
+        return str(expression.arguments[1].value)
     if function.type is not None or function.gives.startswith("decimal"):
         return "decimal" if function.type is None else function.type.kind
     return _widest([kind_of(argument, column_kind) for argument in valued_arguments(expression)], expression.function)
@@ -78,15 +82,36 @@ def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -
         if inner is not None:
             return inner
     kinds = [kind_of(argument, column_kind) for argument in expression.arguments]
+    if expression.function not in _WHOLE and any(is_nested_kind(kind) for kind in kinds):
+        place = next(place for place, kind in enumerate(kinds) if is_nested_kind(kind))
+        return _wrong_whole(expression, place, kinds[place])
     if expression.function in ARITHMETIC:
         wrong = next((kind for kind in kinds if kind not in (None, *NUMBERS)), None)
         return None if wrong is None else _wrong_number(expression, kinds.index(wrong), wrong)
     if expression.function in COMPARISONS:
         wrong = next((kind for kind in kinds[1:] if not _are_comparable(kinds[0], kind)), None)
-        return None if wrong is None else Mismatch(f"{expression} compares {kinds[0]} with {wrong}", _CAST_ONE)
+        return None if wrong is None else Mismatch(f"{expression} compares {kinds[0]} with {wrong}", cast_hint(*kinds))
     return (
         _wrong_condition(expression, kinds) or _wrong_branch(expression, column_kind) or _not_taken(expression, kinds)
     )
+
+
+_STORE = "store what you need of it as a column of its own before loading"
+
+
+def cast_hint(*kinds: str | None, instead: str = _CAST_ONE) -> str:
+    """What to do about values of different types: there are no casts of arrays and structs."""
+    return "give both columns one type before loading" if any(map(is_nested_kind, kinds)) else instead
+
+
+_WHOLE = (*COMPARISONS, "is_null", "case", "coalesce", "nullif", "greatest", "least", "fails", "cast_nested")
+"""What takes arrays and structs."""
+
+
+def _wrong_whole(call: Call, place: int, kind: str | None) -> Mismatch:
+    value = call.arguments[place]
+    message = f"{call} computes with {value} of type {kind}, which is carried, compared and counted as a whole"
+    return Mismatch(message, _STORE)
 
 
 def _wrong_number(call: Call, place: int, kind: str) -> Mismatch:
@@ -124,7 +149,8 @@ def _wrong_branch(call: Call, column_kind: Callable[[str], str | None]) -> Misma
         return None
     known = [kind for kind in (kind_of(value, column_kind) for value in valued_arguments(call)) if kind is not None]
     wrong = next((kind for kind in known if not are_equatable(known[0], kind)), None)
-    return None if wrong is None else Mismatch(f"{call} has values of type {known[0]} and {wrong}", _CAST_ONE)
+    hint = cast_hint(known[0] if known else None, wrong)
+    return None if wrong is None else Mismatch(f"{call} has values of type {known[0]} and {wrong}", hint)
 
 
 def _not_taken(call: Call, kinds: list[str | None]) -> Mismatch | None:

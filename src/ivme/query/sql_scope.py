@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Column, Table
+from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_text import SqlText
 from ivme.query.types import Type
 
@@ -152,15 +153,24 @@ class Scope:
             if same_name(identifier, self.occurrences[occurrence].alias):
                 return occurrence
         names = [self.occurrences[occurrence].alias for occurrence in visible]
+        self._refuse_field(identifier, visible)
         raise self.source.unknown(
             f"no table of this part of the query is called {identifier.name!r}",
             identifier,
             nearest(identifier.name, names),
         )
 
+    def _refuse_field(self, identifier: exp.Identifier, visible: Iterable[int]) -> None:
+        """Refuses `x.a` where x is a column."""
+        for occurrence in visible:
+            column = self.table(occurrence).column(identifier.name)
+            if column is not None and isinstance(identifier.parent, exp.Column):
+                raise field_access(self.source, identifier.parent, column.name)
+
     def resolve(self, node: exp.Column, visible: tuple[int, ...]) -> Key:
         """What a column's name means among the visible occurrences; ambiguity is an error."""
         if any(value for name, value in node.args.items() if name not in ("this", "table")):
+            self._refuse_field(node.args["table"], visible)
             raise self.source.unknown("a column is qualified by one name", node, "give the table an alias, and use it")
         identifier, qualifier = node.this, node.args.get("table")
         if not isinstance(identifier, exp.Identifier):

@@ -24,24 +24,25 @@ from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
 from ivme.query.rule_sql import RuleSql, rule_sql
 from ivme.query.sql import one_statement, read_query
+from ivme.query.sql_kinds import cast_hint
 from ivme.query.sql_scope import KnownTables
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_union import is_union, read_union
-from ivme.query.union import Union
+from ivme.query.union import Union, UnionTypeError
+from ivme.query.written import spelled
 
 
 @dataclass(frozen=True, slots=True)
 class SqlScript:
     """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
 
-    `refused` is why the text is not one block. Blocks that are `ordered` show the first rows of another one. `rules` is
-    what the SELECT was made of, if the text is in rule notation.
+    Blocks that are `ordered` show the first rows of another one. `rules` is what the SELECT was made of, if the text is
+    in rule notation.
     """
 
     source: SqlText
     selects: tuple[tuple[str, exp.Expr], ...]
     order: Order | None = None
-    refused: UnsupportedError | None = None
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
     rules: RuleSql | None = None
 
@@ -51,15 +52,21 @@ class SqlScript:
     def block(self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str) -> Query | Union:
         """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
         node = _renamed(self.selects[number][1], blocks)
-        try:
-            if is_union(node):
-                return read_union(self.source, node, tables, name)
-            query = read_query(self.source, node, tables, name)
-            return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
-        except UnsupportedError as error:
-            if self.refused is not None and error.position == self.refused.position:
-                raise self.refused from None  # it says the same about the text as it was written
-            raise
+        if is_union(node):
+            return read_union(self.source, node, tables, name)
+        query = read_query(self.source, node, tables, name)
+        return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
+
+    def no_common_type(self, number: int, error: UnionTypeError) -> UnsupportedError:
+        """The refusal of a union, at what the user wrote for the column."""
+        branches = self.selects[number][1].expressions
+        items = [branch.expressions[error.column].unalias() for branch in branches]
+        if not error.branches:
+            instead = "write CAST(NULL AS type) in one place"
+            return self.source.unsupported("a column that is NULL everywhere has no type", items[0], instead)
+        (first, second), (type_, other) = (items[branch] for branch in error.branches), error.types
+        message = f"{spelled(first)} is of type {type_} and {spelled(second)} of type {other}, with no type in common"
+        return self.source.unsupported(message, second, cast_hint(type_.name, other.name))
 
     def text(self, number: int, blocks: Mapping[str, str]) -> str:
         """A block as SQL, under the names that blocks have in the database."""
@@ -126,4 +133,4 @@ def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], ref
         raise (refused if error.position == refused.position else error) from None
     except UnsupportedError as error:
         raise (refused if error.position == refused.position else error) from None
-    return SqlScript(source, (*blocks.items(), ("", last)), refused=refused, ordered=script.orders)
+    return SqlScript(source, (*blocks.items(), ("", last)), ordered=script.orders)

@@ -36,7 +36,6 @@ _CLOSES = {
 }
 
 
-_TEXTS = {TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR, TokenType.BPCHAR, TokenType.TEXT}
 _NAMES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Alias: ("alias",),
     exp.Column: ("this", "table", "db", "catalog"),
@@ -59,16 +58,6 @@ def refuse_odd_names(source: SqlText, statements: list[exp.Expr]) -> None:
                     raise source.unsupported("a name is expected here", place, "write a plain or a quoted `name`")
 
 
-def refuse_lengths(source: SqlText) -> None:
-    """Refuses a cast to VARCHAR(n) or CHAR(n), from which sqlglot drops the length."""
-    for before, kind, after in zip(source.tokens, source.tokens[1:], source.tokens[2:], strict=False):
-        cast = before.token_type in (TokenType.ALIAS, TokenType.DCOLON) and after.token_type == TokenType.L_PAREN
-        if cast and kind.token_type in _TEXTS:
-            name = kind.text.upper()
-            instead = "write CAST(x AS STRING), with SUBSTRING(x, 1, n) if it is to be cut"
-            raise source.unsupported(f"a CAST to {name}(n) is not supported", kind.start, instead)
-
-
 def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     """Refuses commas, dots, +, AND, OR, AS, USING, GROUP BY, BETWEEN, CASE and * that miss an operand."""
     tokens = source.tokens
@@ -83,6 +72,9 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     ):
         written = sum(token.token_type == kind for token in tokens)
         read = sum(len(node.args.get("ifs") or (1,)) for statement in statements for node in statement.find_all(*nodes))
+        if kind == TokenType.AND:
+            frames = (frame for statement in statements for frame in statement.find_all(exp.WindowSpec))
+            read += sum(frame.args.get("end") is not None for frame in frames)
         if written != read:
             raise source.broken(f"something is missing near {word!r}", source.keyword([word]), _COMPLETE)
 

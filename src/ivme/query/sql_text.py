@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ivme.errors import ParseError, QueryError, UnknownNameError, UnsupportedError
 from ivme.query.functions import Function
 from ivme.query.sql_parameters import Default, without_defaults
+from ivme.query.written import marked_parts, own_place
 
 DIALECT = "spark"
 
@@ -79,7 +80,7 @@ class SqlText:
     def at(self, node: exp.Expr | None) -> int | None:
         """The offset of the first character of a node that has one, else of the nearest node around it."""
         while node is not None:
-            starts = [self._start(part) for part in node.walk()]
+            starts = [self._start(part) for part in marked_parts(node)]
             known = [start for start in starts if start is not None]
             if known:
                 return min(known)
@@ -93,8 +94,7 @@ class SqlText:
             return self.parameter(node.name)
         if isinstance(node, exp.Boolean | exp.Null | exp.Placeholder):
             return self._only_token(node)
-        start = node.meta.get("start")
-        return start if isinstance(start, int) else None
+        return own_place(node)
 
     def parameter(self, name: str) -> int | None:
         """The offset of a parameter, the first of its name."""

@@ -12,7 +12,7 @@ from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import read_from
 from ivme.query.sql_scope import Key, KnownTables, Scope
 from ivme.query.sql_text import SqlText
-from ivme.query.sql_where import Body, conjuncts
+from ivme.query.sql_where import Body, conjuncts, read_condition
 from ivme.query.union import Branch, Union
 
 WEIGHT = "#weight"
@@ -46,7 +46,7 @@ def _branch(source: SqlText, select: exp.Select, tables: tuple[Table, ...]) -> B
     scalars = Scalars(body.scope, tuple(range(len(body.scope.occurrences))))
     items = [(item.alias, _expression(body, scalars, item.unalias())) for item in select.expressions]
     where = select.args.get("where")
-    tests = [_expression(body, scalars, each) for each in conjuncts([] if where is None else [where.this])]
+    tests = [read_condition(body, scalars, each) for each in conjuncts([] if where is None else [where.this])]
     columns = tuple(expression for name, expression in items if name != WEIGHT)
     weight = next((expression for name, expression in items if name == WEIGHT), None)
     relation = body.scope.occurrences[0].relation if has_from else None

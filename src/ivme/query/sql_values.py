@@ -14,6 +14,8 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+from ivme.query.nested import compared, parts_of
+
 DECIMALS = Context(prec=38, rounding=ROUND_HALF_UP)
 """Decimal arithmetic: 38 digits, as many as `decimal(38, s)` holds."""
 
@@ -149,6 +151,9 @@ def ceil(value: Any) -> Any:
 
 def compare(left: Any, right: Any) -> int:
     """-1, 0 or 1. NaN equals itself and is the largest number; a string becomes the date it is compared with."""
+    parts, others = parts_of(left), parts_of(right)
+    if parts is not None and others is not None:
+        return compared(parts, others, compare)
     left, right = _comparable(left, right)
     if isinstance(left, float) and (math.isnan(left) or math.isnan(right)):
         return int(math.isnan(left)) - int(math.isnan(right))
@@ -262,6 +267,13 @@ def to_timestamp(value: Any) -> datetime.datetime:
     except ValueError as error:
         raise ValueError(f"{value!r} is not a timestamp: {error}") from None
     return found if zone is None or zone in ("Z", "UTC") else found - _offset(zone)
+
+
+def to_local_timestamp(value: Any) -> datetime.datetime:
+    """A timestamp without a time zone: a zone in a text is left out."""
+    match = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    zone = None if match is None else match.groups()[-1]
+    return to_timestamp(value if zone is None else value.rstrip()[: -len(zone)])
 
 
 def _offset(zone: str) -> datetime.timedelta:

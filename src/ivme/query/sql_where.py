@@ -14,11 +14,12 @@ from ivme.query.one_type import cast_to
 from ivme.query.sql_constants import failing_constant
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import Condition, From
-from ivme.query.sql_kinds import are_equatable, compared, kind_of, mismatch
+from ivme.query.sql_kinds import are_equatable, cast_hint, compared, kind_of, mismatch
 from ivme.query.sql_scope import Key, Scope
-from ivme.query.sql_text import DIALECT, refuse_other_arguments
+from ivme.query.sql_text import refuse_other_arguments
 from ivme.query.sql_variables import Classes
 from ivme.query.types import Type
+from ivme.query.written import in_words, spelled
 
 _CONJUNCTION = "WHERE takes equalities between tables and predicates over one table each, joined by AND"
 
@@ -41,10 +42,12 @@ class Body:
 
     def check_kinds(self, key: Key, node: exp.Expr) -> None:
         """Refuses a computation that would fail on every row."""
-        wrong = mismatch(key.expression, self._column_kinds(key.occurrence))
+        kinds = self._column_kinds(key.occurrence)
+        expression, inside = in_words(key.expression, node)
+        wrong = mismatch(expression, lambda word: kinds(inside[word]))
         if wrong is not None:
             raise self.scope.source.unsupported(wrong.message, node, wrong.instead)
-        fails = failing_constant(key.expression, self._column_kinds(key.occurrence))
+        fails = failing_constant(expression, lambda word: kinds(inside[word]))
         if fails is not None:
             raise self.scope.source.unsupported(fails, node, "write another constant")
 
@@ -53,7 +56,7 @@ class Body:
 
         def column_kind(name: str) -> str | None:
             found = self.scope.catalog.type_of(relation, name)
-            return None if found is None else found.kind
+            return None if found is None else found.name
 
         return column_kind
 
@@ -126,7 +129,8 @@ def _equate(body: Body, left: Key, right: Key, node: exp.Expr, *, null_safe: boo
     kinds = body.kind(left), body.kind(right)
     if not are_equatable(*kinds):
         message = f"an equality between {kinds[0]} and {kinds[1]} would need a conversion"
-        raise source.unsupported(message, node, "CAST one side to the type of the other")
+        hint = cast_hint(*kinds, instead="CAST one side to the type of the other")
+        raise source.unsupported(message, node, hint)
     body.classes.merge(*_comparable(body, left, right, node), null_safe=null_safe)
     second = body.classes.conflict()
     if second is not None:
@@ -209,25 +213,31 @@ def refuse_computed_closure(scope: Scope, key: Key, node: exp.Expr | None) -> No
 
 
 def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
-    source = scalars.source
     occurrences = scalars.occurrences(node)
     if len(occurrences) > 1:
         raise _across_tables(body, node, occurrences)
-    expression, written = scalars.translate(node), node.sql(dialect=DIALECT)
+    expression = read_condition(body, scalars, node)
+    if occurrences:
+        body.predicates.setdefault(occurrences[0], []).append(expression)
+    elif not _holds(scalars, node, expression):
+        body.predicates.setdefault(0, []).append(Literal(False))
+
+
+def read_condition(body: Body, scalars: Scalars, node: exp.Expr) -> Expression:
+    """The predicate of a condition over one table or none; refuses what has no truth value."""
+    source, occurrences = scalars.source, scalars.occurrences(node)
+    expression, written = scalars.translate(node), spelled(node)
     if is_predicate(expression) is False:
         kind = body.kind(Key(occurrences[0], expression)) if occurrences else kind_of(expression, lambda _: None)
         raise source.unsupported(f"{written} is not a condition", node, compared(written, kind))
-    if not occurrences:
-        if not _holds(scalars, node, expression):
-            body.predicates.setdefault(0, []).append(Literal(False))
-        return
-    key = Key(occurrences[0], expression)
-    body.check_kinds(key, node)
-    kind = body.kind(key)
-    if kind not in (None, "bool"):
-        message = f"{written} is of type {kind}; a condition is needed here"
-        raise source.unsupported(message, node, compared(written, kind))
-    body.predicates.setdefault(occurrences[0], []).append(expression)
+    if occurrences:
+        key = Key(occurrences[0], expression)
+        body.check_kinds(key, node)
+        kind = body.kind(key)
+        if kind not in (None, "bool"):
+            message = f"{written} is of type {kind}; a condition is needed here"
+            raise source.unsupported(message, node, compared(written, kind))
+    return expression
 
 
 def _holds(scalars: Scalars, node: exp.Expr, expression: Expression) -> bool:

@@ -22,7 +22,7 @@ from ivme.query.sql_expression import Scalars
 from ivme.query.sql_from import read_from
 from ivme.query.sql_kinds import compared
 from ivme.query.sql_scope import Key, KnownTables
-from ivme.query.sql_strictness import refuse_gaps, refuse_lengths, refuse_odd_names
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
 from ivme.query.sql_where import Body
 from ivme.query.types import Type
@@ -62,6 +62,10 @@ class _Valued(Scalars):
 
 def literal(value: Any, what: str) -> Literal:
     """A Python value as a constant."""
+    if isinstance(value, list | tuple | Mapping):
+        raise SchemaError(
+            f"{what} is an array or a struct, which conditions here do not take; name the rows by other columns"
+        )
     if value is not None and (literal_type(value) is None or value != value):
         raise SchemaError(f"{what} is {shown(value)}, which no column holds")
     return Literal(value)
@@ -106,7 +110,6 @@ def _select(given: str, text: str, clause: str) -> tuple[SqlText, exp.Select]:
     source, statements = read_statements(text, ("SELECT",), _ONE)
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
-    refuse_lengths(source)
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise source.unsupported("this is not one expression", None, _ONE)
     refuse_other_arguments(source, statements[0], ("expressions", "from_", clause), _ONE)

@@ -20,6 +20,16 @@ NO_COLUMNS = Table("nothing", ())
 """What the expressions of a branch without FROM are over."""
 
 
+class UnionTypeError(SchemaError):
+    """A column of a union that has no type. `branches` are the numbers of those that disagree; none if all are NULL."""
+
+    def __init__(self, column: int, branches: tuple[int, ...], types: tuple[Type, ...]) -> None:
+        self.column = column
+        self.branches = branches
+        self.types = types
+        super().__init__(f"column {column + 1} of a union has no type: {', '.join(map(str, types)) or 'NULL'}")
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """Rows of a relation, or one row of constants where it is None, as the union has them; `weight` repeats each."""
@@ -49,7 +59,7 @@ def typed_union(union: Union) -> tuple[Union, Table]:
     """The union with the columns of all branches in one type each, and the table that it looks like."""
     known = {table.name: table for table in union.tables}
     types = [_types(branch, known) for branch in union.branches]
-    wanted = [_common(union, number, [each[number] for each in types]) for number in range(len(union.columns))]
+    wanted = [_common(number, [each[number] for each in types]) for number in range(len(union.columns))]
     branches = tuple(
         replace(branch, columns=tuple(map(_cast, branch.columns, own, wanted)))
         for branch, own in zip(union.branches, types, strict=True)
@@ -63,19 +73,20 @@ def _types(branch: Branch, tables: Mapping[str, Table]) -> list[Type | None]:
     return [type_of(column, table) for column in branch.columns]
 
 
-def _common(union: Union, number: int, types: list[Type | None]) -> Type:
-    try:
-        found = common_type([each for each in types if each is not None])
-    except SchemaError as error:
-        raise SchemaError(f"{_called(union.columns[number])}: {error}") from None
+def _common(number: int, types: list[Type | None]) -> Type:
+    """The type of a column, in which all branches have theirs."""
+    found: Type | None = None
+    for branch, type_ in enumerate(types):
+        try:
+            found = common_type([each for each in (found, type_) if each is not None])
+        except SchemaError:
+            assert found is not None
+            assert type_ is not None
+            first = next(place for place, each in enumerate(types) if each is not None)
+            raise UnionTypeError(number, (first, branch), (found, type_)) from None
     if found is None:
-        raise SchemaError(f"{_called(union.columns[number])} is NULL everywhere and has no type")
+        raise UnionTypeError(number, (), ())
     return found
-
-
-def _called(name: str) -> str:
-    """A column, in words of users: they have not named the keys that blocks compare."""
-    return "what is compared" if name.startswith("#") else f"column {name}"
 
 
 def _cast(column: Expression, own: Type | None, wanted: Type) -> Expression:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ivme.errors import shown
 from ivme.query.names import lone_surrogate
+from ivme.query.nested import Struct
 from ivme.query.types import Type
 from ivme.serve.problem import Problem
 
@@ -92,6 +93,8 @@ _EXAMPLES = {
     "date": "2024-02-29",
     "timestamp": "2024-02-29T12:00:00",
     "binary": "base64",
+    "array": "[1, 2]",
+    "struct": '{"a": 1}',
 }
 
 _ERRORS = (ValueError, KeyError, InvalidOperation, binascii.Error, OverflowError)
@@ -104,7 +107,7 @@ def read_text(text: str, type_: Type, what: str) -> Any:
     datetime.date(2024, 2, 29)
     """
     try:
-        return _READ[type_.kind](text)
+        return _nested_text(text, type_) if type_.is_nested else _READ[type_.kind](text)
     except _ERRORS:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         example = _EXAMPLES[type_.kind]
@@ -117,6 +120,8 @@ def json_reader(type_: Type) -> Callable[[Any], Any]:
     What JSON has as such is left to the database to check; strings are read if the type is none of strings.
     """
     kind = type_.kind
+    if type_.is_nested:
+        return _nested_reader(type_)
 
     def read(value: Any) -> Any:
         if isinstance(value, str):
@@ -127,6 +132,37 @@ def json_reader(type_: Type) -> Callable[[Any], Any]:
         return value
 
     return read
+
+
+def _nested_reader(type_: Type) -> Callable[[Any], Any]:
+    """The reader of arrays, which are lists, and of structs, which are objects or lists of their fields."""
+    readers = {name.lower(): json_reader(each) for name, each in type_.fields}
+    element = None if type_.element is None else json_reader(type_.element)
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            return read_text(value, type_, "a value")
+        if isinstance(value, list) and element is not None:
+            return [element(each) for each in value]
+        if isinstance(value, list) and len(value) == len(readers):
+            return [reader(each) for reader, each in zip(readers.values(), value, strict=True)]
+        if isinstance(value, dict):
+            return {name: readers.get(name.lower(), _same)(each) for name, each in value.items()}
+        return value
+
+    return read
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _nested_text(text: str, type_: Type) -> Any:
+    try:
+        found = read_json(text.encode())
+    except Problem as problem:
+        raise ValueError(problem.message) from None
+    return _nested_reader(type_)(found) if not isinstance(found, str) else _refuse("not a list or an object")
 
 
 def _finite_float(value: Decimal) -> float:
@@ -196,6 +232,8 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, datetime.date):
         return value.isoformat()
+    if isinstance(value, Struct):
+        return dict(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError(type(value).__name__)
@@ -212,7 +250,7 @@ def dumps(content: Any) -> bytes:
 def _finite_only(content: Any) -> Any:
     if isinstance(content, float) and not math.isfinite(content):
         return "NaN" if math.isnan(content) else "Infinity" if content > 0 else "-Infinity"
-    if isinstance(content, dict):
+    if isinstance(content, dict | Struct):
         return {key: _finite_only(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_finite_only(value) for value in content]
@@ -230,7 +268,14 @@ def schema_of(type_: Type) -> dict[str, Any]:
         "timestamp": {"type": "string", "format": "date-time"},
         "binary": {"type": "string", "format": "byte"},
     }
-    return {**kinds.get(type_.kind, {"type": "string"}), "x-ivme-type": str(type_)}
+    found = kinds.get(type_.kind, {"type": "string"})
+    if type_.element is not None:
+        found = {"type": "array", "items": nullable([schema_of(type_.element)])[0]}
+    elif type_.fields:
+        fields = nullable(schema_of(each) for _, each in type_.fields)
+        names = [name for name, _ in type_.fields]
+        found = {"type": "object", "properties": dict(zip(names, fields, strict=True)), "required": names}
+    return {**found, "x-ivme-type": str(type_)}
 
 
 def nullable(schemas: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -171,7 +171,8 @@ def _is_plain(rows: list[Any], types: list[Type]) -> bool:
     columns = zip(*rows, strict=True)
     given = [set(map(type, column)) for column in columns]
     return not any(
-        Decimal in kinds or (str in kinds and type_.kind != "string") for kinds, type_ in zip(given, types, strict=True)
+        type_.is_nested or Decimal in kinds or (str in kinds and type_.kind != "string")
+        for kinds, type_ in zip(given, types, strict=True)
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from ivme.engine.codes.nested_values import comparable_table
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.batch import read_weights
 from ivme.errors import DataError, PlanError
@@ -78,7 +79,7 @@ class ShardedBatch:
         for table in {table for table, _ in self._rows if table.append_only}:
             rows = pa.concat_tables(rows for other, rows in self._rows if other == table)
             if (rows.column(WEIGHT).to_numpy() < 0).any():
-                net = rows.group_by(list(table.column_names)).aggregate([(WEIGHT, "sum")])
+                net = comparable_table(rows).group_by(list(table.column_names)).aggregate([(WEIGHT, "sum")])
                 if (net.column(f"{WEIGHT}_sum").to_numpy() < 0).any():
                     raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
 

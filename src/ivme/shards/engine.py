@@ -161,7 +161,7 @@ class Engine:
         inputs = keys.column_names[: len(self.sharding.query.input)]
         if not inputs:
             return _having(self._weighted_parts({}), keys)
-        requests = keys.select(inputs).group_by(inputs).aggregate([]).to_pylist()
+        requests = _distinct(keys.select(inputs)).to_pylist()
         found = [change_schema(self.sharding).empty_table()]
         for request in requests:
             rows = self._weighted_parts(dict(zip(self.sharding.query.parameters, request.values(), strict=True)))
@@ -173,6 +173,11 @@ class Engine:
         rows = self.rows(parameters)
         partial = self.sharding is not None and self.sharding.has_partial_rows
         return with_weights(rows, np.ones(rows.num_rows, np.int64)) if partial else rows
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    groups, _ = group_numbers(rows)
+    return rows.take(pa.array(np.unique(groups, return_index=True)[1]))
 
 
 def _having(rows: pa.Table, keys: pa.Table) -> pa.Table:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ivme.engine.codes.nested_values import comparable
+
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x6E756C6C)
@@ -29,6 +31,7 @@ def hash_column(values: pa.Array | pa.ChunkedArray) -> Hashes:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    array = comparable(array)
     numbers = _numbers(array)
     if numbers is None:
         numbers = _digests(array)

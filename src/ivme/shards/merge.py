@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.nested_values import comparable, restored
 from ivme.errors import DataError
 from ivme.query.inference import aggregate_type
 from ivme.query.model import Aggregate, HeadColumn
@@ -71,7 +72,7 @@ def group_numbers(rows: pa.Table) -> tuple[np.ndarray[Any, Any], int]:
     if not rows.num_rows:
         return numbers, 0
     for column in (column for name, column in zip(rows.column_names, rows.columns, strict=True) if name != WEIGHT):
-        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = comparable(column).combine_chunks().dictionary_encode(null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.unify_dictionaries().combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -106,9 +107,9 @@ def _added(function: str, values: pa.ChunkedArray, groups: np.ndarray[Any, Any],
     if function in _SUMS and pa.types.is_integer(kind):
         values = values.cast(pa.decimal128(20, 0)).cast(pa.decimal128(38, 0))
     operation = "sum" if function in _SUMS else function
-    found = pa.table({"g": groups, "v": values}).group_by("g").aggregate([("v", operation)]).sort_by("g")
+    found = pa.table({"g": groups, "v": comparable(values)}).group_by("g").aggregate([("v", operation)]).sort_by("g")
     try:
-        return found.column(f"v_{operation}").cast(kind)
+        return restored(found.column(f"v_{operation}"), kind).cast(kind)
     except pa.ArrowException as error:
         raise DataError(f"a count in view {view} does not fit 64 bits: {error}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ivme.database import Database
+from ivme.engine.codes.nested_values import python_values
 from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.read.verify import compare_rows, counted
 from ivme.query.failures import with_failing_rows
@@ -63,7 +64,7 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         closure = made.query.table(atom.relation).closure_of
         rows, _ = fresh.contents(atom.relation if closure is None else closure.relation)
         _, kept = kept_rows(atom, rows)
-        found = evaluate_table(column, kept.slice(0, _REQUESTS)).to_pylist()
+        found = python_values(evaluate_table(column, kept.slice(0, _REQUESTS)))
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))
     lists = dict(made.query.lists)
@@ -80,5 +81,5 @@ def _values_like(fresh: Database, made: Sharding, type_: Type) -> list[Any]:
         rows, _ = fresh.contents(relation)
         for column in fresh.definitions.table(relation).columns:
             if column.type == type_:
-                found |= dict.fromkeys(rows.column(column.name).slice(0, _REQUESTS).to_pylist())
+                found |= dict.fromkeys(python_values(rows.column(column.name).slice(0, _REQUESTS)))
     return [value for value in found if value is not None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.distinct import added_up
 from ivme.errors import DataError, PlanError, UnknownNameError
@@ -66,7 +67,7 @@ class ShardedView:
         """The distinct rows of an access request with their multiplicities."""
         found = self.weighted(**parameters)
         weights = found.column(WEIGHT).to_pylist()
-        columns = [column.to_pylist() for column in found.columns[:-1]]
+        columns = [python_values(column) for column in found.columns[:-1]]
         rows = zip(*columns, strict=True) if columns else iter([()] * len(weights))
         return iter(added_up(zip(rows, weights, strict=True)).items())
 

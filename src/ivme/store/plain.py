@@ -14,6 +14,7 @@ from typing import Any
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import StorageError
 from ivme.query.model import Table, table
+from ivme.query.types import Type
 
 Convert = Callable[[Any], Any]
 
@@ -37,17 +38,44 @@ def writers(of: Table) -> list[tuple[int, Convert]]:
     >>> [(place, write(b"\\x01")) for place, write in writers(table("R", {"a": "int", "b": "binary"}))]
     [(1, '01')]
     """
-    return _converted(of, _WRITE)
+    return _converted(of, _writer)
 
 
 def readers(of: Table) -> list[tuple[int, Convert]]:
     """The columns whose values have another form in JSON, and how to read it."""
-    return _converted(of, _READ)
+    return _converted(of, _reader)
 
 
-def _converted(of: Table, by_kind: dict[str, Convert]) -> list[tuple[int, Convert]]:
-    kinds = [declared_type(of, column).kind for column in of.columns]
-    return [(place, by_kind[kind]) for place, kind in enumerate(kinds) if kind in by_kind]
+def _converted(of: Table, by_type: Callable[[Type], Convert | None]) -> list[tuple[int, Convert]]:
+    found = [by_type(declared_type(of, column)) for column in of.columns]
+    return [(place, change) for place, change in enumerate(found) if change is not None]
+
+
+def _writer(type_: Type) -> Convert | None:
+    """How a value is written, None if JSON has it as it is; arrays and structs are lists of their parts."""
+    if type_.element is not None:
+        write = _of_parts(_writer(type_.element))
+        return lambda value: [write(each) for each in value]
+    if type_.fields:
+        writes = [_of_parts(_writer(each)) for _, each in type_.fields]
+        return lambda value: [write(each) for write, each in zip(writes, value.parts, strict=True)]
+    return _WRITE.get(type_.kind)
+
+
+def _reader(type_: Type) -> Convert | None:
+    """How a value is read, in the form that Arrow takes."""
+    if type_.element is not None:
+        read = _of_parts(_reader(type_.element))
+        return lambda value: [read(each) for each in value]
+    if type_.fields:
+        reads = [(name, _of_parts(_reader(each))) for name, each in type_.fields]
+        return lambda value: {name: read(each) for (name, read), each in zip(reads, value, strict=True)}
+    return _READ.get(type_.kind)
+
+
+def _of_parts(change: Convert | None) -> Convert:
+    """The same for a part of a value, which may be NULL."""
+    return lambda value: value if value is None or change is None else change(value)
 
 
 def convert(rows: list[list[Any]], conversions: list[tuple[int, Convert]]) -> list[list[Any]]:

@@ -111,4 +111,4 @@ def test_a_row_that_has_no_value_fails_in_the_kernel_too(case: Case) -> None:
 
 
 def test_every_function_has_cases() -> None:
-    assert {name for name in FUNCTIONS if name != "order_key"} - OLDER == set(CASES)
+    assert {name for name in FUNCTIONS if name not in ("order_key", "cast_nested")} - OLDER == set(CASES)

@@ -38,6 +38,8 @@ ARGUMENTS: dict[str, tuple[Expression, ...]] = {
     "trunc": (ColumnRef("date"), Literal("MONTH")),
     "regexp_extract": (ColumnRef("string"), Literal("(a)"), Literal(1)),
     "date_format": (ColumnRef("date"), Literal("yyyy")),
+    **dict.fromkeys(("floor_to", "ceil_to"), (ColumnRef("decimal"), Literal(1))),
+    "cast_nested": (ColumnRef("int"), Literal("array<int>")),
     **dict.fromkeys(("to_date", "to_timestamp"), (ColumnRef("string"), Literal("yyyy-MM-dd"))),
 }
 """Arguments of functions that need more than a column of the kind that each place takes."""

@@ -72,8 +72,14 @@ def test_everything_else_is_refused_by_name(text: str, message: str) -> None:
 
 
 def test_a_type_that_there_is_not_is_refused() -> None:
-    with pytest.raises(QueryError, match="cannot read the type 'ARRAY<INT>'"):
-        parse_create_tables("CREATE TABLE t (a ARRAY<INT>)")
+    with pytest.raises(QueryError, match="unknown type 'variant'"):
+        parse_create_tables("CREATE TABLE t (a VARIANT)")
+
+
+def test_arrays_and_structs_are_types_of_columns() -> None:
+    (made,) = parse_create_tables("CREATE TABLE t (a ARRAY<INT>, b STRING[], c STRUCT<x: INT, `y z`: ARRAY<DECIMAL>>)")
+    shown = [str(column.type) for column in made.columns]
+    assert ["array<int>", "array<string>", "struct<x int, `y z` array<decimal(10,0)>>"] == shown
 
 
 def test_broken_sql_is_a_parse_error() -> None:

@@ -30,6 +30,10 @@ def arrow_type(type_: Type) -> pa.DataType:
     """
     if type_.kind == "decimal":
         return pa.decimal128(type_.precision, type_.scale)
+    if type_.element is not None:
+        return pa.list_(arrow_type(type_.element))
+    if type_.fields:
+        return pa.struct([pa.field(name, arrow_type(each)) for name, each in type_.fields])
     return _ARROW[type_.kind]
 
 
@@ -39,10 +43,21 @@ def column_type(arrow: pa.DataType) -> Type | None:
         return Type("decimal", arrow.precision, arrow.scale)
     if pa.types.is_null(arrow):
         return None
+    if pa.types.is_list(arrow):
+        return Type("array", element=column_type(arrow.value_type))
+    if pa.types.is_struct(arrow):
+        return Type("struct", fields=tuple((field.name, _field_type(field)) for field in arrow))
     kind = _KINDS.get(arrow)
     if kind is None:
         raise SchemaError(f"no column is kept as {arrow}; ingest.to_arrow converts data to what columns are kept as")
     return Type(kind)
+
+
+def _field_type(field: pa.Field) -> Type:
+    found = column_type(field.type)
+    if found is None:
+        raise SchemaError(f"the field {field.name} of a struct is NULL everywhere and has no type")
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -24,12 +24,15 @@ that large. A holder of codes need not say which of its numbers they are (decisi
 _SPAN = 2**32
 """How many codes each dictionary may have."""
 
+_NESTED = 4096
+"""The number of the dictionary of all arrays and structs, behind those of decimals."""
+
 _NO_VALUE = object()
 """What stands in place of a value whose code was taken back."""
 
 
 def first_code(type_: Type) -> int:
-    """The first code of the dictionary of a type, which no other dictionary shares.
+    """The first code of the dictionary of a type, which no other dictionary shares; arrays and structs have one.
 
     >>> first_code(Type("binary")) - first_code(Type("string")) == 2**32
     True
@@ -38,6 +41,8 @@ def first_code(type_: Type) -> int:
         assert type_.precision is not None
         assert type_.scale is not None
         return FIRST_CODE + (2 + 64 * type_.precision + type_.scale) * _SPAN
+    if type_.is_nested:
+        return FIRST_CODE + _NESTED * _SPAN
     return FIRST_CODE + ("string", "binary").index(type_.kind) * _SPAN
 
 

@@ -23,6 +23,7 @@ from ivme.engine.codes.decimal_domains import NARROW_DIGITS, NarrowDecimals, Wid
 from ivme.engine.codes.dictionary import FIRST_CODE, NULL_CODE, Codes, Dictionary, first_code
 from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
 from ivme.engine.codes.memos import Memos
+from ivme.engine.codes.nested_values import NestedValues
 from ivme.engine.codes.value_check import INT_LIMIT, NAN_REASON
 from ivme.errors import DataError
 from ivme.query.types import Type
@@ -215,6 +216,7 @@ class Domains:
     ) -> None:
         self._domains: dict[Type, Domain] = {}
         self._dictionary_of = dictionary_of
+        self._nested: Dictionary | None = None
         self.encoder_of = encoder_of
         self.in_kernel = in_kernel
         self.memos = Memos()
@@ -236,7 +238,9 @@ class Domains:
     def dictionaries(self) -> dict[Type, Dictionary]:
         """The dictionaries that are in use."""
         domains = self._domains.items()
-        return {type_: domain.dictionary for type_, domain in domains if isinstance(domain, DictionaryValues)}
+        found = {type_: domain.dictionary for type_, domain in domains if isinstance(domain, DictionaryValues)}
+        unique = {id(dictionary): type_ for type_, dictionary in reversed(found.items())}
+        return {type_: found[type_] for type_ in found if unique[id(found[type_])] == type_}
 
     def memory_bytes(self) -> int:
         """What the dictionaries take."""
@@ -245,6 +249,10 @@ class Domains:
     def _new(self, type_: Type) -> Domain:
         if type_.kind in _DOMAINS:
             return _DOMAINS[type_.kind](type_)
+        if type_.is_nested:
+            if self._nested is None:
+                self._nested = self._dictionary_of(type_)
+            return NestedValues(type_, self._nested)
         if type_.precision is not None and type_.precision <= NARROW_DIGITS:
             return NarrowDecimals(type_)
         made = WideDecimals if type_.kind == "decimal" else DictionaryValues

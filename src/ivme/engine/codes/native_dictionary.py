@@ -120,7 +120,7 @@ def native_dictionary(type_: Type) -> Dictionary:
     if type_.kind == "decimal":
         assert type_.scale is not None
         return NativeDecimals(first_code(type_), type_.scale)
-    return NativeDictionary(first_code(type_), binary=type_.kind == "binary")
+    return NativeDictionary(first_code(type_), binary=type_.kind != "string")
 
 
 def native_domains() -> Domains:
@@ -156,4 +156,4 @@ def _arrow_format(domain: Domain) -> str | None:
     type_ = domain.type
     if type_.kind == "decimal":
         return f"d:{type_.precision},{type_.scale}" if domain.orders_by_code else None
-    return _ARROW_FORMATS[type_.kind]
+    return _ARROW_FORMATS.get(type_.kind)

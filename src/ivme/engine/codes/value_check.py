@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ivme.errors import DataError, shown
+from ivme.query.nested import Struct
 from ivme.query.types import Type
 
 Check = Callable[[Any], Any]
@@ -42,6 +43,10 @@ def value_check(type_: Type) -> Check:
     >>> value_check(Type("int"))(7), value_check(Type("decimal", 6, 2))(Decimal("1.5"))
     (7, Decimal('1.50'))
     """
+    if type_.element is not None:
+        return _array_check(type_)
+    if type_.fields:
+        return _struct_check(type_)
     return _decimal_check(type_) if type_.kind == "decimal" else _CHECKS[type_.kind]
 
 
@@ -182,6 +187,45 @@ def _binary(value: Any) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise _wrong(value, "bytes")
     return bytes(value)
+
+
+def _array_check(type_: Type) -> Check:
+    """An array is given as a list, a tuple or a NumPy array, and kept as a tuple."""
+    assert type_.element is not None
+    check = value_check(type_.element)
+
+    def checked_array(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple | np.ndarray):
+            raise _wrong(value, f"a list, as {type_} needs it")
+        return tuple([None if each is None else check(each) for each in value])
+
+    return checked_array
+
+
+def _struct_check(type_: Type) -> Check:
+    """A struct is given as a mapping with all its fields, or as a tuple of them in order."""
+    names = tuple(name for name, _ in type_.fields)
+    checks = tuple(value_check(each) for _, each in type_.fields)
+
+    def checked_struct(value: Any) -> Struct:
+        if isinstance(value, Mapping):
+            value = _fields_of(value, names, type_)
+        elif not isinstance(value, list | tuple):
+            raise _wrong(value, f"a dict or a tuple, as {type_} needs it")
+        if len(value) != len(names):
+            raise ValueError(f"{shown(value)} has {len(value)} fields, and {type_} {len(names)}")
+        kept = [None if each is None else check(each) for each, check in zip(value, checks, strict=True)]
+        return Struct(names, tuple(kept))
+
+    return checked_struct
+
+
+def _fields_of(value: Mapping[Any, Any], names: tuple[str, ...], type_: Type) -> list[Any]:
+    """The fields of a mapping in order, whatever the case of their names."""
+    given = {str(name).lower(): each for name, each in value.items()}
+    if len(given) < len(value) or given.keys() != {name.lower() for name in names}:
+        raise ValueError(f"{shown(value)} does not have the fields of {type_}")
+    return [given[name.lower()] for name in names]
 
 
 _CHECKS: dict[str, Check] = {

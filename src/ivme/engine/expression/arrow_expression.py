@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_type, column_type
+from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.expression.arrow_text import KERNELS
 from ivme.errors import DataError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of, evaluate
@@ -103,16 +104,20 @@ def _row_by_row(expression: Expression, scope: _Scope) -> pa.Array:
         value = in_type(evaluate(expression, {}), type_, expression) if scope.rows else None
         return pa.repeat(pa.scalar(value, arrow), scope.rows)
     columns = [scope.column(name) for name in names]
-    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    rows = zip(*map(python_values, columns), strict=True)
     if any(pa.types.is_floating(column.type) for column in columns):
-        return pa.array(_each(expression, names, type_, rows), type=arrow)
+        return _array(_each(expression, names, type_, rows), type_)
     known: dict[tuple[Any, ...], Any] = {}
     found = []
     for row in rows:
         if row not in known:
             (known[row],) = _each(expression, names, type_, iter([row]))
         found.append(known[row])
-    return pa.array(found, type=arrow)
+    return _array(found, type_)
+
+
+def _array(values: list[Any], type_: Type | None) -> pa.Array:
+    return pa.nulls(len(values)) if type_ is None else arrow_array(values, type_)
 
 
 def _each(expression: Expression, names: list[str], type_: Type | None, rows: Iterator[Any]) -> list[Any]:

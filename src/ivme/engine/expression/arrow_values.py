@@ -11,6 +11,7 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import column_type
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import Domain, Domains
+from ivme.engine.codes.nested_values import python_values
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.errors import DataError
@@ -32,7 +33,7 @@ class _ArrowRows:
         return self.domains[position].encode(self.columns[position])
 
     def listed(self) -> list[list[Any]]:
-        return [list(row) for row in zip(*(column.to_pylist() for column in self.columns), strict=True)]
+        return [list(row) for row in zip(*map(python_values, self.columns), strict=True)]
 
 
 def evaluate_table(expression: Expression, data: pa.Table) -> pa.Array:

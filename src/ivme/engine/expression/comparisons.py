@@ -73,7 +73,8 @@ class Comparisons:
         if left.type is None or right.type is None:
             plain = not any(isinstance(argument, Call) for argument in written)
             return self._graph.word(NULL_CODE) if plain else None
-        if left.kind == right.kind and left.kind in ("string", "binary") and function in _ORDERS:
+        coded = left.kind in ("string", "binary") or left.type.is_nested
+        if left.kind == right.kind and coded and function in _ORDERS:
             number = self._compiler.dictionary(left.type)
             return self._graph.node(f"{function}_text", WORD, left.node, right.node, mask=mask, k=number)
         sides = self._sides(written, left, right, mask)

@@ -81,7 +81,7 @@ class Compiler:
             return Value(graph.null(REAL if _kind(type_) == "float" else WORD), type_)
         if type_.kind == "float":
             return Value(graph.real(struct.unpack("<q", struct.pack("<d", value))[0]), type_)
-        if type_.kind in _TEXT:
+        if type_.kind in _TEXT or type_.is_nested:
             return Value(graph.literal(type_, value), type_)
         if type_.kind == "int" and abs(value) > INT_LIMIT:
             return self._doubtful(type_, None)
@@ -101,7 +101,7 @@ class Compiler:
 
     def of_codes(self, node: Node, type_: Type | None, mask: Node | None) -> Value:
         """The values that codes of a type stand for."""
-        if type_ is None or type_.kind in ("bool", "date", "timestamp", *_TEXT):
+        if type_ is None or type_.kind in ("bool", "date", "timestamp", *_TEXT) or type_.is_nested:
             return Value(node, type_)
         if type_.kind == "int":
             return Value(node, type_, 0, INT_DIGITS)
@@ -135,7 +135,7 @@ class Compiler:
         type_ = self.type_of(call)
         try:
             value = evaluate(call, {})
-            own = type_ if value is None else literal_type(value)
+            own = type_ if value is None or (type_ is not None and type_.is_nested) else literal_type(value)
         except (ExpressionError, SchemaError):
             return self._doubtful(type_, mask)
         if value != value:

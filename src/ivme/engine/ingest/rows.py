@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
+from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.codes.value_check import checked
 from ivme.engine.ingest.row_check import check_row, matched, place, positional, refuse_single, row_check
 from ivme.errors import DataError
@@ -72,7 +73,8 @@ def _few_rows(rows: list[Any], table: Table) -> pa.Table:
     check, schema = row_check(table), arrow_schema(table)
     kept = [check(row, number) for number, row in enumerate(rows)]
     columns = zip(*kept, strict=True) if kept else ((),) * len(schema)
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+    types = (declared_type(table, column) for column in table.columns)
+    arrays = [arrow_array(values, type_) for values, type_ in zip(columns, types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -154,7 +156,9 @@ def _numpy_column(values: np.ndarray[Any, Any]) -> _Given:
 
 def _conformed(values: Any, table: Table, column: Column, *, from_pandas: bool) -> pa.Array | pa.ChunkedArray:
     """A column's values in its Arrow type, each checked."""
-    if isinstance(values, list):
+    if declared_type(table, column).is_nested:
+        array = None
+    elif isinstance(values, list):
         array = _from_python(values, column, declared_type(table, column).kind)
     else:
         array = _cast(values, arrow_type(declared_type(table, column)))
@@ -256,7 +260,7 @@ def _one_by_one(values: Any, table: Table, column: Column) -> pa.Array:
     type_ = declared_type(table, column)
     listed: Sequence[Any] = values if isinstance(values, list) else _python_values(values, table, column)
     kept = [checked(value, type_, place(table, column.name, row)) for row, value in enumerate(listed)]
-    return pa.array(kept, type=arrow_type(type_))
+    return arrow_array(kept, type_)
 
 
 def _python_values(values: pa.Array | pa.ChunkedArray, table: Table, column: Column) -> list[Any]:

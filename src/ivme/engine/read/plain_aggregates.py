@@ -18,6 +18,7 @@ from typing import Any
 from ivme.query.aggregates import is_joint
 from ivme.query.inference import head_types
 from ivme.query.model import Aggregate, Query
+from ivme.query.nested import in_order
 from ivme.query.order_key import last_part
 from ivme.query.types import Type
 
@@ -66,7 +67,7 @@ def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
 
 def _by_value(each: tuple[Any, int]) -> Any:
     """Values in order, NaN last."""
-    return (True, 0) if isinstance(each[0], float) and math.isnan(each[0]) else (False, each[0])
+    return (True, 0) if isinstance(each[0], float) and math.isnan(each[0]) else (False, in_order(each[0]))
 
 
 def _percentile(values: Sequence[Any], options: Sequence[Any], _: Type) -> float:

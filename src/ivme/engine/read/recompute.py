@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import reduce
+from itertools import repeat
 from operator import add, mul
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from ivme.algebra.ring import Element, Ring
 from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.nested_values import python_values
 from ivme.engine.read.plain_aggregates import aggregate_of
 from ivme.errors import ExpressionError, VerificationError
 from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
@@ -98,7 +100,7 @@ def tuples_of(
     computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
     types = [type_of(column, table) for _, column in computed]
     tests = list(conjuncts(atom.where))
-    for row, weight in zip(data.to_pylist(), weights.tolist(), strict=True):
+    for row, weight in zip(_rows(data), weights.tolist(), strict=True):
         values: dict[str, Any] = {_errors(number): []}
         if (
             all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
@@ -109,6 +111,12 @@ def tuples_of(
             )
         ):
             yield values, weight
+
+
+def _rows(data: pa.Table) -> Iterator[dict[str, Any]]:
+    columns = [python_values(column) for column in data.columns]
+    rows = zip(*columns, strict=True) if columns else repeat((), data.num_rows)
+    return (dict(zip(data.column_names, row, strict=True)) for row in rows)
 
 
 def _passes(test: Expression, row: Mapping[str, Any], errors: list[ExpressionError]) -> bool:

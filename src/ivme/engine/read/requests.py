@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domains import Domain
+from ivme.engine.codes.nested_values import arrow_array, comparable
+from ivme.engine.codes.value_check import value_check
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.read.asked import known_codes
 from ivme.engine.runtime.decoding import is_global
@@ -18,6 +20,8 @@ from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
+from ivme.query.nested import from_bytes
+from ivme.query.types import Type
 
 
 def request_many(reader: Reader, state: ViewState, columns: Mapping[str, Any]) -> pa.Table:
@@ -54,7 +58,7 @@ def _parameters(state: ViewState, columns: Mapping[str, Any]) -> pa.Table:
         values = columns[column.name]
         try:
             is_list = isinstance(values, list | tuple)
-            arrays.append(pa.array(values, type=arrow_type(type_) if is_list else None))
+            arrays.append(_listed(values, type_) if is_list else pa.array(values))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"parameter {column.name} of view {state.name}: {error}") from None
     if len({len(array) for array in arrays}) > 1:
@@ -63,12 +67,22 @@ def _parameters(state: ViewState, columns: Mapping[str, Any]) -> pa.Table:
     return to_arrow(pa.table(arrays, names=list(query.parameters)), Table(f"requests of {state.name}", described))
 
 
+def _listed(values: Sequence[Any], type_: Type) -> pa.Array:
+    if not type_.is_nested:
+        return pa.array(values, type=arrow_type(type_))
+    check = value_check(type_)
+    return arrow_array([None if value is None else check(value) for value in values], type_)
+
+
 def _found(domain: Domain, column: pa.ChunkedArray) -> Codes:
     """The codes of parameters; no value is added to a dictionary, and NULL stands for what occurs nowhere."""
     if domain.orders_by_code:
         return domain.encode(column)
-    distinct = column.combine_chunks().dictionary_encode()
-    found = [domain.find_value(value) for value in distinct.dictionary.to_pylist()]
+    distinct = comparable(column).combine_chunks().dictionary_encode()
+    values = distinct.dictionary.to_pylist()
+    if domain.type.is_nested:
+        values = [from_bytes(value, domain.type) for value in values]
+    found = [domain.find_value(value) for value in values]
     codes = np.array([*(NULL_CODE if code is None else code for code in found), NULL_CODE], dtype=np.int64)
     positions = distinct.indices.fill_null(len(found)) if distinct.null_count else distinct.indices
     return np.ascontiguousarray(codes[positions.to_numpy()])

@@ -16,6 +16,7 @@ from ivme.engine.backend import Block, Codes, Listed, exact_sums, listed
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
+from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.runtime.finishing import finished
 from ivme.engine.runtime.group_values import listed_values
 from ivme.plan.ir.program import Enumeration
@@ -144,7 +145,7 @@ class RowDecoder:
         if variable in self._outputs:
             return self._domains[variable].values(block[0][self._outputs[variable]])
         given = inputs[variable]
-        return given.to_pylist() if isinstance(given, pa.Array) else [given] * len(block[1])
+        return python_values(given) if isinstance(given, pa.Array) else [given] * len(block[1])
 
     def codes(self, block: Block, columns: Sequence[int] | None = None) -> list[Codes]:
         """Columns of a block's rows as codes, all or those of these numbers; for a view without parameters."""
@@ -190,7 +191,7 @@ class RowDecoder:
         codes = self._aggregate_codes(source, domain.type, block)
         if codes is not None:
             return domain.decode(codes)
-        return pa.array(self._columns[number](listed(block), inputs, len(block[1])), type=domain.arrow_type)
+        return arrow_array(self._columns[number](listed(block), inputs, len(block[1])), domain.type)
 
     def _variable(self, variable: str, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
         """The values of an output, or of an input: one for all rows, or an array with one for each."""
@@ -199,7 +200,7 @@ class RowDecoder:
         given = inputs[variable]
         if isinstance(given, pa.Array):
             return given
-        return pa.array([given] * len(block[1]), self._domains[variable].arrow_type)
+        return arrow_array([given] * len(block[1]), self._domains[variable].type)
 
     def nothing_codes(self) -> list[Codes]:
         """The row of a global aggregate over nothing, by its codes."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.nested_values import python_values
 
 Row = tuple[Any, ...]
 
@@ -35,7 +36,7 @@ class ArrowRows:
         self.weights = weights
 
     def rows(self) -> Iterable[Row]:
-        columns = [column.to_pylist() for column in self.data.columns]
+        columns = [python_values(column) for column in self.data.columns]
         return zip(*columns, strict=True) if columns else repeat((), len(self.weights))
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivme.engine.codes.nested_values import comparable, restored
+
 Row = tuple[Any, ...]
 Weighted = tuple[pa.RecordBatch, np.ndarray[Any, Any]]
 
@@ -34,14 +36,14 @@ def one_each(batches: Iterable[Weighted], schema: pa.Schema) -> Weighted:
     keyed = pa.table([*map(_comparable, rows.columns), pa.array(counts)], [*names, "count"])
     total = keyed.group_by(names, use_threads=False).aggregate([("count", "sum")])
     present = total.filter(pc.not_equal(total["count_sum"], 0)).combine_chunks()
-    arrays = [_whole(present.column(name), field.type) for name, field in zip(names, schema, strict=True)]
+    arrays = [_whole(restored(present.column(n), f.type), f.type) for n, f in zip(names, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema), present.column("count_sum").to_numpy()
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floats that are equal have the same bits: one zero, and one NaN. Arrow groups by bits."""
+    """Floats that are equal have the same bits: one zero, and one NaN. Arrow groups by bits, and no arrays."""
     if not pa.types.is_floating(column.type):
-        return column
+        return comparable(column)
     return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, 0.0))
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from ivme.engine.backend import Listed
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain
+from ivme.engine.codes.nested_values import python_values
+from ivme.query.nested import in_order
 
 Group = list[tuple[Any, int]]
 """Distinct values in ascending order, with their multiplicities; NULL left out."""
@@ -30,7 +32,7 @@ def _group(words: list[int], start: int, count: int, domain: Domain) -> Group:
     times = count // sum(flat[1::2])
     codes, counts = _many(flat, domain) if len(flat) > _MANY else _few(flat, domain)
     group = list(zip(codes, (n * times for n in counts), strict=True))
-    return group if domain.orders_by_code else sorted(group)
+    return group if domain.orders_by_code else sorted(group, key=lambda pair: in_order(pair[0]))
 
 
 _MANY = 512
@@ -47,4 +49,4 @@ def _many(flat: list[int], domain: Domain) -> tuple[list[Any], list[int]]:
     pairs = np.array(flat, np.int64).reshape(-1, 2)
     pairs = pairs[pairs[:, 0] != NULL_CODE]
     pairs = pairs[np.argsort(pairs[:, 0])]
-    return domain.decode(np.ascontiguousarray(pairs[:, 0])).to_pylist(), pairs[:, 1].tolist()
+    return python_values(domain.decode(np.ascontiguousarray(pairs[:, 0]))), pairs[:, 1].tolist()

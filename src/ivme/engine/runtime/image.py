@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivme.engine.backend import Backend, Codes
+from ivme.engine.codes.dictionary import first_code
+from ivme.engine.codes.domain import DictionaryValues
 from ivme.engine.codes.domains import Domains
 from ivme.engine.native_backend import NativeBackend
 from ivme.errors import DamagedError
@@ -93,5 +95,10 @@ def image_of(catalog: Catalog, most: int | None = None) -> Image | None:
 
 def _dictionaries(catalog: Catalog) -> dict[Type, Any]:
     """The dictionaries whose codes may be in maps: those of the types of the views' variables."""
-    types = {type_ for state in catalog.views.values() for type_ in state.typed.types.values()}
-    return {type_: each for type_, each in catalog.domains.dictionaries().items() if type_ in types}
+    firsts = {
+        first_code(type_)
+        for state in catalog.views.values()
+        for type_ in state.typed.types.values()
+        if isinstance(catalog.domains.domain(type_), DictionaryValues)
+    }
+    return {type_: each for type_, each in catalog.domains.dictionaries().items() if each.base in firsts}

@@ -105,7 +105,7 @@ def _fitting(kind: Type | None, variants: list[Any]) -> Iterator[Any]:
     for value in (*variants, *_DEFAULTS):
         if kind is None or (kind.kind == "binary" and isinstance(value, bytes)):
             yield value
-        elif kind.kind != "binary":
+        elif kind.kind != "binary" and not kind.is_nested:
             scale = (Literal(kind.precision), Literal(kind.scale)) if kind.kind == "decimal" else ()
             try:
                 yield evaluate(Call(f"cast_{kind.kind}", (Literal(value), *scale)), {})

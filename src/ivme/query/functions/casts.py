@@ -40,6 +40,7 @@ _CASTS: dict[str, Function] = {
     "cast_bool": _cast(values.to_bool, "BOOLEAN", "bool", _CONVERTIBLE),
     "cast_date": _cast(values.to_date, "DATE", "date", DATED),
     "cast_timestamp": _cast(values.to_timestamp, "TIMESTAMP", "timestamp", (*DATED, *NUMBERS)),
+    "cast_timestamp_ntz": replace(_cast(values.to_local_timestamp, "TIMESTAMP_NTZ", "timestamp", TEXT), runs="by code"),
     "cast_binary": Function(
         *(1, 1, lambda value: value if isinstance(value, bytes) else values.text(value).encode()),
         *("CAST(a AS BINARY)", "binary", (*TEXT, "binary")),
@@ -48,12 +49,22 @@ _CASTS: dict[str, Function] = {
     ),
 }
 
-_TRIED = ("cast_int", "cast_float", "cast_decimal", "cast_bool", "cast_date", "cast_timestamp")
+_NESTED = Function(2, 2, lambda value, _type: value, "", "nested", runs="by row", fails="never")
+"""NULL as an array or struct of a type, which is the second argument."""
+
+_TRIED = (
+    *("cast_int", "cast_float", "cast_decimal", "cast_bool", "cast_date", "cast_timestamp", "cast_timestamp_ntz"),
+)
 
 
 def _try(function: Function) -> Function:
-    return replace(function, apply=_attempted(function.apply), sql=f"TRY_{function.sql}", runs="by row", fails="never")
+    runs = "by code" if function.takes == TEXT else "by row"
+    return replace(function, apply=_attempted(function.apply), sql=f"TRY_{function.sql}", runs=runs, fails="never")
 
 
-CASTS: dict[str, Function] = {**_CASTS, **{f"try_{name}": _try(_CASTS[name]) for name in _TRIED}}
+CASTS: dict[str, Function] = {
+    **_CASTS,
+    "cast_nested": _NESTED,
+    **{f"try_{name}": _try(_CASTS[name]) for name in _TRIED},
+}
 """`cast_decimal` takes the value, the precision and the scale; `cast_int` may take the bits of a narrower integer."""

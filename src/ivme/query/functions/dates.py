@@ -16,6 +16,7 @@ Moment = TypeVar("Moment", bound=datetime.date)
 EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = EPOCH.toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_SECONDS = "yyyy-MM-dd HH:mm:ss"
 _RANGE = "the date is not between the years 1 and 9999"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -195,6 +196,16 @@ def _to_timestamp(text: Any, pattern: Any) -> datetime.datetime:
     return parsed(values.text(text), values.text(pattern), readable_parts(values.text(pattern)))
 
 
+def _unix_timestamp(moment: Any, pattern: Any = _SECONDS) -> int:
+    """Whole seconds since 1970-01-01; those of a moment before it are cut towards it, as in Spark."""
+    found = micros(_to_timestamp(moment, pattern) if isinstance(moment, str) else moment)
+    return abs(found) // 10**6 * (1 if found >= 0 else -1)
+
+
+def _from_unixtime(seconds: Any, pattern: Any = _SECONDS) -> str:
+    return formatted(moment_of(values.to_int(seconds) * 10**6), pattern_parts(values.text(pattern)))
+
+
 def _extract_second(moment: Any) -> Decimal:
     found = values.to_timestamp(moment)
     return Decimal(found.second * 10**6 + found.microsecond).scaleb(-6)
@@ -317,6 +328,19 @@ DATES: dict[str, Function] = {
         1, 1, lambda date: date.toordinal() - _EPOCH_DAY, "UNIX_DATE(a)", "int", ("date",), fails="never"
     ),
     "date_from_unix_date": _of_count(lambda days: add_days(EPOCH, days), "DATE_FROM_UNIX_DATE(a)", "date"),
+    "unix_timestamp": Function(
+        *(1, 2, _unix_timestamp, "UNIX_TIMESTAMP(a), UNIX_TIMESTAMP(a, pattern), TO_UNIX_TIMESTAMP(a, pattern)", "int"),
+        *(DATED, (TEXT,)),
+        runs="by row",
+        check=readable_parts,
+        checked=(1,),
+    ),
+    "from_unixtime": Function(
+        *(1, 2, _from_unixtime, "FROM_UNIXTIME(a), FROM_UNIXTIME(a, pattern)", "string", INTEGERS, (TEXT,)),
+        runs="by row",
+        check=pattern_parts,
+        checked=(1,),
+    ),
     "unix_seconds": _counted(10**6, "UNIX_SECONDS(a)"),
     "unix_millis": _counted(1000, "UNIX_MILLIS(a)"),
     "unix_micros": _counted(1, "UNIX_MICROS(a)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from ivme.query import sql_values as values
 from ivme.query.functions.definition import INTEGERS, NUMBERS, Function
 
 _WORD = 2**64
+_WIDE = Context(prec=400)
 
 
 def _signed(word: int) -> int:
@@ -34,6 +35,20 @@ def integral_quotient(left: Any, right: Any) -> int:
         quotient = abs(left) // abs(right)
         return values.bounded(quotient if (left < 0) == (right < 0) else -quotient)
     return values.bounded(int(values.WIDE.divide_int(values.decimal(left), values.decimal(right))))
+
+
+def _to_digits(how: str) -> Callable[[Any, int], Decimal]:
+    """A number rounded to so many digits after the point, as a decimal; a float has 15 of them, as in Spark."""
+
+    def apply(value: Any, digits: int) -> Decimal:
+        exact = values.to_decimal(value, 30, 15) if isinstance(value, float) else values.decimal(value)
+        exponent = exact.as_tuple().exponent
+        if not isinstance(exponent, int) or -exponent <= digits:
+            return exact
+        cut = exact.quantize(Decimal(1).scaleb(-digits), how, _WIDE).quantize(Decimal(1).scaleb(-max(digits, 0)))
+        return cut or cut.copy_abs()
+
+    return apply
 
 
 def _factorial(value: int) -> int | None:
@@ -113,6 +128,12 @@ def _rounding(apply: Callable[..., Any], sql: str, runs: str = "kernel") -> Func
     return Function(1, 2, apply, sql, "arithmetic", NUMBERS, (INTEGERS,), runs=runs)
 
 
+def _digits(apply: Callable[..., Any], name: str) -> Function:
+    return Function(
+        2, 2, apply, f"{name}(a, digits)", "decimal", NUMBERS, (INTEGERS,), runs="by row", form=f"{name}({{0}}, {{1}})"
+    )
+
+
 def _of_float(apply: Callable[..., Any], sql: str, count: int = 1, runs: str = "by row") -> Function:
     return Function(count, count, apply, sql, "float", NUMBERS, (NUMBERS,), runs=runs, fails="never")
 
@@ -137,6 +158,8 @@ NUMERIC: dict[str, Function] = {
     "bround": _rounding(partial(values.rounded, how=ROUND_HALF_EVEN), "BROUND(a), BROUND(a, digits)", "by row"),
     "floor": _arithmetic((1, 1), values.floor, "FLOOR(a)"),
     "ceil": _arithmetic((1, 1), values.ceil, "CEIL(a), CEILING(a)"),
+    "floor_to": _digits(_to_digits(ROUND_FLOOR), "FLOOR"),
+    "ceil_to": _digits(_to_digits(ROUND_CEILING), "CEIL"),
     "sign": _of_float(_sign, "SIGN(a), SIGNUM(a)", runs="kernel"),
     "sqrt": _of_float(_real(math.sqrt), "SQRT(a)", runs="kernel"),
     "cbrt": _of_float(_real(math.cbrt), "CBRT(a)", runs="kernel"),

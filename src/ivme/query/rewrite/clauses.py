@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from ivme.query.sql_aggregates import is_aggregate
+from ivme.query.written import in_place_of
 
 CONDITIONS = ("where", "having", "qualify")
 
@@ -112,7 +113,10 @@ def set_where(select: exp.Select, conditions: Sequence[exp.Expr]) -> None:
 
 
 def replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
-    """A copy in which nodes are replaced from the top, where `change` gives something else."""
+    """A copy in which nodes are replaced from the top, where `change` gives something else.
+
+    What is put in keeps the place and the words of what it replaces, for messages.
+    """
     copy = node.copy()
     holder = exp.Paren(this=copy)
     _replace_below(holder, change)
@@ -124,6 +128,6 @@ def _replace_below(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None]
     for child in list(node.iter_expressions()):
         made = change(child)
         if made is not None:
-            child.replace(made)
+            child.replace(in_place_of(made, child))
         elif not isinstance(child, exp.Query):
             _replace_below(child, change)

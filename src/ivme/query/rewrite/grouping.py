@@ -41,6 +41,7 @@ from ivme.query.rewrite.parameters import without_parameters
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_from
 from ivme.query.sql_union import union_of
+from ivme.query.written import spelled
 
 GROUPS = "g"
 
@@ -81,6 +82,7 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
             raise Undecided(parameter.name, error)
     keys, sets = _with_keys(keys, sets, [key for key, *_ in parameters])
     aggregates = all_aggregates(select)
+    _check_grouping(aggregates, keys, script)
     columns: dict[str, str] = {}
     nodes: list[tuple[exp.Expr, str]] = []
     for node in (*keys, *aggregates):
@@ -91,13 +93,9 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     if not nodes:
         nodes.append((exp.Count(this=exp.Star()), "count"))
     given = [key for key, *_ in parameters]
-    blocks = [_block(select, nodes, keys, chosen, script) for chosen in sets]
-    if given:
-        totals = [len(chosen) == len(given) for chosen in sets]
-        blocks = [
-            _of_all_values(block, given, nodes, select, script) if is_total and has_total(select) else block
-            for block, is_total in zip(blocks, totals, strict=True)
-        ]
+    blocks = [_block(select, nodes, keys, chosen, script, is_one_of=len(sets)) for chosen in sets]
+    if given and has_total(select):
+        blocks = [_of_all_values(block, given, nodes, select, script) for block in blocks]
     name = script.add(blocks[0]) if len(blocks) == 1 else _union(blocks, nodes, script)
     named = {(key.table, key.name): columns[text_of(key)] for key in keys if isinstance(key, exp.Column)}
     table = script.reference(name, GROUPS)
@@ -110,6 +108,17 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     tests = [comparison(this=key.copy(), expression=each) for key, each, comparison in by]
     set_where(made, [*condition_of(made), *tests])
     return Grouped(made, table, named, {each.name: key for key, each, _ in by})
+
+
+def _check_grouping(aggregates: list[exp.Expr], keys: list[exp.Expr], script: Script) -> None:
+    """GROUPING is of keys: of anything else it would say nothing."""
+    known = {text_of(key) for key in keys}
+    for node in aggregates:
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            for key in node.expressions or [node.this]:
+                if key is not None and text_of(key.unnest()) not in known:
+                    message = f"{spelled(key)} is not in GROUP BY, and {node.key.upper()} is of keys"
+                    raise script.source.unsupported(message, key, "name a key of GROUP BY")
 
 
 def keys_with_queries(select: exp.Select) -> list[exp.Expr]:
@@ -130,10 +139,23 @@ def _with_keys(
     return unique([*keys, *more]), [unique([*chosen, *more]) for chosen in sets]
 
 
+_ROWS = "#rows"
+
+
 def _block(
-    select: exp.Select, nodes: list[tuple[exp.Expr, str]], keys: list[exp.Expr], chosen: list[exp.Expr], script: Script
+    select: exp.Select,
+    nodes: list[tuple[exp.Expr, str]],
+    keys: list[exp.Expr],
+    chosen: list[exp.Expr],
+    script: Script,
+    *,
+    is_one_of: int,
 ) -> exp.Select:
-    """The groups by some of the keys: those keys, and the aggregates."""
+    """The groups by some of the keys: those keys, and the aggregates.
+
+    The group of all rows beside other groups is there only if there are rows, as in Spark; alone it is always there.
+    """
+    is_total = not chosen and is_one_of > 1
     left_out = {text_of(key) for key in keys} - {text_of(key) for key in chosen}
     groups = select.copy()
     for clause in ("having", "order", "limit", "offset", "distinct"):
@@ -143,15 +165,19 @@ def _block(
         for node, name in nodes
         if text_of(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
     ]
-    groups.set("expressions", items or [aliased(exp.Count(this=exp.Star()), "#count")])
+    shown = items or [aliased(exp.Count(this=exp.Star()), "#count")]
+    rows_there = [aliased(exp.Count(this=exp.Star()), _ROWS)] if is_total else []
+    groups.set("expressions", [*shown, *rows_there])
     by = [_position(key, items) if next(own_columns(key), None) is None else key.copy() for key in chosen]
     groups.set("group", exp.Group(expressions=by) if chosen else None)
     made = split_across(groups, script)
-    if not left_out and not any(isinstance(node, exp.Grouping | exp.GroupingId) for node, _ in nodes):
+    if not is_total and not left_out and not any(isinstance(node, exp.Grouping | exp.GroupingId) for node, _ in nodes):
         return made
     rows = script.rows_of(script.add(made))
     known = {item.alias: item.unalias() for item in rows.expressions}
     rows.set("expressions", [aliased(_in_set(node, name, known, left_out), name) for node, name in nodes])
+    if is_total:
+        set_where(rows, [exp.GT(this=known[_ROWS].copy(), expression=exp.Literal.number(0))])
     return rows
 
 

@@ -16,7 +16,8 @@ def computes_with_groups(select: exp.Select) -> bool:
     if select.args.get("having") is not None or select.args.get("distinct") is not None:
         return True
     keys, sets = grouping_of(select)
-    if len(sets) != 1 or len(sets[0]) != len(keys):
+    group = select.args.get("group")
+    if len(sets) != 1 or len(sets[0]) != len(keys) or (group is not None and group.find(*SETS) is not None):
         return True
     texts = {text_of(key) for key in keys}
     shown = {text_of(inner) for _, inner in items_of(select)}
@@ -30,8 +31,8 @@ def computes_with_groups(select: exp.Select) -> bool:
 
 
 def has_total(select: exp.Select) -> bool:
-    """Whether there is a row also where there is nothing to group: that of all rows."""
-    return is_aggregated(select) and any(not keys for keys in grouping_of(select)[1])
+    """Whether there is a row also where there is nothing to group: that of all rows, which is no total of groups."""
+    return is_aggregated(select) and grouping_of(select)[1] == [[]]
 
 
 def refuse_total(select: exp.Select, source: SqlText) -> None:

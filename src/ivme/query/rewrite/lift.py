@@ -45,8 +45,10 @@ from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
+from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_text import is_set
 from ivme.query.sql_union import union_of
+from ivme.query.sql_windows import window_refusal
 
 Queries = Mapping[str, exp.CTE]
 """The queries of WITH by lower-cased name, each as it was written; one that is used becomes a block."""
@@ -130,6 +132,10 @@ class Lift:
     def _values(self, node: exp.Values) -> str:
         rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
         names = [f"col{number}" for number in range(1, len(rows[0]) + 1)]
+        short = next((row for row in rows if len(row) != len(names)), None)
+        if short is not None:
+            message = f"a row of VALUES has {len(short)} columns, and the first one {len(names)}"
+            raise self.script.source.unsupported(message, short[0], "give every row the same columns")
         branches = [exp.Select(expressions=[aliased(v.copy(), n) for v, n in zip(r, names, strict=True)]) for r in rows]
         return self.script.add(union_of(branches))
 
@@ -149,7 +155,7 @@ class Lift:
                 raise source.unsupported(f"{word} is not supported", found if place is None else place, instead)
         window = next((node for node in own_nodes_of(select) if isinstance(node, exp.Window)), None)
         if window is not None:
-            raise source.unsupported("window functions are not supported", window, "use GROUP BY")
+            raise window_refusal(source, window)
         select.set("order", None)  # nobody sees it
         lift = self._with(select)
         flatten(select)
@@ -308,18 +314,21 @@ class Lift:
         if isinstance(node, exp.Subquery):
             return self.query(node.this, is_inner=True), identifier_of(alias, fresh_name("subquery", ())), columns
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            deep = deep_access(source, node)
+            if deep is not None:
+                raise deep
             word = {"lateral": "LATERAL", "table": "a table function"}.get(node.key, node.key.upper())
             raise source.unsupported(f"{word} in FROM is not supported", node, "list tables and subqueries in FROM")
         cte = None if node.args.get("db") else self.queries.get(node.name.lower())
         if cte is None:
             return None
         if is_recursive(cte):
-            return self.script.rows_of(self._closure(cte)), _identifier(alias, node.alias or node.name), columns
+            return self.script.rows_of(self._closure(cte)), node.this if alias is None else alias.this, columns
         rest = {name: each for name, each in self.queries.items() if each is not cte}
         named = cte.args["alias"].args.get("columns")
         columns = columns or ([c.name for c in named] if named else None)
         made = Lift(self.script, rest).query(cte.this, is_inner=True)
-        return made, identifier_of(alias, node.alias or node.name), columns
+        return made, node.this if alias is None else alias.this, columns
 
     def _closure(self, cte: exp.CTE) -> str:
         """A block for a recursive query of WITH, which must be reachability."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, own_nodes, replaced, set_where
+from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
+from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_scope import nearest, same_name
+from ivme.query.written import in_place_of, spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,9 @@ def _merge(join: exp.Join, names: Names, left: dict[str, tuple[str, ...]], alias
             raise source.unknown(f"both sides of USING need the column {identifier.name!r}", identifier, "write ON")
         first = merged.copy() if merged is not None else column(*owners[0])
         second = column(alias, name)
-        equalities.append(exp.EQ(this=first.copy(), expression=second.copy()))
+        place = identifier if join.args.get("using") else join.this
+        sides = [in_place_of(each.copy(), place, spelled(each)) for each in (first, second)]
+        equalities.append(in_place_of(exp.EQ(this=sides[0], expression=sides[1]), place))
         names.merged[identifier.name.lower()] = _merged(join.side, first, second)
         names.hidden |= {(alias, name), *owners}
     join.set("using", None)
@@ -226,6 +230,8 @@ def _expand_stars(select: exp.Select, names: Names) -> None:
         alias = None
         if isinstance(item, exp.Column):
             alias = names.alias_of(item.args["table"])
+            if alias is None and names.owners(item.args["table"]):
+                raise field_access(names.script.source, item, item.table)
             if alias is None:
                 raise names.script.source.unknown(f"no table is called {item.table!r}", item, "")
         left_out = star.args.get("except_") or ()
@@ -262,6 +268,8 @@ def _resolved(node: exp.Column, names: Names, aliases: dict[str, exp.Expr]) -> e
             meant: exp.Expr = aliases[identifier.name.lower()].this.copy()
             return meant
         scope = scope.outer
+    if qualifier is not None and names.owners(qualifier):
+        raise field_access(names.script.source, node, qualifier.name)
     known = list(names.sources) if qualifier is not None else [c for cs in names.sources.values() for c in cs]
     what = f"no table is called {qualifier.name!r}" if qualifier is not None else f"there is no column {node.name!r}"
     raise names.script.source.unknown(what, node, nearest((qualifier or identifier).name, known))
@@ -291,11 +299,8 @@ def _in_scope(
 
 
 def _placed(made: exp.Expr, node: exp.Column) -> exp.Expr:
-    """The replacement keeps the place of what it replaces, for messages."""
-    for part in own_nodes(made):
-        if isinstance(part, exp.Identifier):
-            part.meta.update(node.this.meta)
-    return made
+    """The replacement keeps the place of what it replaces, for messages; an expression has places of its own."""
+    return in_place_of(made, node) if isinstance(made, exp.Column) else made
 
 
 def _keep_names(select: exp.Select) -> None:

@@ -18,6 +18,7 @@ from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
 from ivme.query.sql_scope import KnownTables, same_name
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_union import WEIGHT, is_union
+from ivme.query.written import in_place_of
 
 BLOCK = "block"
 """What the names of blocks begin with; no user's table can be called so, as they have a number sign in them."""
@@ -109,7 +110,12 @@ class Script:
 
     def rows_of(self, name: str, alias: str = "r") -> exp.Select:
         """All columns of a block."""
-        items = [aliased(column(alias, each), each) for each in self.columns[name]]
+        select = self.selects[name]
+        written = (select.expressions[0] if is_union(select) else select).expressions
+        items = [
+            aliased(in_place_of(column(alias, each), item.unalias()), each)
+            for each, item in zip(self.columns[name], written, strict=False)
+        ]
         return select_from(self.reference(name, alias), items)
 
     def columns_of(self, table: exp.Table) -> tuple[str, ...] | None:

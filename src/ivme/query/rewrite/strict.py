@@ -5,10 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ivme.query.sql_text import SqlText, refuse_other_arguments
+from ivme.query.sql_windows import WHEN_READING
 
 REFUSED = {
-    "qualify": ("QUALIFY", "filter the rows when reading the view"),
-    "windows": ("WINDOW", "use GROUP BY"),
+    "qualify": ("QUALIFY", WHEN_READING),
+    "windows": ("WINDOW", WHEN_READING),
     "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
     "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),

@@ -44,6 +44,10 @@ def spark_type(type_: Type) -> st.DataType:
     """
     if type_.kind == "decimal":
         return st.DecimalType(type_.precision or 38, type_.scale or 0)
+    if type_.element is not None:
+        return st.ArrayType(spark_type(type_.element))
+    if type_.fields:
+        return st.StructType([st.StructField(name, spark_type(each)) for name, each in type_.fields])
     return _SPARK[type_.kind]
 
 
@@ -87,6 +91,13 @@ def check_names(what: str, found: Iterable[str], wanted: Collection[str], *, exa
 
 
 def _fits(found: st.DataType, wanted: st.DataType) -> bool:
+    if isinstance(wanted, st.ArrayType):
+        return isinstance(found, st.ArrayType) and _fits(found.elementType, wanted.elementType)
+    if isinstance(wanted, st.StructType):
+        names = [name.lower() for name in wanted.names]
+        if not isinstance(found, st.StructType) or [name.lower() for name in found.names] != names:
+            return False
+        return all(_fits(f.dataType, w.dataType) for f, w in zip(found, wanted, strict=True))
     if found == wanted or isinstance(found, st.StringType | st.NullType):
         return True
     if isinstance(wanted, st.DecimalType):

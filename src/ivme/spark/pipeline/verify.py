@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.ordered_view import OrderedView
 from ivme.pipeline.model import WEIGHT, TableSource
 from ivme.query.model import Query, Table
@@ -174,6 +175,13 @@ def _requests(inputs: pa.Table, query: Query) -> pa.Table:
 
     Requests of an aggregate over everything have an answer even where there are no rows, so that they are left out.
     """
+    schema, inputs = inputs.schema, comparable_table(inputs)
+    found = _comparable_requests(inputs, query)
+    columns = [restored(column, field.type) for column, field in zip(found.columns, schema, strict=True)]
+    return pa.table(columns, schema=schema)
+
+
+def _comparable_requests(inputs: pa.Table, query: Query) -> pa.Table:
     answered = inputs.group_by(inputs.column_names).aggregate([])
     if query.aggregates and not query.output:
         return answered
@@ -197,12 +205,13 @@ def differences(expected: pa.Table, actual: pa.Table) -> tuple[str, ...]:
     if not expected.column_names:
         return () if expected.num_rows == actual.num_rows else (f"{actual.num_rows} rows, not {expected.num_rows}",)
     signed = [
-        table.append_column(_COUNT, pa.array(np.full(table.num_rows, sign, dtype=np.int64)))
+        comparable_table(table).append_column(_COUNT, pa.array(np.full(table.num_rows, sign, dtype=np.int64)))
         for table, sign in ((expected, -1), (actual, 1))
     ]
     net = pa.concat_tables(signed).group_by(expected.column_names).aggregate([(_COUNT, "sum")])
-    left = net.filter(pc.not_equal(net.column(f"{_COUNT}_sum"), 0)).to_pylist()
-    counts = [(tuple(row[name] for name in expected.column_names), row[f"{_COUNT}_sum"]) for row in left]
+    left = net.filter(pc.not_equal(net.column(f"{_COUNT}_sum"), 0))
+    columns = [python_values(restored(left.column(field.name), field.type)) for field in expected.schema]
+    counts = list(zip(zip(*columns, strict=True), left.column(f"{_COUNT}_sum").to_pylist(), strict=True))
     return tuple(_told(row, count) for row, count in _beyond_rounding(counts)[:_SHOWN])
 
 
