@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import benchmarks.corpora
+from benchmarks.corpora.by_spark import by_spark
 from benchmarks.corpora.material import corpus
 from benchmarks.corpora.measuring import Loaded, Outcome, loaded, measured
 from benchmarks.measure import parse
@@ -24,8 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sf", default="0.01", help="the scale factor")
     parser.add_argument("--query", type=int, nargs="+", help="the numbers of queries; all, if none is given")
     parser.add_argument("--seconds", type=float, default=300.0, help="how long one query may take")
+    parser.add_argument(
+        "--spark", action="store_true", help="compare with Spark's answers instead, and measure nothing"
+    )
     parser.add_argument("--table", type=Path, help="write the table into this file, too")
     given = parse(parser, arguments)
+    if given.spark:
+        return by_spark(given.corpora, given.sf, given.query)
     outcomes = []
     print(_HEAD, flush=True)
     for name in given.corpora:

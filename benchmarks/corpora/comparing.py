@@ -55,7 +55,7 @@ def difference(ours: Iterable[Row], theirs: Iterable[Row]) -> str:
     for key in {**mine, **yours}:
         left, right = mine.get(key, []), yours.get(key, [])
         if len(left) != len(right) or not all(map(_close, sorted(left), sorted(right))):
-            return f"{key}: {sorted(left)[:3]} here, {sorted(right)[:3]} in DuckDB"
+            return f"{key}: {sorted(left)[:3]} here, {sorted(right)[:3]} expected"
     return ""
 
 
@@ -65,7 +65,7 @@ def missing(ours: Iterable[Row], theirs: Iterable[Row]) -> str:
     for key, rows in _grouped(ours).items():
         for numbers in rows:
             if not any(_close(numbers, other) for other in yours.get(key, [])):
-                return f"{key}: {numbers} here, not in DuckDB's rows without LIMIT"
+                return f"{key}: {numbers} here, not among the rows expected without LIMIT"
     return ""
 
 
@@ -74,7 +74,7 @@ def misordered(ours: Sequence[Row], theirs: Sequence[Row], places: Sequence[int]
     for i, (mine, yours) in enumerate(zip(ours, theirs, strict=True)):
         left, right = (tuple(row[place] for place in places) for row in (mine, yours))
         if difference([left], [right]):
-            return f"row {i} in order: {left} here, {right} in DuckDB"
+            return f"row {i} in order: {left} here, {right} expected"
     return ""
 
 

@@ -116,7 +116,7 @@ def differs(ours: list[Row], text: str, connection: Any) -> str:
     """What is wrong with the rows of a view; empty if nothing is. Ties are compared on the columns of the order."""
     theirs: list[Row] = connection.execute(text).fetchall()
     if len(ours) != len(theirs):
-        return f"{len(ours)} rows here, {len(theirs)} in DuckDB"
+        return f"{len(ours)} rows here, {len(theirs)} expected"
     whole = without_limit(text)
     found = missing(ours, connection.execute(whole).fetchall()) if whole else difference(ours, theirs)
     return found or misordered(ours, theirs, ordered_by(text))
