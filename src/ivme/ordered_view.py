@@ -28,6 +28,8 @@ from ivme.query.order import HIDDEN, Order
 class OrderedView(ExternalView):
     """The rows of the view `inner` in an order; `shape` is the query that they look like they come from."""
 
+    needs_changes = False
+
     def __init__(self, shape: Query, inner: str, order: Order, reader: Reader) -> None:
         catalog = reader.catalog
         super().__init__(shape.name, ("ordered", shape.name), catalog.backend, catalog.domains, ())

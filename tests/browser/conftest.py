@@ -31,6 +31,7 @@ MOST_MILLISECONDS = 30_000
 Open = Callable[..., "Page"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

@@ -19,6 +19,7 @@ ARCHIVES = Path(__file__).parents[2] / "build" / "spark"
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

@@ -99,6 +99,7 @@ def test_two_shards_answer_as_the_embedded_database(two: ivme.SparkDatabase, emb
     check_same(two, embedded)
 
 
+@pytest.mark.long
 def test_eight_shards_answer_as_the_embedded_database(eight: ivme.SparkDatabase, embedded: ivme.Database) -> None:
     check_same(eight, embedded)
     assert 8 == len({status["pid"] for status in eight.status()})

@@ -181,3 +181,33 @@ def test_rows_between_blocks_stay_codes(db: Database) -> None:
     assert patches
     assert decoded == []
     view.verify()
+
+
+@pytest.mark.parametrize("strategy", ["view-tree", "recompute"])
+def test_the_rows_of_an_order_are_followed_only_while_the_order_is(strategy: str) -> None:
+    database = Database()
+    database.create_table("r", {"a": "int", "b": "int"})
+    view = database.create_view(
+        "v", "SELECT a, SUM(b) AS s FROM r GROUP BY a ORDER BY s DESC LIMIT 2", strategy=strategy
+    )
+    block = database.definitions.catalog.views["v#1"]
+    assert block.followers == 0
+    database.insert("r", [(1, 5), (2, 7), (3, 6)])
+    assert list(view) == [(2, 7), (3, 6)]
+
+    changes = view.changes()
+    assert block.followers == 1
+    database.insert("r", [(1, 5)])
+    assert [dict(change.items()) for change in changes] == [{(1, 10): 1, (3, 6): -1}]
+    changes.close()
+    assert block.followers == 0
+    database.delete("r", [(1, 5)])
+    assert list(view) == [(2, 7), (3, 6)]
+
+    on_top = database.create_view("w", "SELECT COUNT(*) AS n, SUM(s) AS s FROM v")
+    assert block.followers == 1
+    database.insert("r", [(4, 8)])
+    assert list(on_top) == [(2, 15)]
+    database.drop_view("w")
+    database.drop_view("v")
+    assert list(database.definitions.catalog.views) == []

@@ -26,6 +26,8 @@ class ExternalView(SharedViews):
     """A group of one view that is not made of maps; it takes part in transactions as a `MaintainedView`."""
 
     relations: tuple[str, ...]
+    needs_changes = True
+    """Whether it must hear of changes although nobody follows it; one that only reads need not."""
 
     @abstractmethod
     def build(self, rows: Mapping[str, RowBatch]) -> None: ...

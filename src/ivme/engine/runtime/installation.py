@@ -183,7 +183,7 @@ class Installation:
         state = ViewState(table.name, typed, None, explanation, group, table, finisher, group.relations)
         self._check_ring(table.name, group.relations, ring=False)
         with self.catalog_change():
-            if not typed.query.input:  # the rows of a request are read when it is made
+            if group.needs_changes:
                 self._follow_all(group.relations)
             self.catalog.participants[table.name] = group
             self.catalog.views[table.name] = state
@@ -219,7 +219,7 @@ class Installation:
             else:
                 relations = self.catalog.views[name].relations
                 self._leave(self.catalog.views[name])
-            if participant is None or state is None or not state.typed.query.input:
+            if state is None or _hears_changes(state):
                 self._unfollow_all(relations)
             if state is not None:
                 del self.catalog.views[name]
@@ -283,6 +283,8 @@ class Installation:
             state.followed = Followed(state, self.catalog.change_layout(state))
         if isinstance(state.group, ExternalView):
             state.group.follow(True)
+            if state.followers == 0 and not state.group.needs_changes:
+                self._follow_all(state.group.relations)
         elif state.followers == 0 and state.plan is not None:
             self.reader.refresh(state)
             followed = {name: state.plan.followed, **self._checks_beside(state)}
@@ -309,6 +311,8 @@ class Installation:
             state.followed = None
         if isinstance(state.group, ExternalView):
             state.group.follow(state.followers > 0)
+            if state.followers == 0 and not state.group.needs_changes:
+                self._unfollow_all(state.group.relations)
         elif state.followers == 0 and state.plan is not None:
             state.stale = True
             alone = {name: state.plan.blueprint, **self._checks_beside(state)}
@@ -374,3 +378,8 @@ def _whole(table: Table) -> ir.Source:
     """A source that reads all columns of a table as they are."""
     atom = Atom(table.name, table.column_names, column_refs(table.column_names))
     return ir.Source(atom, table.column_names, table.column_names)
+
+
+def _hears_changes(state: ViewState) -> bool:
+    """Whether the views that a view reads are followed on its behalf."""
+    return not isinstance(state.group, ExternalView) or state.group.needs_changes or state.followers > 0

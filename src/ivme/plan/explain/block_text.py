@@ -44,7 +44,9 @@ def _sum(blocks: tuple[BlockExplanation, ...]) -> str:
     """An update costs the sum over the blocks of the changed rows that reach a block times the block's own cost."""
     first = [each.explanation.update for each in blocks if each.rows_in == "1" and each.explanation.update is not None]
     later = [each for each in blocks if each.rows_in != "1"]
-    text = f"a row of a table reaches {len(blocks) - len(later)} blocks as one row each: {_worst(first)} in all"
+    reached = len(blocks) - len(later)
+    as_rows = "1 block as one row" if reached == 1 else f"{reached} blocks as one row each"
+    text = f"a row of a table reaches {as_rows}: {_worst(first)} in all"
     if not later:
         return text
     joins = ", ".join(each.name for each in blocks if each.rows_out != "1" and each.rows_in == "1")
