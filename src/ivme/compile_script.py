@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
 from ivme.errors import PlanError, UnknownNameError, UnsupportedError
-from ivme.parameter_checks import parameter_notes, refuse_misfits
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
@@ -15,6 +14,7 @@ from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
 from ivme.query.model import Query, Table, check_head
 from ivme.query.order import HIDDEN, Order
+from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.refusals import with_all_others
 from ivme.query.shape import shape_of

@@ -30,7 +30,7 @@ _LAYERS = (
     ("engine.read",),
     ("base_view", "closure", "union_view", "ordered_view"),
     ("view", "participating_view"),
-    ("closure_view", "ies_view", "ring_view", "installing"),
+    ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),
     ("user_functions",),
     ("database", "definitions", "function_definitions", "store", "table_columns"),
     ("pipeline", "serve", "shards"),

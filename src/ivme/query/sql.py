@@ -67,9 +67,7 @@ def one_statement(
     text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
 ) -> tuple[SqlText, exp.Expr]:
     """The only statement of a text, which must be whole."""
-    source, statements = read_statements(
-        text, ("SELECT", "WITH", "("), _SELECT, origin, functions, has_defaults=True
-    )
+    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin, functions, has_defaults=True)
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)

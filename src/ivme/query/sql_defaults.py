@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from decimal import Decimal
 
 import sqlglot
 
@@ -13,7 +12,6 @@ from ivme.query.model import Value
 from ivme.query.sql_expression import Scalars
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import DIALECT
-from ivme.query.types import Type
 
 _ONCE = "write it once, or the same everywhere"
 
@@ -35,8 +33,3 @@ def read_defaults(scope: Scope, parameters: Container[str]) -> tuple[tuple[str, 
         if first != value or type(first) is not type(value):
             raise source.unsupported(f"the parameter :{default.parameter} has two defaults", default.start, _ONCE)
     return tuple(found.items())
-
-
-def default_of(value: Value, type_: Type) -> Value:
-    """A default as the parameter's type has it: a decimal is a float where that is asked for, as Spark compares."""
-    return float(value) if isinstance(value, Decimal) and type_.kind == "float" else value

@@ -204,7 +204,7 @@ def read_statements(
 
 def _tokenize(text: str) -> SqlText:
     try:
-        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)), text)
+        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)), parsed=text)
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
         raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.decoding import is_global
 from ivme.errors import DataError, UnknownNameError
+from ivme.query.defaults import default_of
 from ivme.query.model import Aggregate, Column, Table
-from ivme.query.sql_defaults import default_of
 from ivme.shards.cluster import Question
 from ivme.shards.hashing import Hashes, hash_column
 from ivme.shards.merge import WEIGHT, merge

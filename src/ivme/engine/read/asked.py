@@ -12,7 +12,7 @@ from ivme.engine.read.lists import requests_of
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, UnknownNameError
-from ivme.query.sql_defaults import default_of
+from ivme.query.defaults import default_of
 from ivme.query.types import Type
 
 

@@ -67,11 +67,11 @@ def _value(query: Query, place: int, rows: list[Row]) -> Any:
     source = query.head[place].source
     values = [row[place] for row in rows if row[place] is not None]
     if isinstance(source, Aggregate):
-        return COMBINED[source.function](values) if values else None
+        return _COMBINED[source.function](values) if values else None
     return rows[0][place]
 
 
-COMBINED: dict[str, Callable[[list[Any]], Any]] = {
+_COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "count": sum,
     "sum": lambda values: sum(values[1:], values[0]),
     "min": min,
@@ -79,18 +79,4 @@ COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "bool_and": all,
     "bool_or": any,
 }
-"""The aggregates over several lots of rows that are known from the aggregates of each."""
-
-
-def not_combined(query: Query, types: Mapping[str, Type]) -> Aggregate | None:
-    """An aggregate that runs across the members of a list, and is not known from those of each; None if there is none.
-
-    Sums of floats are exact up to one rounding, which theirs would not be.
-    """
-    if not any(is_across for _, is_across in query.lists):
-        return None
-    for each in query.aggregates:
-        is_float = each.function == "sum" and each.variable is not None and types[each.variable].kind == "float"
-        if each.function not in COMBINED or is_float:
-            return each
-    return None
+"""How the aggregates of several lots of rows are put together: those of `query.defaults.COMBINED`."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ivme.engine.codes.value_check import checked
-from ivme.engine.read.lists import not_combined
-from ivme.errors import DataError
+from ivme.errors import shown
+from ivme.query.defaults import fits, not_combined
 from ivme.query.model import Query
-from ivme.query.sql_defaults import default_of
 from ivme.query.sql_text import SqlText
 from ivme.query.typed import TypedQuery
 
@@ -25,10 +23,9 @@ def refuse_misfits(source: SqlText, view: TypedQuery, rows: TypedQuery) -> None:
         if default.parameter in variables:
             type_ = view.types[variables[default.parameter]]
             value = dict(view.query.defaults)[default.parameter]
-            try:
-                checked(default_of(value, type_), type_, f"the default of :{default.parameter}")
-            except DataError as error:
-                raise source.unsupported(str(error), default.start, f"write a constant of type {type_}") from None
+            if not fits(value, type_):
+                message = f"the default of :{default.parameter} is {shown(value)}, and the parameter of type {type_}"
+                raise source.unsupported(message, default.start, f"write a constant of type {type_}")
     found = not_combined(rows.query, rows.types)
     name = next((name for name, across in rows.query.lists if across), "")
     if found is not None:
