@@ -29,6 +29,7 @@ from ivme.query.sql_text import Origin, SqlText, is_set, read_statements, refuse
 from ivme.query.sql_variables import variable_names
 from ivme.query.sql_where import Body, read_conditions
 from ivme.query.sql_windows import WHEN_READING
+from ivme.query.written import name_columns
 
 _SELECT = "write one SELECT ... FROM ... [WHERE ...] [GROUP BY ...]"
 _READ = "sort, limit or filter the rows when reading the view"
@@ -73,6 +74,8 @@ def one_statement(
             raise source.broken("the text is empty", None, _SELECT)
         position = source.query(statements[1])
         raise source.unsupported("the text has several statements", position, "give each view its own text")
+    if origin is not None:
+        name_columns(statements[0], origin.word)
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
     node, lists = take_lists(statements[0])

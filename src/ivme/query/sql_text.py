@@ -6,6 +6,7 @@ below it, and the place of a clause is that of its keyword among the tokens.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,9 @@ _WORDS = {
 """What to call an argument of a sqlglot node; others go by their own names."""
 
 
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The user's own text, where the SQL was made of it: `marks` pairs offsets of the SQL with its, in order."""
@@ -58,6 +62,11 @@ class Origin:
         """The place that a place of the SQL was made of: that of the last mark up to there."""
         index = bisect_right(self.marks, offset, key=lambda mark: mark[0]) - 1
         return self.marks[max(index, 0)][1] if self.marks else 0
+
+    def word(self, offset: int) -> str:
+        """The name that a place of the SQL was made of; empty if it was made of something else."""
+        found = _NAME.match(self.text, self.offset(offset))
+        return "" if found is None else found.group()
 
 
 @dataclass(frozen=True, slots=True)

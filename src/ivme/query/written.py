@@ -6,7 +6,7 @@ its first character in the text, and its text. Copies of a node keep the marks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -24,6 +24,15 @@ def in_place_of(made: exp.Expr, node: exp.Expr, words: str = "") -> exp.Expr:
     if words or not _is_constant(node):
         made.meta[_WRITTEN] = words or spelled(node)
     return made
+
+
+def name_columns(node: exp.Expr, word_at: Callable[[int], str]) -> None:
+    """Calls the columns of a query by the words of another text, at the offsets that they have in this one."""
+    for column in node.find_all(exp.Column):
+        place = place_of(column)
+        word = "" if place is None else word_at(place)
+        if word:
+            column.meta[_WRITTEN] = word
 
 
 def place_of(node: exp.Expr) -> int | None:
