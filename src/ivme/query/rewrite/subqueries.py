@@ -133,7 +133,7 @@ class Subqueries:
             comparison = exp.NEQ if negated else exp.EQ
             return self._value(comparison(this=node.this.copy(), expression=query.copy()), required=True)
         if not negated:
-            self._semi_join(self.keys.of(query, values))
+            self._semi_join(self.keys.of(query, values, joins=True))
             return None
         if len(values) != 1:
             message = "NOT IN with several columns is not supported"
@@ -150,8 +150,23 @@ class Subqueries:
         if not keyed.outer:
             self._require_rows(keyed, exp.GT)
             return
+        if keyed.is_unique:
+            self._join_groups(keyed)
+            return
         alias = self._add(self.keys.script.add(self.keys.finish(_distinct(keyed.select), keyed.names)))
         self.conditions += keyed.equal(alias)
+
+    def _join_groups(self, keyed: Keyed) -> None:
+        """Joins the block that a subquery shows the groups of, whose keys are unique."""
+        alias = self._add(keyed.select.args["from_"].this.name)
+
+        def change(node: exp.Expr) -> exp.Expr | None:
+            return column(alias, node.name) if isinstance(node, exp.Column) else None
+
+        self.conditions += [replaced(each, change) for each in condition_of(keyed.select)]
+        keys = [replaced(item.unalias(), change) for item in keyed.select.expressions]
+        pairs = zip(keyed.outer, keys, strict=True)
+        self.conditions += [exp.EQ(this=outer.copy(), expression=key) for outer, key in pairs]
 
     def _anti_join(self, keyed: Keyed) -> None:
         if not keyed.outer:

@@ -22,7 +22,7 @@ from ivme.query.rewrite.clauses import (
     set_where,
 )
 from ivme.query.rewrite.domains import Tied
-from ivme.query.rewrite.grouping_sets import refuse_total
+from ivme.query.rewrite.grouping_sets import grouping_of, refuse_total, text_of
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
@@ -47,6 +47,8 @@ class Keyed:
     names: Names
     outer: list[exp.Expr]
     nulls_equal: bool = False
+    is_unique: bool = False
+    """Whether it is finished, plain, over one block, and has one row a key: then it can be joined as it is."""
 
     def equal(self, alias: str) -> list[exp.Expr]:
         """That the keys of a block are those of the query around."""
@@ -64,10 +66,19 @@ class SubqueryKeys:
     open: Open
     finish: Finish
 
-    def of(self, query: exp.Expr, values: list[exp.Expr], test: Test | None = None, *, constant: bool = False) -> Keyed:
+    def of(
+        self,
+        query: exp.Expr,
+        values: list[exp.Expr],
+        test: Test | None = None,
+        *,
+        constant: bool = False,
+        joins: bool = False,
+    ) -> Keyed:
         """The keys for which a subquery has rows: its columns that equal `values`, and those that tie it outside.
 
         With `test`, rows count only if it holds for their column. With `constant` a value equals 1 if there is a row.
+        With `joins`, the keys are only joined with, and groups may be joined as they are.
         """
         inner, names = self.open(query, self.names)
         items = [item.unalias() for item in inner.expressions]
@@ -83,7 +94,7 @@ class SubqueryKeys:
         pairs = [*zip(items, values, strict=False), *self.take_correlated(inner, names)]
         set_where(inner, [*condition_of(inner), *tests])
         if is_aggregated(inner):
-            return self._of_groups(inner, names, pairs)
+            return self._of_groups(inner, names, pairs, joins=joins)
         inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Literal.number(1), "one")])
         if pairs:
             inner.set("distinct", None)
@@ -146,18 +157,31 @@ class SubqueryKeys:
         inner.set("distinct", exp.Distinct())
         return Keyed(inner, names, [column(alias, name) for alias, name in keys], nulls_equal=True)
 
-    def _of_groups(self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]]) -> Keyed:
+    def _of_groups(
+        self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]], *, joins: bool
+    ) -> Keyed:
         """The keys of a subquery that groups: those of a block of its rows."""
         if inner.args.get("group") is None and pairs:
             message = "a subquery with aggregates and without GROUP BY has a row for every key"
             raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
         if pairs:
             refuse_total(inner, self.script.source)
+        keys, sets = grouping_of(inner)
+        tied = {text_of(key) for key, _ in pairs}
+        is_unique = joins and len(sets) == 1 and tied >= {text_of(key) for key in keys}
         group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
         inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Count(this=exp.Star()), "one")])
-        rows = self.script.rows_of(self.script.add(self.finish(inner, names)))
+        finished = self.finish(inner, names)
+        if is_unique and self._is_one_block(finished):
+            return Keyed(finished, names, [outer for _, outer in pairs], is_unique=True)
+        rows = self.script.rows_of(self.script.add(finished))
         inside = Names(self.script, tables={"r": rows.args["from_"].this})
         return Keyed(rows, inside, [outer for _, outer in pairs])
+
+    def _is_one_block(self, select: exp.Select) -> bool:
+        """Whether a finished SELECT shows columns of one block, filtered at most."""
+        is_plain = not is_aggregated(select) and not select.args.get("joins") and select.args.get("distinct") is None
+        return is_plain and select.args["from_"].this.name in self.script.columns
 
     def take_correlated(self, inner: exp.Select, names: Names) -> list[tuple[exp.Expr, exp.Expr]]:
         """Takes the conditions that compare with columns outside off a subquery, as pairs (inside, outside)."""
