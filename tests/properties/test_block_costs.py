@@ -64,3 +64,27 @@ def test_left_joins_cost_in_proportion_to_their_number() -> None:
 
     assert many[0] <= 6 * few[0]
     assert many[1] <= 6 * few[1]
+
+
+def test_a_semi_join_costs_what_a_join_with_distinct_keys_costs() -> None:
+    """The view with IN, and the same with a view of the distinct keys in its place, count the same operations."""
+
+    def operations(views: dict[str, str]) -> float:
+        database = Database()
+        database.create_table("r", {"a": "int", "b": "int"})
+        database.create_table("s", {"b": "int", "c": "int"})
+        made = [database.create_view(name, query) for name, query in views.items()]
+        for n in range(300):
+            database.insert("r", [(n, n % 40)])
+            database.insert("s", [(n % 60, n)])
+        for n in range(0, 300, 3):
+            database.delete("s", [(n % 60, n)])
+        assert list(made[-1]) == [(sum(n % 40 in {m % 60 for m in range(300) if m % 3} for n in range(300)),)]
+        return float(sum(view.stats()["operations"] for view in made))
+
+    within = operations({"v": "SELECT COUNT(*) AS n FROM r WHERE b IN (SELECT b FROM s)"})
+    apart = operations(
+        {"keys": "SELECT DISTINCT b FROM s", "v": "SELECT COUNT(*) AS n FROM r JOIN keys ON keys.b = r.b"}
+    )
+
+    assert within <= apart
