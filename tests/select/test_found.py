@@ -38,6 +38,7 @@ FOUND = (
     "SELECT AVG(3) AS m FROM (SELECT s FROM r0 INTERSECT ALL SELECT 'zz' AS s FROM (VALUES (2)) AS t(n)) AS u",
     "SELECT b.k FROM ((SELECT dt AS x FROM r1) AS a CROSS JOIN r1 AS b)",
     "SELECT a.x FROM ((SELECT i AS x FROM r0) AS a JOIN r2 AS b ON a.x = 2)",
+    "SELECT e.i FROM r1 AS a JOIN (r0 AS b FULL JOIN r2 AS c ON TRUE) ON TRUE FULL JOIN (r2 AS e JOIN r1 AS f ON TRUE) ON TRUE",
     "SELECT t.n FROM (SELECT 1 AS n) AS t WHERE t.n < ALL (SELECT 1 AS m FROM r0 AS t)",
     """SELECT (SELECT 3 AS x FROM r1 AS c, r2 AS d WHERE d.i = b.i LIMIT 1) AS y
        FROM r0 AS a RIGHT JOIN r0 AS b ON a.i = 1""",

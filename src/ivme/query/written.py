@@ -7,6 +7,7 @@ its first character in the text, and its text. Copies of a node keep the marks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -80,7 +81,7 @@ def in_words(expression: Expression, node: exp.Expr) -> tuple[Expression, dict[s
             word = words.get(part.name.lower(), part.name)
             inside[word] = part.name
             return ColumnRef(word)
-        return Call(part.function, tuple(map(change, part.arguments))) if isinstance(part, Call) else part
+        return replace(part, arguments=tuple(map(change, part.arguments))) if isinstance(part, Call) else part
 
     return change(expression), inside
 

@@ -286,7 +286,7 @@ class Lift:
         items: list[exp.Expr] = []
         taken: list[str] = []
         sources: dict[str, dict[str, exp.Expr]] = {}
-        alias = fresh_name("join", inlined)
+        alias = fresh_name("join", [name for each in inlined.values() for name in each.tables])
         for inside, columns in names.sources.items():
             sources[inside] = {}
             for name in columns:
