@@ -38,7 +38,8 @@ FOUND = (
     "SELECT AVG(3) AS m FROM (SELECT s FROM r0 INTERSECT ALL SELECT 'zz' AS s FROM (VALUES (2)) AS t(n)) AS u",
     "SELECT b.k FROM ((SELECT dt AS x FROM r1) AS a CROSS JOIN r1 AS b)",
     "SELECT a.x FROM ((SELECT i AS x FROM r0) AS a JOIN r2 AS b ON a.x = 2)",
-    "SELECT e.i FROM r1 AS a JOIN (r0 AS b FULL JOIN r2 AS c ON TRUE) ON TRUE FULL JOIN (r2 AS e JOIN r1 AS f ON TRUE) ON TRUE",
+    """SELECT e.i FROM r1 AS a JOIN (r0 AS b FULL JOIN r2 AS c ON TRUE) ON TRUE
+       FULL JOIN (r2 AS e JOIN r1 AS f ON TRUE) ON TRUE""",
     "SELECT t.n FROM (SELECT 1 AS n) AS t WHERE t.n < ALL (SELECT 1 AS m FROM r0 AS t)",
     """SELECT (SELECT 3 AS x FROM r1 AS c, r2 AS d WHERE d.i = b.i LIMIT 1) AS y
        FROM r0 AS a RIGHT JOIN r0 AS b ON a.i = 1""",
@@ -53,8 +54,9 @@ FOUND = (
     """SELECT t.i FROM r0 AS t
        WHERE t.i IN (SELECT u.k FROM r1 AS u JOIN LATERAL (SELECT 2 AS x FROM r2 WHERE r2.i = u.k) t ON TRUE)""",
     "SELECT i FROM r0 GROUP BY i HAVING (i = 1 /* parameter */ OR i IS NULL) UNION ALL SELECT i FROM r2",
-    "SELECT COUNT(j) AS n, MAX(s) AS m FROM r0 WHERE i = 7 /* parameter */ GROUP BY CUBE (s)",
-    "SELECT i FROM r0 AS a WHERE EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = a.i GROUP BY GROUPING SETS ((b.s), ()))",
+    "SELECT COUNT(j) AS n, MAX(s) AS m FROM r0 WHERE i = 7 /* parameter */ GROUP BY CUBE (s) HAVING COUNT(*) > 0",
+    """SELECT i FROM r0 AS a
+       WHERE EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = a.i GROUP BY GROUPING SETS ((b.s), ()) HAVING COUNT(*) > 0)""",
     """SELECT j FROM r0 AS a WHERE i = 1 /* parameter */
        AND NOT EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = 1 /* parameter */ AND b.s = a.s)""",
 )
