@@ -191,7 +191,7 @@ BAD: list[tuple[Callable[[Database], Any], type[Exception], str]] = [
     (lambda db: db.delete_where("R", "n = 1 GROUP BY n"), IvmeError, "GROUP BY"),
     (lambda db: db.delete_where("R", "n = 1 UNION SELECT * FROM R"), IvmeError, "one expression"),
     (lambda db: db.delete_where("R", "n = :q"), UnknownNameError, "has no value"),
-    (lambda db: db.delete_where("R", "n = :q", q=[1]), SchemaError, "no column holds"),
+    (lambda db: db.delete_where("R", "n = :q", q=[1]), SchemaError, "array or a struct"),
     (lambda db: db.delete_where("R", "n IN (SELECT 1)"), IvmeError, "subquery"),
     (lambda db: db.delete_where("v", "c = 1"), UnknownNameError, "is a view"),
     (lambda db: db.upsert("nowhere", []), UnknownNameError, "no table nowhere"),

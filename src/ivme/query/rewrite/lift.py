@@ -94,7 +94,7 @@ class Lift:
                 raise
             self.script.restore(saved)
             if undecided.is_whole:
-                return self._for_each_value(node, domains)
+                return self._for_each_value(node, domains | {undecided.parameter})
             return self._select(node, domains | {undecided.parameter}, is_inner=is_inner)
         return made
 
