@@ -38,7 +38,7 @@ FOUND = (
     "SELECT AVG(3) AS m FROM (SELECT s FROM r0 INTERSECT ALL SELECT 'zz' AS s FROM (VALUES (2)) AS t(n)) AS u",
     "SELECT b.k FROM ((SELECT dt AS x FROM r1) AS a CROSS JOIN r1 AS b)",
     "SELECT a.x FROM ((SELECT i AS x FROM r0) AS a JOIN r2 AS b ON a.x = 2)",
-    """WITH w AS (SELECT * FROM r1 AS a WHERE a.dt = '1969-12-31' /* parameter */)
+    """WITH w AS (SELECT * FROM r1 AS a WHERE a.k = 1 /* parameter */)
        SELECT MAX(b.k) AS m FROM w AS b JOIN r2 AS c ON b.k = c.i UNION ALL SELECT i AS x FROM r0""",
     """SELECT e.i FROM r1 AS a JOIN (r0 AS b FULL JOIN r2 AS c ON TRUE) ON TRUE
        FULL JOIN (r2 AS e JOIN r1 AS f ON TRUE) ON TRUE""",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ivme.errors import PlanError
 from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Split
 from ivme.plan.assemble.leaf_deltas import LeafDeltas
 from ivme.plan.assemble.storage import MapKey, Storage
@@ -29,17 +30,21 @@ class Transfer:
 
 
 def transfers(storage: Storage, held: Mapping[str, Leaf], split: Split, *, rising: bool) -> list[Transfer]:
-    """What has to move when keys change sides: one transfer for each map and each column set that is a key in it."""
+    """What has to move when keys change sides: one transfer for each part and each column set that is a key in it.
+
+    Equal atoms share a part, though not always its map: one may sum up a column that another one needs. The widest map
+    has the rows of all.
+    """
     found: dict[tuple[MapKey, tuple[int, ...]], Transfer] = {}
     sources = storage.catalog.sources
     roles = sorted(
         {(side.key, label) for label in held for side in sources[label].part if side.partition == split.name}
     )
-    for key, label in sorted(roles, key=lambda role: storage.positions(role[1], role[0])):
+    for key, label in sorted(roles, key=lambda role: (storage.positions(role[1], role[0]), -len(held[role[1]].schema))):
         side = ir.Side(split.name, key, heavy=not rising)
         if side in sources[label].part:
             mine = [other for other in held if _is_target(sources[label], sources[other], side)]
-            name = (storage.key(held[label]), storage.positions(label, key))
+            name = (storage.source_key(label), storage.positions(label, key))
             found.setdefault(name, Transfer(held[label], key, tuple(held[other] for other in mine)))
     return list(found.values())
 
@@ -123,7 +128,14 @@ class MovedDeltas(LeafDeltas):
                 strict=True,
             )
         )
-        wanted = tuple(columns[i] for i in self._storage.positions(node.label, self._storage.variables(node)))
+        places = self._storage.positions(node.label, self._storage.variables(node))
+        if not columns.keys() >= set(places):
+            relation = self._storage.catalog.sources[node.label].atom.relation
+            raise PlanError(
+                f"strategy 'skew' moves rows of {relation} for all its atoms at once, and two need different columns; "
+                "write _ in place of variables that occur once"
+            )
+        wanted = tuple(columns[i] for i in places)
         if self._schema[name] != wanted:
             name, steps = self._keep(ir.Project(self._register(), name, wanted))
             yield from steps
