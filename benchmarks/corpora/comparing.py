@@ -30,6 +30,16 @@ def without_limit(text: str) -> str:
     return text[: text.upper().rindex("LIMIT")].rstrip()
 
 
+def with_totals_of_rows(text: str) -> str:
+    """The query without the totals of ROLLUP, CUBE and GROUPING SETS that DuckDB has of no rows, and Spark has not."""
+    tree = sqlglot.parse_one(text, read="duckdb")
+    found = [each for each in tree.find_all(exp.Group) if each.find(exp.Rollup, exp.Cube, exp.GroupingSets)]
+    for group in found:
+        assert isinstance(group.parent, exp.Select)
+        group.parent.having("COUNT(*) > 0", copy=False)
+    return tree.sql(dialect="duckdb") if found else text
+
+
 def ordered_by(text: str) -> tuple[int, ...]:
     """The places of the columns that the rows are ordered by, up to the first key that is not one of them."""
     tree = sqlglot.parse_one(text, read="duckdb")

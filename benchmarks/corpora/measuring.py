@@ -12,7 +12,15 @@ import pyarrow as pa
 
 import ivme
 from benchmarks.corpora.changes import Batch, Contents
-from benchmarks.corpora.comparing import Row, difference, misordered, missing, ordered_by, without_limit
+from benchmarks.corpora.comparing import (
+    Row,
+    difference,
+    misordered,
+    missing,
+    ordered_by,
+    with_totals_of_rows,
+    without_limit,
+)
 from benchmarks.corpora.material import Corpus, column_type
 from benchmarks.measure import now
 
@@ -114,6 +122,7 @@ def apply(database: Any, batch: Batch) -> None:
 
 def differs(ours: list[Row], text: str, connection: Any) -> str:
     """What is wrong with the rows of a view; empty if nothing is. Ties are compared on the columns of the order."""
+    text = with_totals_of_rows(text)
     theirs: list[Row] = connection.execute(text).fetchall()
     if len(ours) != len(theirs):
         return f"{len(ours)} rows here, {len(theirs)} expected"

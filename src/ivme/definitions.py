@@ -28,6 +28,7 @@ from ivme.installing import install_view, new_runtime, start_build
 from ivme.planning import plan_ring_view
 from ivme.query.block_names import view_of_block
 from ivme.query.functions import Function
+from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Table, check_head, check_table
 from ivme.query.names import check_name
 from ivme.query.one_type import one_type_each
@@ -209,6 +210,7 @@ class Definitions:
 
     def close(self) -> None:
         """Ends everything: views answer no more."""
+        refuse_within_functions()
         with self.runtime.lock:
             for view in self.views.values():
                 view.end("is gone: its database was closed")
@@ -277,7 +279,8 @@ class Definitions:
         return (*(state.table for state in self.catalog.tables.values()), *views)
 
     def check_open(self) -> None:
-        """Raises PlanError if the database is closed."""
+        """Raises PlanError if the database is closed, and DataError within a user's function, which may not use it."""
+        refuse_within_functions()
         if self.is_closed:
             raise PlanError("the database is closed")
 

@@ -80,7 +80,6 @@ def drop_function(definitions: Definitions, name: str) -> None:
             known = ", ".join(each.name for each in functions.signatures.values()) or "none"
             raise UnknownNameError(f"there is no function {name!r}; there are: {known}")
         users = [view for view, names in functions.users.items() if found in names]
-        users += [view.name for view in _waiting(definitions) if found in _names(view.functions)]
         if users:
             raise PlanError(
                 f"view {users[0]} calls the function {functions.signatures[found].name}; drop the view first"

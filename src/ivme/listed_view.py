@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.base_view import Row
+from ivme.engine.codes.nested_values import python_values
 from ivme.engine.read.lists import put_together
 from ivme.engine.read.reasons import Reasons
 from ivme.engine.runtime.decoding import is_global
@@ -32,7 +33,7 @@ class ListedView(View):
     def _counted(self, parameters: Mapping[str, Any]) -> list[tuple[Row, int]]:
         found: list[tuple[Row, int]] = []
         for batch, counts in self.group_batches(parameters):
-            columns = [column.to_pylist() for column in batch.columns]
+            columns = [python_values(column) for column in batch.columns]
             rows = zip(*columns, strict=True) if columns else iter([()] * len(counts))
             found += zip(rows, counts.tolist(), strict=True)
         return found

@@ -17,6 +17,7 @@ from ivme.engine.codes.value_check import value_check
 from ivme.errors import SchemaError, shown
 from ivme.query.expression import Call, Expression, UserCall
 from ivme.query.functions.definition import Function
+from ivme.query.functions.running import called
 from ivme.query.names import check_name
 from ivme.query.types import Type, parse_type
 
@@ -67,22 +68,25 @@ class UserFunction:
     def signature(self) -> Signature:
         """The signature, with every type in one spelling; SchemaError if a type or the name is wrong."""
         check_name(self.name, "a function")
-        if isinstance(self.arguments, str):
+        if isinstance(self.arguments, str) or not isinstance(self.arguments, Iterable):
             raise SchemaError(f"the arguments of the function {self.name} must be a list of types, as in ['int']")
         taken = tuple(str(_type(each, self.name)) for each in self.arguments)
+        nested = next((each for each in taken if parse_type(each).is_nested), None)
+        if nested is not None:
+            raise SchemaError(f"the function {self.name} takes {nested}, and arguments are no arrays or structs")
         return Signature(self.name, taken, str(_type(self.returns, self.name)), bool(self.called_with_null))
 
     def definition(self) -> Function:
         """The entry of the table of functions: what is called checks the type of each value."""
         signature = self.signature()
         _refuse_known_name(self.name, len(signature.arguments))
-        called = _imported(self.function, self.name)
+        function = _imported(self.function, self.name)
         taken = [(parse_type(each).kind,) for each in signature.arguments]
         returns, number = parse_type(signature.returns), len(taken)
         return Function(
             number,
             number,
-            partial(_checked_call, called, self.name, returns),
+            partial(_checked_call, function, self.name, returns),
             f"{self.name}({', '.join(signature.arguments)})",
             returns.kind,
             taken[0] if taken else (),
@@ -121,6 +125,8 @@ def _called(expression: Expression | None) -> Iterable[Function]:
 
 def _type(type_: str | Type, name: str) -> Type:
     try:
+        if not isinstance(type_, str | Type):
+            raise SchemaError(f"a type is a text such as 'int'; {shown(type_)} is none")
         return type_ if isinstance(type_, Type) else parse_type(type_)
     except SchemaError as error:
         raise SchemaError(f"the function {name}: {error}") from None
@@ -138,7 +144,8 @@ def _refuse_known_name(name: str, number: int) -> None:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise SchemaError(f"a function is called by a name of letters, digits and underscores; {shown(name)} is none")
     try:
-        call = sqlglot.parse_one(f"SELECT {name}({', '.join('x' * number)})", read="spark").expressions[0]
+        items = sqlglot.parse_one(f"SELECT {name}({', '.join('x' * number)})", read="spark").expressions
+        call = items[0] if items else None
     except SqlglotError:
         call = None
     is_free = isinstance(call, exp.Anonymous) and call.name.lower() == name.lower()
@@ -158,23 +165,31 @@ def _imported(function: Callable[..., Any] | str, name: str) -> Callable[..., An
             raise SchemaError(f"the function {name} cannot be imported from {function!r}: {error}") from error
     if not callable(found):
         raise SchemaError(f"the function {name} must be a callable, or a text such as 'module:function'")
-    called: Callable[..., Any] = found
-    return called
+    made: Callable[..., Any] = found
+    return made
 
 
 def _checked_call(function: Callable[..., Any], name: str, returns: Type, *arguments: Any) -> Any:
     """The value of a function, in the type that it promises; ValueError says what is wrong."""
     try:
-        value = function(*arguments)
+        value = called(name, function, arguments)
     except MemoryError:
         raise
     except Exception as error:
         given = ", ".join(map(shown, arguments))
-        raise ValueError(f"the function {name} raised {type(error).__name__} for ({given}): {error}") from error
+        raise ValueError(f"the function {name} raised {type(error).__name__} for ({given}): {_text(error)}") from error
     try:
         return None if value is None else value_check(returns)(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"the function {name} must return {returns}: {error}") from error
+
+
+def _text(error: Exception) -> str:
+    """What an error of a user's function says, which may fail, too."""
+    try:
+        return str(error)
+    except Exception as another:
+        return f"its text cannot be had ({type(another).__name__})"
 
 
 def read_functions(given: Iterable[UserFunction] | None) -> Mapping[str, UserFunction]:

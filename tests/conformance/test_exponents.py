@@ -20,7 +20,9 @@ from tests.counting import COUNTING
 TOLERANCE = 0.3
 
 
-@pytest.mark.parametrize("strategy", COUNTING)
+@pytest.mark.parametrize(
+    "strategy", [pytest.param(each, marks=[pytest.mark.long] if each == "recursive" else []) for each in COUNTING]
+)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: str) -> None:
     query = parse_rule(QUERIES[name])

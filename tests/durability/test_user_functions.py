@@ -112,6 +112,9 @@ def test_another_signature_is_refused(directory: Path) -> None:
         assert db.functions == {}
     with Database(directory, functions=[UserFunction("doubled", doubled, ["int"], "float")]) as db:
         assert "needs the function doubled(int) -> int, and the one that is there" in db.broken_views["v"]
+        db.drop_function("doubled")
+        db.create_function("doubled", doubled, arguments=["int"], returns="int")
+        assert not db.broken_views
         with pytest.raises(PlanError, match="view v calls the function doubled"):
             db.drop_function("doubled")
 

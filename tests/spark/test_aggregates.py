@@ -63,6 +63,7 @@ def test_values_and_types_are_those_of_spark(spark: SparkSession, calls: list[st
     assert types == mine
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("calls", parts(list(CALLS)), ids=lambda calls: calls[0])
 def test_every_aggregate_has_a_text_that_spark_verifies_it_by(spark: SparkSession, calls: list[str]) -> None:
     rows, view = filled(calls)

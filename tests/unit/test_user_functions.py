@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ivme.database import Database
-from ivme.errors import SchemaError, UnknownNameError
+from ivme.errors import IvmeError, SchemaError, UnknownNameError
 from ivme.query.types import Type
 from ivme.user_functions import Signature, UserFunction, read_signature
 
@@ -82,3 +84,34 @@ def test_columns_may_come_to_a_table_whose_view_calls_a_function() -> None:
     db.add_column("R", "t", "int")
     db.insert("R", [("abcd", 1)])
     assert sorted(view) == [(3,), (4,)]
+
+
+@pytest.mark.parametrize("act", ["insert", "create_view", "drop_view", "close", "checkpoint", "changes"])
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_function_that_uses_the_database_refuses_the_batch(act: str, is_kept: bool, tmp_path: Path) -> None:
+    with Database(tmp_path / "kept") if is_kept else Database() as database:
+        acts: dict[str, Callable[[], object]] = {
+            "insert": lambda: database.insert("t", [(5,)]),
+            "create_view": lambda: database.create_view("z", "SELECT k + 1 AS q FROM t"),
+            "drop_view": lambda: database.drop_view("u"),
+            "close": database.close,
+            "checkpoint": database.checkpoint,
+            "changes": lambda: database.view("u").changes(),
+        }
+
+        def meddling(k: int) -> int:
+            acts[act]()
+            return k
+
+        database.create_table("t", {"k": "int"})
+        database.create_function("meddling", meddling, arguments=["int"], returns="int")
+        views = [
+            database.create_view("v", "SELECT meddling(k) AS x FROM t"),
+            database.create_view("u", "SELECT k FROM t"),
+        ]
+        with pytest.raises(IvmeError, match="may not use a database while it is called"):
+            database.insert("t", [(1,), (3,)])
+        assert [list(view) for view in views] == [[], []]
+        assert database.contents("t")[0].num_rows == 0
+        for view in views:
+            view.verify()

@@ -26,7 +26,7 @@ from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 from ivme.query.sql_types import NARROW, read_type, refuse_without_zone
-from ivme.query.sql_unsteady import instead_of_unsteady, unsteady_name
+from ivme.query.sql_unsteady import unsteady_refusal
 from ivme.query.sql_user_calls import user_call
 from ivme.query.sql_windows import window_refusal
 from ivme.query.types import Type, is_nested_kind
@@ -116,13 +116,9 @@ class Scalars:
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
             return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
-        deep = deep_access(self.source, node)
-        if deep is not None:
-            return deep
-        steady = instead_of_unsteady(node)
-        if steady is not None:
-            name, place = unsteady_name(self.source, node)
-            return self.source.unsupported(f"{name} is not the same each time that it is computed", place, steady)
+        known = deep_access(self.source, node) or unsteady_refusal(self.source, node)
+        if known is not None:
+            return known
         if isinstance(node, exp.Window):
             return window_refusal(self.source, node)
         if isinstance(node, exp.AggFunc):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ivme.errors import UnsupportedError
 from ivme.query.sql_text import SqlText
 
 _NODES: dict[type[exp.Expr], str] = {
@@ -42,3 +43,12 @@ def unsteady_name(source: SqlText, node: exp.Expr) -> tuple[str, int | None]:
     names = _SPELLED.get(type(node), ())
     token = next((t for t in source.tokens if t.start == start or (start is None and t.text.upper() in names)), None)
     return (node.sql(), None) if token is None else (token.text.upper(), token.start)
+
+
+def unsteady_refusal(source: SqlText, node: exp.Expr) -> UnsupportedError | None:
+    """The refusal of a function that is not the same each time; None for all others."""
+    steady = instead_of_unsteady(node)
+    if steady is None:
+        return None
+    name, place = unsteady_name(source, node)
+    return source.unsupported(f"{name} is not the same each time that it is computed", place, steady)

@@ -46,14 +46,14 @@ def column_type(arrow: pa.DataType) -> Type | None:
     if pa.types.is_list(arrow):
         return Type("array", element=column_type(arrow.value_type))
     if pa.types.is_struct(arrow):
-        return Type("struct", fields=tuple((field.name, _field_type(field)) for field in arrow))
+        return Type("struct", fields=tuple((field.name, field_type(field)) for field in arrow))
     kind = _KINDS.get(arrow)
     if kind is None:
         raise SchemaError(f"no column is kept as {arrow}; ingest.to_arrow converts data to what columns are kept as")
     return Type(kind)
 
 
-def _field_type(field: pa.Field) -> Type:
+def field_type(field: pa.Field) -> Type:
     found = column_type(field.type)
     if found is None:
         raise SchemaError(f"the field {field.name} of a struct is NULL everywhere and has no type")

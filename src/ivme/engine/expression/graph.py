@@ -132,12 +132,21 @@ class _Flattening:
         return FlatProgram(self._kinds, self._instructions, self._constants, self._literals, *used)
 
     def _register(self, node: Node | None) -> int:
+        """The register of a node; those that it needs come first, one after the other: there may be a thousand."""
         if node is None:
             return self._all
-        found = self._registers.get(id(node))
-        if found is None:
-            found = self._registers[id(node)] = self._made(node)
-        return found
+        waiting = [node]
+        while waiting:
+            last = waiting[-1]
+            needed = (last.b, last.a, last.mask)
+            missing = [each for each in needed if each is not None and id(each) not in self._registers]
+            if missing:
+                waiting += missing
+                continue
+            if id(last) not in self._registers:
+                self._registers[id(last)] = self._made(last)
+            waiting.pop()
+        return self._registers[id(node)]
 
     def _made(self, node: Node) -> int:
         if node.operation == "input":

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.engine.codes.arrow_types import field_type
+from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.codes.value_check import checked
 from ivme.engine.runtime.decoding import Row
 from ivme.engine.runtime.distinct import Weighted
@@ -46,12 +48,12 @@ def put_together(query: Query, batches: Iterable[Weighted], schema: pa.Schema, n
     else:
         made = _aggregated(query, rows) or ([] if nothing is None else [nothing])
     columns = list(zip(*made, strict=True)) if made else [()] * len(schema)
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+    arrays = [arrow_array(column, field_type(field)) for column, field in zip(columns, schema, strict=True)]
     return [(pa.RecordBatch.from_arrays(arrays, schema=schema), np.ones(len(made), np.int64))]
 
 
 def _rows(batch: pa.RecordBatch, counts: Any) -> Iterable[Row]:
-    columns = [column.to_pylist() for column in batch.columns]
+    columns = [python_values(column) for column in batch.columns]
     return (row for row, count in zip(zip(*columns, strict=True), counts.tolist(), strict=True) if count > 0)
 
 

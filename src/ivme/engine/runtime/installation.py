@@ -42,6 +42,7 @@ from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import program as ir
+from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Aggregate, Atom, Table, column_refs
 from ivme.query.typed import TypedQuery
 
@@ -55,6 +56,7 @@ class Installation:
 
     def catalog_change(self, undo: Iterable[Act] = (), then: Iterable[Act] = ()) -> AbstractContextManager[object]:
         """What is done to tables and views in this block is done as a whole, or not at all."""
+        refuse_within_functions()
         return catalog_change(self.catalog, undo, then)
 
     def add_table(self, table: Table) -> None:

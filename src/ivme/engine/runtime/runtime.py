@@ -36,6 +36,7 @@ from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import MemoryLimitError
+from ivme.query.functions.running import refuse_within_functions
 
 Observer = Callable[[int, float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
@@ -127,6 +128,7 @@ class Runtime:
 
         Up to `few` rows of a view are passed on one by one.
         """
+        refuse_within_functions()
         catalog = self.catalog
         if catalog.open_reads:
             catalog.let_reads_finish(relations)
@@ -225,6 +227,7 @@ class Runtime:
 
     def try_apply_row(self, name: str, row: Any, weight: int) -> bool:
         """Changes the multiplicity of one row on the single-row path; False if the batch path has to."""
+        refuse_within_functions()
         start = perf_counter() if self.observers else None
         with self.lock:
             path = self._path_of_table(name, weight)

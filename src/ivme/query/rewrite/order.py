@@ -82,12 +82,16 @@ def _is_star(item: exp.Expr) -> bool:
     return isinstance(item, exp.Star) or isinstance(item.this, exp.Star)
 
 
+_LONGEST, _MOST = 19, 10**18
+"""A number of so many digits is as good as any larger one: no view has so many rows."""
+
+
 def _number(source: SqlText, clause: exp.Expr | None) -> int | None:
     if clause is None:
         return None
     node = clause.args.get("expression") or clause.args.get("count")
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-        return int(node.this)
+        return int(node.this) if len(node.this) < _LONGEST else _MOST
     if isinstance(node, exp.Column) and node.name.upper() == "ALL":
         return None
     raise source.unsupported(f"{clause.key.upper()} takes a number here", clause, _COUNT)

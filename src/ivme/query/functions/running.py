@@ -1,0 +1,31 @@
+"""Which function of a user this thread is in: it computes a value, and must leave the databases alone meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ivme.errors import DataError
+
+
+class _Running(threading.local):
+    name = ""
+
+
+_running = _Running()
+
+
+def called(name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The value of a user's function."""
+    before, _running.name = _running.name, name
+    try:
+        return function(*arguments)
+    finally:
+        _running.name = before
+
+
+def refuse_within_functions() -> None:
+    """Refuses to use a database from within a user's function, since it may be in the middle of a change."""
+    if _running.name:
+        raise DataError(f"the function {_running.name} may not use a database while it is called; it only computes")
