@@ -19,9 +19,9 @@ def flatten(select: exp.Select) -> None:
     if start is None:
         return
     if isinstance(start.this, exp.Lateral) and isinstance(start.this.this, exp.Subquery):
-        first = start.this.this.copy()  # there is nothing before it that it could read
-        first.set("alias", start.this.args.get("alias"))
-        start.set("this", first)
+        plain = start.this.this.copy()  # there is nothing before it that it could read
+        plain.set("alias", start.this.args.get("alias"))
+        start.set("this", plain)
     joins: list[exp.Join] = []
     for holder in (start, *(select.args.get("joins") or ())):
         is_start = holder is start
