@@ -6,6 +6,7 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,30 @@ def test_an_ordered_view_of_groups_is_not_followed(database: Database) -> None:
         view.changes()
     database.drop_view("top")
     database.drop_view("of_cities")
+
+
+def test_sums_over_a_list_are_exact_and_fit_their_type() -> None:
+    with Database() as database:
+        database.create_table("r", {"k": "int", "a": "int", "d": "decimal(38,2)"})
+        database.create_table("t", {"k": "int", "d": "int"})
+        sums = database.create_view("sums", "SELECT SUM(d) AS d, SUM(a) AS a FROM r WHERE k IN (:k)")
+        joint = database.create_view("joint", "SELECT SUM(r.a * t.d) AS s FROM r JOIN t ON r.k = t.k WHERE r.k IN (:k)")
+        long = Decimal("123456789012345678901234567890123456.11")
+        database.insert("r", [(1, 2**62, long), (2, 2**61, Decimal("0.01")), (3, 2**62, None)])
+        database.insert("t", [(1, 1), (2, 1)])
+
+        assert list(sums(k=[1, 2])) == [(Decimal("123456789012345678901234567890123456.12"), 2**62 + 2**61)]
+        assert list(joint(k=[1, 2])) == [(2**62 + 2**61,)]
+        with pytest.raises(DataError, match="does not fit int"):
+            list(sums(k=[1, 2, 3]))
+
+
+def test_lists_of_arrays_give_rows_that_can_be_counted() -> None:
+    with Database() as database:
+        database.create_table("t", {"id": "int", "l": "array<int>"})
+        database.insert("t", [(1, [1, None]), (2, [1, None]), (3, [])])
+        view = database.create_view("v", "SELECT l, COUNT(*) AS n FROM t WHERE l IN (:l) GROUP BY l")
+        ordered = database.create_view("o", "SELECT DISTINCT l FROM t WHERE id IN (:i) ORDER BY l LIMIT 5")
+
+        assert dict(view.items(l=[[1, None]])) == {((1, None), 2): 1}
+        assert list(ordered(i=[1, 2, 3])) == [((),), ((1, None),)]

@@ -9,7 +9,7 @@ from ivme.query.inference import literal_type
 from ivme.query.model import Aggregate, Query, Value
 from ivme.query.types import Type
 
-COMBINED = ("count", "sum", "min", "max", "bool_and", "bool_or")
+COMBINED = ("count", "sum", "sum_product", "min", "max", "bool_and", "bool_or")
 """The aggregates over several lots of rows that are known from the aggregates of each."""
 
 _TAKES = {"float": ("int", "decimal", "float"), "decimal": ("int", "decimal"), "timestamp": ("date", "timestamp")}

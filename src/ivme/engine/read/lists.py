@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from functools import reduce
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ivme.algebra.ring import EXACT
 from ivme.engine.codes.arrow_types import field_type
 from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.codes.value_check import checked
@@ -16,6 +19,8 @@ from ivme.engine.runtime.decoding import Row
 from ivme.engine.runtime.distinct import Weighted
 from ivme.errors import DataError
 from ivme.query.model import Aggregate, Query
+from ivme.query.sql_values import DECIMALS
+from ivme.query.totals import misfit
 from ivme.query.types import Type
 
 
@@ -69,16 +74,31 @@ def _value(query: Query, place: int, rows: list[Row]) -> Any:
     source = query.head[place].source
     values = [row[place] for row in rows if row[place] is not None]
     if isinstance(source, Aggregate):
-        return _COMBINED[source.function](values) if values else None
+        return _COMBINED[source.function](values, query.head[place].name) if values else None
     return rows[0][place]
 
 
-_COMBINED: dict[str, Callable[[list[Any]], Any]] = {
-    "count": sum,
-    "sum": lambda values: sum(values[1:], values[0]),
-    "min": min,
-    "max": max,
-    "bool_and": all,
-    "bool_or": any,
+def _sum(values: list[Any], name: str) -> Any:
+    """The exact sum; DataError if it does not fit the type of the column."""
+    if not isinstance(values[0], Decimal):
+        total = sum(values)
+        if not -_INT_LIMIT <= total <= _INT_LIMIT:
+            raise misfit(f"column {name}", "int (64 bits)")
+        return total
+    exact = reduce(EXACT.add, values)
+    if len(exact.as_tuple().digits) > DECIMALS.prec:
+        raise misfit(f"column {name}", f"decimal ({DECIMALS.prec} digits)")
+    return exact
+
+
+_INT_LIMIT = 2**63 - 1
+_COMBINED: dict[str, Callable[[list[Any], str], Any]] = {
+    "count": _sum,
+    "sum": _sum,
+    "sum_product": _sum,
+    "min": lambda values, _: min(values),
+    "max": lambda values, _: max(values),
+    "bool_and": lambda values, _: all(values),
+    "bool_or": lambda values, _: any(values),
 }
 """How the aggregates of several lots of rows are put together: those of `query.defaults.COMBINED`."""
