@@ -22,7 +22,7 @@ from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
-from ivme.function_definitions import FunctionDefinitions
+from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
 from ivme.planning import plan_ring_view
@@ -322,6 +322,7 @@ class Definitions:
         for found in map(self.owner, self.catalog.readers(name)):
             hidden = found not in self.views
             needed |= dict.fromkeys(map(self.owner, self.catalog.readers(found)) if hidden else [found])
+        needed |= dict.fromkeys(view.name for view in waiting_views(self) if mentions(view.query, name))
         if needed:
             raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
 

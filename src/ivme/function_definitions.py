@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ def create_function(definitions: Definitions, function: UserFunction) -> None:
         name = signature.name.lower()
         if name in functions.signatures:
             raise SchemaError(f"there is a function {functions.signatures[name]} already; drop it first")
-        waiting = [view for view in _waiting(definitions) if name in _names(view.functions)]
+        waiting = [view for view in waiting_views(definitions) if name in _names(view.functions)]
         for view in waiting:
             needed = next(read_signature(each) for each in view.functions if each["name"].lower() == name)
             if needed != signature:
@@ -101,7 +102,12 @@ def _build(definitions: Definitions) -> None:
         definitions.broken |= {name: reason for name, reason in reasons.items() if name not in known}
 
 
-def _waiting(definitions: Definitions) -> Iterator[StoredView]:
+def mentions(query: str, name: str) -> bool:
+    """Whether a text has a name in it: what reads a table that is not there cannot be told from the text for sure."""
+    return re.search(rf"\b{re.escape(name)}\b", query, re.IGNORECASE) is not None
+
+
+def waiting_views(definitions: Definitions) -> Iterator[StoredView]:
     """The views that could not be built and call functions."""
     stored: Mapping[str, StoredView] = {} if definitions.store is None else definitions.store.views
     return (view for view in stored.values() if view.name in definitions.broken and view.functions)
