@@ -89,7 +89,7 @@ def check_after_kill(spark: SparkSession, archives: Path, folder: Path, whom: st
     flights.check_sinks()
 
 
-@pytest.mark.parametrize("whom", ["JVM", "driver"])
+@pytest.mark.parametrize("whom", ["JVM", pytest.param("driver", marks=pytest.mark.long)])
 def test_a_killed_run_loses_nothing_and_does_nothing_twice(
     spark: SparkSession, archives: Path, tmp_path: Path, whom: str
 ) -> None:
@@ -98,7 +98,7 @@ def test_a_killed_run_loses_nothing_and_does_nothing_twice(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("whom", ["JVM", "driver"])
+@pytest.mark.parametrize("whom", ["JVM", pytest.param("driver", marks=pytest.mark.long)])
 def test_twenty_kills_at_random_points(
     spark: SparkSession, archives: Path, tmp_path: Path, whom: str, seed: int
 ) -> None:
