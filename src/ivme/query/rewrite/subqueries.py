@@ -299,6 +299,7 @@ class Subqueries:
         inner.set("order", None)
         if is_aggregated(inner) and inner.args.get("group") is None and inner.args.get("having") is None:
             found = aggregates_in(value) or [exp.Count(this=exp.Star())]
+            required = required and _is_null_of_null(value, found)
         else:
             inner, names = self._one_row(inner, names, pairs)
             pairs = [(column("r", key_name(n)), outer) for n, (_, outer) in enumerate(pairs, 1)]
@@ -370,6 +371,16 @@ def _only(value: exp.Expr, rows: exp.Expr) -> exp.Expr:
     number = exp.Cast(this=text, to=exp.DataType.build("BIGINT"))
     holds = exp.EQ(this=number, expression=exp.Literal.number(1))
     return exp.Case(ifs=[exp.If(this=holds, true=value.copy())])
+
+
+def _is_null_of_null(value: exp.Expr, aggregates: list[exp.Expr]) -> bool:
+    """Whether a value is NULL where the aggregates in it are: COALESCE and the like may make something of them."""
+    value = value.unnest()
+    if any(value.sql() == each.sql() for each in aggregates):
+        return True
+    if isinstance(value, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return any(_is_null_of_null(side, aggregates) for side in (value.this, value.expression))
+    return isinstance(value, exp.Neg | exp.Cast) and _is_null_of_null(value.this, aggregates)
 
 
 def _distinct(select: exp.Select) -> exp.Select:
