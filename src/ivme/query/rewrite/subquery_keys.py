@@ -167,6 +167,9 @@ class SubqueryKeys:
         if pairs:
             refuse_total(inner, self.script.source)
         keys, sets = grouping_of(inner)
+        group = inner.args.get("group")
+        if group is not None and group.args.get("all"):  # of the columns that it shows, which others replace
+            inner.set("group", exp.Group(expressions=[key.copy() for key in keys]))
         tied = {text_of(key) for key, _ in pairs}
         is_unique = joins and len(sets) == 1 and tied >= {text_of(key) for key in keys}
         group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
