@@ -11,7 +11,7 @@ import pytest
 
 from ivme.database import Database
 from tests.fuzz.engines import Engine
-from tests.properties.test_select import Both, comparable
+from tests.properties.test_select import Both, check_followed, comparable
 
 PAIRS = [
     pair.split("\n")
@@ -23,23 +23,7 @@ _BATCHES = {"native": 6, "pure": 3}
 @pytest.mark.parametrize("backend", ["native", "pure"])
 @pytest.mark.parametrize(("rule", "query"), PAIRS, ids=[rule for rule, _ in PAIRS])
 def test_a_rule_is_answered_like_duckdb_answers_its_sql(rule: str, query: str, backend: str, tmp_path: Path) -> None:
-    engine = Engine(backend, tmp_path)
-    both = Both(engine.database, seed=len(rule))
-    both.change()
-    view = engine.database.create_view("v", rule)
-    feed, followed = view.changes(), comparable(list(view))
-    for _ in range(_BATCHES[backend]):
-        both.change()
-        expected = comparable(both.duckdb.execute(query).fetchall())
-        assert comparable(list(view)) == expected
-        for change in feed:
-            for row, weight in change.items():
-                followed.update({each: weight * n for each, n in comparable([row]).items()})
-        assert +followed == expected
-        view.verify()
-    feed.close()
-    engine.database.drop_view("v")
-    assert not engine.database.definitions.catalog.views
+    check_followed(Engine(backend, tmp_path), rule, query, _BATCHES[backend])
 
 
 REQUESTS = [

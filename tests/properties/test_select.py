@@ -74,13 +74,16 @@ def in_duckdb(query: str) -> str:
 @pytest.mark.parametrize("backend", ["native", "pure"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_select_is_answered_like_duckdb_does(query: str, backend: str, tmp_path: Path) -> None:
-    engine = Engine(backend, tmp_path)
-    both = Both(engine.database, seed=len(query))
+    check_followed(Engine(backend, tmp_path), query, in_duckdb(query), _BATCHES[backend])
+
+
+def check_followed(engine: Engine, text: str, theirs: str, batches: int) -> None:
+    """Compares a view, and its changes summed up, with what DuckDB answers after each of some random batches."""
+    both = Both(engine.database, seed=len(text))
     both.change()
-    view = engine.database.create_view("v", query)
+    view = engine.database.create_view("v", text)
     feed, followed = view.changes(), comparable(list(view))
-    theirs = in_duckdb(query)
-    for _ in range(_BATCHES[backend]):
+    for _ in range(batches):
         both.change()
         expected = comparable(both.duckdb.execute(theirs).fetchall())
         assert comparable(list(view)) == expected

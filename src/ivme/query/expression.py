@@ -81,7 +81,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class UserCall(Call):
-    """A call of a user's function. Its `function` is none of `FUNCTIONS`, so that nothing takes it for one of them."""
+    """A call of a user's function. Its `function` is not in `FUNCTIONS`, so it is never mistaken for a built-in one."""
 
     defined: Function
 

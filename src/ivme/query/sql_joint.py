@@ -1,7 +1,7 @@
 """Sums of products of columns of two tables, which are kept without a row for each pair: SUM(sale.amount * rate.value).
 
 Each factor is an expression over one table. Products are exact: of integers, or of decimals that have as many digits as
-it takes. Of floats they are not, and a sum of rounded products is something else than the product of sums.
+it takes. Products of floats are rounded one by one, so that their sum is not the product of the sums.
 """
 
 from __future__ import annotations
