@@ -42,6 +42,8 @@ FOUND = (
        SELECT MAX(b.k) AS m FROM w AS b JOIN r2 AS c ON b.k = c.i UNION ALL SELECT i AS x FROM r0""",
     "SELECT a.k FROM r1 AS a WHERE a.k <> (SELECT COALESCE(AVG(b.k), 0) AS x FROM r1 AS b WHERE b.dt = a.dt)",
     "SELECT SUM(a.j) AS s FROM r0 AS a HAVING EXISTS (SELECT b.i FROM r2 AS b GROUP BY ALL)",
+    "SELECT a.i FROM r0 AS a JOIN (r2 AS b) ON a.i = b.i FULL JOIN r1 AS c ON TRUE",
+    "SELECT a.i, c.k FROM r0 AS a JOIN (r2 AS b JOIN r2 AS d ON TRUE) ON a.i = b.i FULL JOIN r1 AS c ON a.i = c.k",
     "SELECT x.z FROM LATERAL (SELECT i AS z FROM r0) AS x",
     "SELECT i FROM r0 ORDER BY i LIMIT 9223372036854775807 OFFSET 1",
     """SELECT e.i FROM r1 AS a JOIN (r0 AS b FULL JOIN r2 AS c ON TRUE) ON TRUE

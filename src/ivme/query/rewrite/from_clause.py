@@ -23,10 +23,15 @@ def flatten(select: exp.Select) -> None:
         plain.set("alias", start.this.args.get("alias"))
         start.set("this", plain)
     joins: list[exp.Join] = []
+    pads = any(join.side for join in select.args.get("joins") or ())  # then ON is something else than WHERE
     for holder in (start, *(select.args.get("joins") or ())):
         is_start = holder is start
         parts = parts_of_join(holder.this)
-        inner = parts is not None and not any(_joins_by_name(join) for join in parts[1])
+        if parts is not None and not parts[1] and not is_start:  # a table in parentheses
+            holder.set("this", parts[0])
+            joins.append(holder)
+            continue
+        inner = parts is not None and not pads and not any(_joins_by_name(join) for join in parts[1])
         if parts is None or not (is_start or (inner and not holder.side)):
             joins += [] if is_start else [holder]
             continue
