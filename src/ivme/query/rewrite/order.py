@@ -49,7 +49,7 @@ def _key(source: SqlText, ordered: exp.Expr, query: exp.Expr, first: exp.Select)
 
 
 def _place(source: SqlText, node: exp.Expr, first: exp.Select) -> int | str | None:
-    """The column of SELECT that a position, a name or a repeated expression means."""
+    """The column of SELECT that a position, a name or a repeated expression means; names come before expressions."""
     items = [item for item in first.expressions if not item.alias.startswith(HIDDEN)]
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.this.isdigit() or not (1 <= int(node.this) <= len(items) or any(map(_is_star, items))):
@@ -57,12 +57,17 @@ def _place(source: SqlText, node: exp.Expr, first: exp.Select) -> int | str | No
         return int(node.this) - 1
     name = node.name.lower() if isinstance(node, exp.Column) and not node.table else None
     text = node.sql(dialect=DIALECT)
-    for place, item in enumerate(items):
-        meant = item.unalias().unnest()
-        called = item.alias or (meant.name if isinstance(meant, exp.Column) else "")
-        if not _is_star(item) and (called.lower() == name or meant.sql(dialect=DIALECT) == text):
-            has_stars = any(map(_is_star, items))
-            return place if not has_stars else called or None
+    meant = [item.unalias().unnest() for item in items]
+    called = [
+        item.alias or (inner.name if isinstance(inner, exp.Column) else "")
+        for item, inner in zip(items, meant, strict=True)
+    ]
+    named = [place for place, each in enumerate(called) if each.lower() == name and not _is_star(items[place])]
+    same = [
+        place for place, each in enumerate(meant) if each.sql(dialect=DIALECT) == text and not _is_star(items[place])
+    ]
+    for place in (*named, *same):
+        return place if not any(map(_is_star, items)) else called[place] or None
     return None
 
 
