@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ivme.algebra.exact import ExactSum
 from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.ordered import OrderedColumn, OrderedMap
 from ivme.plan.ir import program as ir
 
 Codes = npt.NDArray[np.int64]
@@ -184,6 +185,11 @@ class Backend(Protocol):
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...
     def kept_rows(self, keys: int, values: int) -> KeptRows:
         """Room for rows with so many columns of keys and of values."""
+
+    def ordered_map(self, order: Sequence[OrderedColumn], groups: int, summed: Sequence[int] = ()) -> OrderedMap:
+        """A map of rows in this order of all of their columns, of which the first are those of a group.
+
+        Of `summed` columns, by their positions, the sums of values are known; their codes are their values."""
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry of a map, or the weight of a row of a table; 0 if it is not there."""

@@ -12,6 +12,7 @@ import numpy as np
 from ivme.engine.backend import Block, Codes, Cursor, EmittedDelta, Inputs, KeptRows, Listed
 from ivme.engine.codes.dictionary import Dictionary
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.ordered import OrderedColumn, OrderedMap
 from ivme.errors import PlanError
 from ivme.plan.ir import program as ir
 
@@ -220,6 +221,11 @@ class NativeBackend:
 
         return _kernel.KeptRows(keys, values, secrets.randbits(64))
 
+    def ordered_map(self, order: Sequence[OrderedColumn], groups: int, summed: Sequence[int] = ()) -> OrderedMap:
+        from ivme import _kernel
+
+        return _kernel.OrderedMap(native_columns(order), groups, list(summed))
+
     def get(self, name: str, codes: Sequence[int]) -> int:
         if name in self._heaps:
             return self.kernel.heap_weight(self._heaps[name], codes)
@@ -298,6 +304,20 @@ class NativeBackend:
 def _natives(dictionaries: Sequence[Any]) -> list[Any]:
     """The kernel's own of dictionaries."""
     return [dictionary.native for dictionary in dictionaries]
+
+
+def native_columns(order: Sequence[OrderedColumn]) -> list[tuple[int, bool, bool, Any, bool]]:
+    """The columns of an order as the kernel takes them."""
+    return [
+        (
+            each.position,
+            each.descending,
+            each.nulls_first,
+            None if each.domain.orders_by_code else _native_order(each.domain),
+            each.is_key,
+        )
+        for each in order
+    ]
 
 
 def _native_order(domain: Any) -> Any:

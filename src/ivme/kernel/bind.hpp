@@ -61,6 +61,7 @@ void bind_dictionary(nb::module_& m);
 void bind_expression(nb::module_& m);
 void bind_following(nb::module_& m);
 void bind_heap(nb::class_<Kernel>& kernel);
+void bind_ordered(nb::module_& m);
 void bind_partition(nb::class_<Kernel>& kernel);
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel);
 void bind_transaction(nb::module_& m);

@@ -115,6 +115,16 @@ public:
         return left ? is_negative(a) : !is_negative(b);
     }
 
+    // A number that is never greater than that of a code which is not less: the first bytes of its string.
+    uint64_t prefix(int64_t code) const {
+        constexpr uint64_t MIDDLE = uint64_t{1} << 63;
+        if (!holds(code)) return !numbers_ ? 0 : code < 0 ? MIDDLE - 1 : MIDDLE;
+        std::string_view string = text(code);
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < 8; ++i) bytes = bytes << 8 | (i < string.size() ? static_cast<uint8_t>(string[i]) : 0);
+        return bytes;
+    }
+
     mutable std::shared_mutex mutex;
 
 private:

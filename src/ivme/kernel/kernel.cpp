@@ -328,6 +328,7 @@ NB_MODULE(_kernel, m) {
     bind_partition(kernel);
     bind_reading(m, kernel);
     bind_following(m);
+    bind_ordered(m);
     bind_transaction(m);
 }
 

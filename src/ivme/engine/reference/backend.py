@@ -15,6 +15,7 @@ from ivme.algebra.ring import count
 from ivme.engine.backend import Block, Codes, EmittedDelta, Inputs, Listed, listed
 from ivme.engine.codes.dictionary import NULL_CODE, Dictionary
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.ordered import OrderedColumn, OrderedMap
 from ivme.engine.reference.columns import (
     EmittedTypes,
     PureOverflow,
@@ -33,6 +34,7 @@ from ivme.engine.reference.enumerate import enumerate_items, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.reference.kept_rows import PureKeptRows
+from ivme.engine.reference.ordered_map import PureOrderedMap
 from ivme.plan.ir import program as ir
 
 
@@ -238,6 +240,9 @@ class PureBackend:
 
     def kept_rows(self, keys: int, values: int) -> PureKeptRows:
         return PureKeptRows(keys + values)
+
+    def ordered_map(self, order: Sequence[OrderedColumn], groups: int, summed: Sequence[int] = ()) -> OrderedMap:
+        return PureOrderedMap(order, groups, summed)
 
     def get(self, name: str, codes: Sequence[int]) -> int:
         found = self.kernel.maps[name].get(tuple(codes))

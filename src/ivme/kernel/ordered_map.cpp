@@ -1,0 +1,164 @@
+#include "ordered_map.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ivme {
+
+namespace {
+
+template <class Visit>
+void each_row(const OrderedKeys& keys, const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
+              Visit visit) {
+    std::vector<int64_t> row(keys.words() + 1);
+    for (size_t i = 0; i < n; ++i) {
+        if (!weights[i]) continue;
+        keys.encode([&](unsigned column) { return columns[column][i]; }, keys.arity(), row.data());
+        visit(row.data(), weights[i]);
+    }
+}
+
+}  // namespace
+
+void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
+    log_.reserve(log_.size() + n * record());
+    each_row(keys(), columns, weights, n, [&](const int64_t* row, int64_t weight) { add(row, weight); });
+}
+
+void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
+                       const OrderedWindow& window, Delta& moved) {
+    log_.reserve(log_.size() + n * record());
+    each_row(keys(), columns, weights, n,
+             [&](const int64_t* row, int64_t weight) { change(row, weight, window, moved); });
+}
+
+void OrderedMap::load(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
+    size_t words = keys().words();
+    Array<int64_t> rows;
+    rows.resize(n * record());
+    for (size_t i = 0; i < n; ++i) {
+        int64_t* row = rows.data() + i * record();
+        keys().encode([&](unsigned column) { return columns[column][i]; }, keys().arity(), row);
+        row[words] = weights[i];
+    }
+    Array<uint32_t> order;
+    order.resize(n);
+    std::iota(order.data(), order.data() + n, 0u);
+    auto at = [&](uint32_t i) { return rows.data() + size_t{i} * record(); };
+    std::sort(order.data(), order.data() + n,
+              [&](uint32_t a, uint32_t b) { return keys().compare(at(a), at(b), words) < 0; });
+    for (size_t i = 0; i < n; ++i) {
+        if (!at(order[i])[words]) continue;
+        tree_.reserve();
+        tree_.add(at(order[i]), at(order[i])[words]);
+    }
+    ++version;
+}
+
+// The log has room.
+void OrderedMap::add(const int64_t* row, int64_t weight) {
+    tree_.reserve();
+    tree_.add(row, weight);
+    size_t end = log_.size(), words = keys().words();
+    log_.resize(end + record());
+    std::copy_n(row, words, log_.data() + end);
+    log_[end + words] = weight;
+    ++version;
+}
+
+// Rows without copies go: only what was taken away may be one.
+void OrderedMap::commit() noexcept {
+    size_t words = keys().words();
+    for (size_t at = 0; at < log_.size(); at += record()) {
+        if (log_[at + words] < 0) tree_.erase_if_gone(log_.data() + at);
+    }
+    log_.trim(size_t{1} << 18);
+}
+
+// All rows that changed are still there, so that no node has to be made; then those go that were not there before.
+void OrderedMap::roll_back() noexcept {
+    size_t words = keys().words();
+    for (size_t at = log_.size(); at; at -= record()) {
+        const int64_t* row = log_.data() + at - record();
+        tree_.add(row, -row[words]);
+    }
+    for (size_t at = 0; at < log_.size(); at += record()) tree_.erase_if_gone(log_.data() + at);
+    if (log_.size()) ++version;
+    log_.trim(size_t{1} << 18);
+}
+
+// Where the window of a group ends, whose copies have the ranks from `start` up to `stop`.
+int64_t OrderedMap::end_of(int64_t start, int64_t stop, const OrderedWindow& window) const {
+    unsigned words = keys().words_of(window.ordered_by);
+    auto behind = [&](int64_t rank) {  // all that are like the copy of a rank
+        int64_t end = rank;
+        tree_.scan(rank, rank + 1, [&](const int64_t* row, int64_t) { end = tree_.rank(row, words, true); });
+        return end;
+    };
+    if (window.ties == OrderedWindow::DENSE) {
+        if (window.limit >= stop - start) return stop;  // there are no more values than copies
+        int64_t end = start;
+        for (int64_t values = 0; values < window.limit && end < stop; ++values) end = behind(end);
+        return end;
+    }
+    if (window.offset + window.limit >= stop - start) return stop;
+    int64_t end = start + window.offset + window.limit;
+    return window.ties == OrderedWindow::LIKE_LAST && window.limit ? behind(end - 1) : end;
+}
+
+std::pair<int64_t, int64_t> OrderedMap::shown(const int64_t* group, const OrderedWindow& window) const {
+    unsigned words = keys().words_of(groups_);
+    int64_t start = tree_.rank(group, words, false), stop = tree_.rank(group, words, true);
+    int64_t end = end_of(start, stop, window);
+    return {std::min(start + std::min(window.offset, stop - start), end), end};
+}
+
+// Adds copies of a row, and appends what moves. With the copies the group is larger by `much`; in the ranks of the
+// group without them (the small one), the window of the large one is two spans, around the place where the copies are.
+void OrderedMap::change(const int64_t* row, int64_t weight, const OrderedWindow& window, Delta& moved) {
+    unsigned group = keys().words_of(groups_);
+    int64_t start = tree_.rank(row, group, false), stop = tree_.rank(row, group, true);
+    int64_t place = tree_.rank(row, keys().words(), false);
+    bool grows = weight > 0;
+    int64_t much = grows ? weight : -weight;
+    if (window.ties != OrderedWindow::DENSE && place - start >= window.offset + window.limit) {
+        // A row that is like the last one shown is right behind it.
+        if (window.ties == OrderedWindow::NONE || place > end_of(start, stop, window)) {
+            add(row, weight);
+            return;
+        }
+    }
+    auto span = [&](int64_t end) { return std::pair{start + std::min(window.offset, end - start), end}; };
+    auto before = span(end_of(start, stop, window));
+    add(row, weight);
+    auto after = span(end_of(start, stop + weight, window));
+    auto [small_first, small_last] = grows ? before : after;
+    auto [large_first, large_last] = grows ? after : before;
+    int64_t spans[2][2] = {{large_first, std::min(large_last, place)},
+                           {std::max(large_first - much, place), large_last - much}};
+    int64_t edges[6] = {small_first, small_last, spans[0][0], spans[0][1], spans[1][0], spans[1][1]};
+    std::sort(edges, edges + 6);
+    auto within = [](int64_t rank, int64_t first, int64_t last) { return first <= rank && rank < last; };
+    auto append = [&](const int64_t* found, int64_t copies) {
+        size_t at = moved.extend(1);
+        for (unsigned i = 0; i < keys().arity(); ++i) moved.columns[i][at] = keys().code(found, i);
+        moved.payload(at)[0] = copies;
+    };
+    auto move = [&](int64_t first, int64_t last, int64_t sign) {
+        tree_.scan(first, last, [&](const int64_t* found, int64_t copies) { append(found, sign * copies); });
+    };
+    for (unsigned i = 0; i + 1 < 6; ++i) {
+        int64_t first = edges[i], last = edges[i + 1];
+        if (first == last) continue;
+        bool in_small = within(first, small_first, small_last);
+        bool in_large = within(first, spans[0][0], spans[0][1]) || within(first, spans[1][0], spans[1][1]);
+        if (in_small == in_large) continue;
+        int64_t sign = in_large == grows ? 1 : -1, shift = grows ? much : 0;
+        move(first, std::min(last, place), sign);
+        move(std::max(first, place) + shift, last + shift, sign);
+    }
+    int64_t inside = std::min(place + much, large_last) - std::max(place, large_first);
+    if (inside > 0) append(row, grows ? inside : -inside);
+}
+
+}  // namespace ivme

@@ -1,0 +1,231 @@
+// Finding, counting and changing rows of an ordered tree; ordered_nodes.cpp has what its nodes do.
+#include "ordered_tree.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace ivme {
+
+namespace {
+
+constexpr unsigned LEAF_WORDS = 256;  // about 2 KB: a shift of half a leaf is as quick as a cache miss
+constexpr unsigned INNER_WORDS = 192;
+
+unsigned most(unsigned words, unsigned each, unsigned least, unsigned greatest) {
+    return std::clamp(words / each, least, greatest);
+}
+
+}  // namespace
+
+OrderedTree::OrderedTree(OrderedKeys keys, std::vector<unsigned> summed, unsigned room)
+    : keys_(std::move(keys)),
+      summed_(std::move(summed)),
+      words_(keys_.words()),
+      slot_words_(SLOT_WORDS * count_of(summed_)),
+      leaf_most_(room ? std::max(room, 4u) : most(LEAF_WORDS, words_ + 1, 8, 64)),
+      inner_most_(room ? std::max(room, 4u) : most(INNER_WORDS, words_ + 2 + slot_words_, 8, 32)) {
+    leaves_.block = 3 + leaf_most_ * (1 + words_);
+    inner_.block = 1 + inner_most_ * (2 + slot_words_ + words_);
+}
+
+void OrderedTree::reserve() {
+    leaves_.reserve(2);
+    inner_.reserve(height_ + 2);
+}
+
+// Finding
+
+unsigned OrderedTree::child_for(uint32_t node, const int64_t* row, unsigned words, bool equal_too) const {
+    unsigned low = 0, high = fanout(node);
+    while (high - low > 1) {
+        unsigned middle = (low + high) / 2;
+        int order = keys_.compare(bound(node, middle), row, words);
+        ++operations;
+        if (order < 0 || (equal_too && order == 0)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+unsigned OrderedTree::place_in(uint32_t leaf, const int64_t* row, unsigned words, bool after) const {
+    unsigned low = 0, high = filled(leaf);
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        int order = keys_.compare(leaf_row(leaf, middle), row, words);
+        ++operations;
+        if (order < 0 || (after && order == 0)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// To the place of a whole row: rows are distinct, so that it is in the last child whose bound is not behind it.
+void OrderedTree::descend(const int64_t* row, Path& path) const {
+    uint32_t node = root_;
+    for (unsigned level = 0; level < height_; ++level) {
+        path.nodes[level] = node;
+        path.at[level] = child_for(node, row, words_, true);
+        node = static_cast<uint32_t>(children(node)[path.at[level]]);
+        if (level + 1 == height_) __builtin_prefetch(leaf_counts(node) + leaf_most_ + filled(node) / 2 * words_);
+    }
+    path.leaf = node;
+    path.place = place_in(node, row, words_, false);
+}
+
+bool OrderedTree::is_at(const Path& path, const int64_t* row) const {
+    return path.place < filled(path.leaf) && std::equal(row, row + words_, leaf_row(path.leaf, path.place));
+}
+
+int64_t OrderedTree::rank(const int64_t* row, unsigned words, bool after) const {
+    if (root_ == NIL) return 0;
+    if (!words) return after ? copies_ : 0;
+    int64_t before = 0;
+    uint32_t node = root_;
+    for (unsigned level = 0; level < height_; ++level) {
+        unsigned at = child_for(node, row, words, after || words == words_);
+        for (unsigned i = 0; i < at; ++i) before += below(node)[i];
+        node = static_cast<uint32_t>(children(node)[at]);
+    }
+    unsigned place = place_in(node, row, words, after);
+    for (unsigned i = 0; i < place; ++i) before += leaf_counts(node)[i];
+    return before;
+}
+
+int64_t OrderedTree::copies_of(const int64_t* row) const {
+    if (root_ == NIL) return 0;
+    Path path;
+    descend(row, path);
+    return is_at(path, row) ? leaf_counts(path.leaf)[path.place] : 0;
+}
+
+// The leaf that has the copy of a rank, which becomes one among the leaf's.
+uint32_t OrderedTree::leaf_at(int64_t* rank) const {
+    uint32_t node = root_;
+    for (unsigned level = 0; level < height_; ++level) {
+        unsigned at = 0;
+        for (; below(node)[at] <= *rank; ++at) *rank -= below(node)[at];
+        node = static_cast<uint32_t>(children(node)[at]);
+    }
+    return node;
+}
+
+OrderedTotals OrderedTree::totals(int64_t rank) const {
+    std::vector<int64_t> slots_before(slot_words_);
+    rank = std::clamp<int64_t>(rank, 0, copies_);
+    int64_t left = rank;
+    uint32_t node = root_;
+    bool whole = left == copies_;  // behind the last copy there is no leaf to go to
+    for (unsigned level = 0; level < height_ && node != NIL; ++level) {
+        unsigned at = 0;
+        for (; at < fanout(node) && (whole || below(node)[at] <= left); ++at) {
+            left -= below(node)[at];
+            add_slots(slots_before.data(), slots(node, at));
+        }
+        if (whole) break;
+        node = static_cast<uint32_t>(children(node)[at]);
+    }
+    if (node != NIL && (!whole || !height_)) {
+        for (unsigned i = 0; i < filled(node) && left > 0; ++i) {
+            int64_t shown = std::min(left, leaf_counts(node)[i]);
+            add_values(slots_before.data(), leaf_row(node, i), shown);
+            left -= shown;
+        }
+    }
+    OrderedTotals found;
+    found.copies = rank;
+    for (unsigned s = 0; s < slot_words_; s += SLOT_WORDS) {
+        found.sums.push_back(load_wide(slots_before.data() + s));
+        found.known.push_back(slots_before[s + 2]);
+    }
+    return found;
+}
+
+// Changing
+
+int64_t OrderedTree::add(const int64_t* row, int64_t weight) {
+    int64_t total;
+    if (add_overflows(copies_, weight, &total)) throw Overflow();
+    Path path;
+    if (root_ == NIL) {
+        if (weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
+        root_ = leaves_.take();
+        int64_t* leaf = leaves_.at(root_);
+        leaf[0] = 0;
+        leaf[1] = leaf[2] = NIL;
+    }
+    descend(row, path);
+    if (is_at(path, row)) {
+        int64_t& here = leaf_counts(path.leaf)[path.place];
+        if (here + weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
+        here += weight;
+        count(path, row, weight);
+        return here;
+    }
+    if (weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
+    while (filled(path.leaf) == leaf_most_) {
+        split(path);
+        descend(row, path);
+    }
+    insert_at(path.leaf, path.place, row);
+    leaf_counts(path.leaf)[path.place] = weight;
+    ++size_;
+    count(path, row, weight);
+    return weight;
+}
+
+void OrderedTree::erase_if_gone(const int64_t* row) noexcept {
+    if (root_ == NIL) return;
+    Path path;
+    descend(row, path);
+    if (!is_at(path, row) || leaf_counts(path.leaf)[path.place]) return;
+    remove_at(path.leaf, path.place);
+    --size_;
+    shrink(path);
+}
+
+// Adds copies to what is known on the way to their leaf.
+void OrderedTree::count(const Path& path, const int64_t* row, int64_t weight) noexcept {
+    copies_ += weight;
+    for (unsigned level = 0; level < height_; ++level) {
+        below(path.nodes[level])[path.at[level]] += weight;
+        if (slot_words_) add_values(slots(path.nodes[level], path.at[level]), row, weight);
+    }
+}
+
+// A sum has 128 bits: the copies of all rows fit 64, and so does each value.
+void OrderedTree::add_values(int64_t* slots, const int64_t* row, int64_t weight) const noexcept {
+    for (unsigned each : summed_) {
+        int64_t value = keys_.code(row, each);
+        if (value != NULL_CODE) {
+            store_wide(slots, load_wide(slots) + static_cast<Wide>(value) * weight);
+            slots[2] += weight;
+        }
+        slots += SLOT_WORDS;
+    }
+}
+
+void OrderedTree::insert_at(uint32_t leaf, unsigned place, const int64_t* row) noexcept {
+    unsigned n = filled(leaf);
+    int64_t* counts = leaf_counts(leaf);
+    std::memmove(counts + place + 1, counts + place, (n - place) * sizeof(int64_t));
+    std::memmove(leaf_row(leaf, place + 1), leaf_row(leaf, place), size_t{n - place} * words_ * sizeof(int64_t));
+    std::copy_n(row, words_, leaf_row(leaf, place));
+    leaves_.at(leaf)[0] = n + 1;
+}
+
+void OrderedTree::remove_at(uint32_t leaf, unsigned place) noexcept {
+    unsigned n = filled(leaf);
+    int64_t* counts = leaf_counts(leaf);
+    std::memmove(counts + place, counts + place + 1, (n - place - 1) * sizeof(int64_t));
+    std::memmove(leaf_row(leaf, place), leaf_row(leaf, place + 1), size_t{n - place - 1} * words_ * sizeof(int64_t));
+    leaves_.at(leaf)[0] = n - 1;
+}
+
+}  // namespace ivme
