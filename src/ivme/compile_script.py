@@ -167,7 +167,7 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
     inner = rows.typed.query
     shape = replace(shape, text=inner.text, known=inner.known, defaults=inner.defaults, lists=inner.lists)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
-    explanation = explain_order(name, order, rows.explanation, is_followed=is_block)
+    explanation = explain_order(name, order, rows.explanation, is_block=is_block)
     return CompiledView(view, explanation, None, is_new=False, order=order, ordered=rows.name)
 
 

@@ -37,7 +37,7 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
     kind = ListedView if view.typed.query.lists else View
     if view.order is not None:
         ordered = OrderedView(view.typed.query, view.ordered, view.order, runtime.reader)
-        return kind(runtime, runtime.installation.add_stateless(*made, view.table, ordered))
+        return kind(runtime, runtime.installation.add_block(*made, view.table, ordered))
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
     add_closures(runtime, view.typed.query)
@@ -51,7 +51,7 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
 def _install_union(runtime: Runtime, block: CompiledUnion) -> None:
     types = [type_ for column in block.table.columns if (type_ := column.type) is not None]
     union = UnionView(block.union, types, runtime.catalog, partial(runtime.reader.rows_to_feed, each=True))
-    runtime.installation.add_stateless(block.typed, block.explanation, block.table, union)
+    runtime.installation.add_block(block.typed, block.explanation, block.table, union)
 
 
 def new_runtime() -> Runtime:

@@ -1,4 +1,11 @@
-"""A view with ORDER BY or LIMIT: a block keeps all of its rows, and they are sorted and cut when they are read."""
+"""A view with ORDER BY or LIMIT over the rows of a block.
+
+With LIMIT, an ordered map (engine/ordered.py) has the block's rows in their order: a batch takes O(log N) for each row
+that it changes, the rows that are shown are read without sorting, and what a batch changes of them is found at the
+edges of the limit. Without LIMIT all rows are shown: they are sorted when they are read, and their changes are the
+block's. A view with parameters sorts the rows of each request. One whose block is recomputed sorts all rows until
+somebody follows it.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +13,32 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ivme.engine.backend import Block, Cursor, Listed
 from ivme.engine.codes.dictionary import Codes
-from ivme.engine.codes.nested_values import comparable
 from ivme.engine.ingest.row_batch import Layout, RowBatch
+from ivme.engine.ordered import NO_LIMIT, OrderedColumn, OrderedMap, Ties, Window, place_keys
 from ivme.engine.read.recompute import Row, recompute
 from ivme.engine.read.verify import compare_rows, counted
 from ivme.engine.runtime.distinct import Weighted
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net
 from ivme.engine.runtime.reader import Reader
+from ivme.engine.runtime.triggers import CountError
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import PlanError
+from ivme.ordered_rows import arrange, first_rows
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
-from ivme.query.nested import in_order
 from ivme.query.order import HIDDEN, Order
+
+_TIES = {"none": Ties.NONE, "last": Ties.LIKE_LAST, "values": Ties.VALUES}
 
 
 class OrderedView(ExternalView):
     """The rows of the view `inner` in an order; `shape` is the query that they look like they come from."""
 
-    needs_changes = False
+    takes_nan = True
 
     def __init__(self, shape: Query, inner: str, order: Order, reader: Reader) -> None:
         catalog = reader.catalog
@@ -40,67 +49,113 @@ class OrderedView(ExternalView):
         self._order = order.over(catalog.views[inner].table.column_names)
         self._reader = reader
         self._has_inputs = bool(shape.input)
-        self._shown: RowBatch | None = None
-        self._next: RowBatch | None = None
-        self._touched = False
+        self._is_cut = not order.is_whole and not self._has_inputs
+        self.needs_changes = self._is_cut and not catalog.views[inner].lazy
+        self._map: OrderedMap | None = None
+        self._follows = False
+        self._parts: list[tuple[list[Codes], Codes]] = []
 
     # Changes
 
     def build(self, rows: Mapping[str, RowBatch]) -> None:
-        """There is nothing to build."""
+        """Fills the ordered map."""
+        domains = self._reader.catalog.layout(self.inner).domains
+        keys = [
+            OrderedColumn(place, domains[place], key.descending, key.nulls_first)
+            for key in self._order.keys
+            if isinstance(place := key.column, int)
+        ]
+        groups = self._groups()
+        made = self._backend.ordered_map(place_keys(keys, groups, domains), len(groups))
+        try:
+            made.load(rows[self.inner].codes(), rows[self.inner].weights)
+        except self._backend.overflow as error:
+            raise self._too_many() from error
+        self._map = made
+
+    def fill(self) -> None:
+        if self.needs_changes:
+            self.build({self.inner: self._reader.all_rows(self.inner)})
+
+    def _groups(self) -> list[int]:
+        return list(dict.fromkeys(place for place in self._order.groups if isinstance(place, int)))
+
+    def _window(self) -> tuple[int, int, int, int]:
+        """What is shown of each group."""
+        order = self._order
+        groups = self._groups()
+        known = {key.column for key in order.keys}.difference(groups)
+        limit = NO_LIMIT if order.limit is None else order.limit
+        return Window(order.offset, limit, _TIES[order.ties], len(groups) + len(known)).packed()
+
+    def _too_many(self) -> CountError:
+        return CountError(f"the number of rows behind view {self.name} does not fit 64 bits; nothing was changed")
 
     def apply(self, relation: str, rows: RowBatch) -> None:  # noqa: ARG002  it reads one
-        self._touched = True
+        codes = rows.codes()
+        try:
+            if self._map is None:
+                self._parts += [(codes, rows.weights)] if self._follows else []
+            elif self._follows:
+                self._parts.append(self._map.apply_shown(codes, rows.weights, self._window()))
+            else:
+                self._map.apply(codes, rows.weights)
+        except self._backend.overflow as error:
+            raise self._too_many() from error
 
     def commit(self) -> None:
-        self._shown, self._next = self._shown if self._next is None else self._next, None
-        self._touched = False
+        self._parts = []
+        if self._map is not None:
+            self._map.commit()
 
     def roll_back(self) -> None:
-        self._next, self._touched = None, False
+        self._parts = []
+        if self._map is not None:
+            self._map.roll_back()
 
     def follow(self, on: bool) -> None:
         if on and self._has_inputs:
             message = "has parameters and an order, so that its changes cannot be followed; follow it without LIMIT"
             raise PlanError(f"view {self.name} {message}")
-        self._shown = self._sorted(()) if on else None
+        if on and self._is_cut and self._map is None:
+            self.build({self.inner: self._reader.all_rows(self.inner)})
+        elif not on and not self.needs_changes:
+            self._map = None
+        self._follows = on
 
     def changed(self, layout: Layout) -> RowBatch:
-        """The rows that come and go: those shown now against those shown before."""
-        assert self._shown is not None
-        self._next = self._sorted(()) if self._touched else self._shown
-        columns = [np.concatenate([new, old]) for new, old in zip(self._next.codes(), self._shown.codes(), strict=True)]
-        weights = np.concatenate([self._next.weights, -self._shown.weights])
+        """The rows that enter what is shown, and those that leave it."""
+        nothing = np.empty(0, np.int64)
+        weights = np.concatenate([nothing, *(each for _, each in self._parts)])
+        columns = [np.concatenate([nothing, *(part[i] for part, _ in self._parts)]) for i in self._shown()]
+        columns, weights = net(self._backend, columns, weights)
+        return RowBatch(layout, weights, None, list(columns))
+
+    def _shown(self) -> list[int]:
+        """The columns of the block that readers see."""
         names = self._reader.catalog.relation(self.inner).column_names
-        kept = [column for column, name in zip(columns, names, strict=True) if not name.startswith(HIDDEN)]
-        kept, weights = net(self._backend, kept, weights)
-        return RowBatch(layout, weights, None, list(kept))
+        return [place for place, name in enumerate(names) if not name.startswith(HIDDEN)]
 
     # Reading
 
     def _sorted(self, inputs: Sequence[int]) -> RowBatch:
         """The rows that are shown, in their order."""
+        if self._map is not None:
+            found, counts = self._map.rows(*self._map.all_shown(self._window()))[1:]
+            return RowBatch(self._reader.catalog.layout(self.inner), counts, None, list(found))
         state = self._reader.catalog.views[self.inner]
         rows = self._reader.all_rows(self.inner) if not self._has_inputs else self._requested(state, inputs)
-        order = _sort(rows.data, self._order)
-        counts = rows.weights[order]
-        if not self._order.is_whole:
-            order, counts = _cut(order, counts, self._order)
-        return rows.kept(order, counts)
+        return rows.kept(*arrange(rows.data, rows.weights, self._order))
 
     def arranged(self, parts: Sequence[Weighted], schema: pa.Schema) -> Weighted:
         """Rows of the inner view, as this one shows them."""
-        names = self._reader.catalog.relation(self.inner).column_names
         counts = np.concatenate([np.empty(0, np.int64), *(each for _, each in parts)])
         if not parts:
             return pa.RecordBatch.from_pylist([], schema=schema), counts
         data = pa.Table.from_batches([batch for batch, _ in parts])
-        order = _sort(data, self._order)
-        weights = counts[order]
-        if not self._order.is_whole:
-            order, weights = _cut(order, weights, self._order)
+        order, weights = arrange(data, counts, self._order)
         rows = data.take(pa.array(order))
-        shown = [rows.column(place).combine_chunks() for place, name in enumerate(names) if not name.startswith(HIDDEN)]
+        shown = [rows.column(place).combine_chunks() for place in self._shown()]
         return pa.RecordBatch.from_arrays(shown, schema=schema), weights
 
     def _requested(self, state: ViewState, inputs: Sequence[int]) -> RowBatch:
@@ -120,9 +175,7 @@ class OrderedView(ExternalView):
 
     def all_rows(self, layout: Layout) -> RowBatch:
         rows = self._sorted(())
-        names = self._reader.catalog.relation(self.inner).column_names
-        codes = [column for column, name in zip(rows.codes(), names, strict=True) if not name.startswith(HIDDEN)]
-        return RowBatch(layout, rows.weights, None, list(codes))
+        return RowBatch(layout, rows.weights, None, [rows.code(place) for place in self._shown()])
 
     def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:  # noqa: ARG002
         return _Rows(self._sorted(inputs))
@@ -159,10 +212,16 @@ class OrderedView(ExternalView):
         return rows.codes(), rows.weights, [], []
 
     def held_codes(self) -> list[Codes]:
-        return [] if self._shown is None else self._shown.held_codes()
+        parts = [codes for columns, _ in self._parts for codes in columns]
+        return parts if self._map is None else [*parts, *self._map.codes()]
 
     def memory_bytes(self) -> int:
-        return 0 if self._shown is None else sum(codes.nbytes for codes in self._shown.held_codes())
+        return 0 if self._map is None else self._map.memory_bytes()
+
+    @property
+    def operations(self) -> int:
+        """The comparisons of rows in the ordered map so far."""
+        return 0 if self._map is None else self._map.operations
 
     def verify(self, reader: Reader, state: ViewState) -> None:
         """Compares the rows with those that Python sorts; of a view with parameters, those of some requests."""
@@ -172,7 +231,7 @@ class OrderedView(ExternalView):
             codes = [domain.encode_value(value) for domain, value in zip(domains, inputs, strict=True)]
             shown = self._sorted(codes)
             found = zip(shown.rows(), shown.weights.tolist(), strict=True)
-            expected = counted((row, 1) for row in _first(rows, self._order))
+            expected = counted((row, 1) for row in first_rows(rows, self._order))
             compare_rows(f"view {state.name}{given}", expected, counted(found))
 
     def _expected(self, reader: Reader) -> Iterator[tuple[Row, list[Row]]]:
@@ -191,55 +250,6 @@ class OrderedView(ExternalView):
 
 _SAMPLED = 64
 """How many requests are verified."""
-
-
-def _first(rows: list[Row], order: Order) -> list[Row]:
-    """The rows that are shown, found by Python's sort."""
-    whole = _stable(sorted(rows, key=lambda row: [_rank(value) for value in row]), order)
-    return whole[order.offset : None if order.limit is None else order.offset + order.limit]
-
-
-def _rank(value: object) -> tuple[bool, object]:
-    return (value is not None, in_order(value) if value is not None else 0)
-
-
-def _stable(rows: list[Row], order: Order) -> list[Row]:
-    """Rows that are sorted by all columns, sorted by the keys."""
-    for key in reversed(order.keys):
-        place = key.column
-        assert isinstance(place, int)
-        nulls = [row for row in rows if row[place] is None]
-        known = [row for row in rows if row[place] is not None]
-        known.sort(key=lambda row: in_order(row[place]), reverse=key.descending)
-        rows = nulls + known if key.nulls_first else known + nulls
-    return rows
-
-
-def _sort(data: pa.Table, order: Order) -> Codes:
-    """The positions of rows in their order."""
-    ways = [(key.column, key.descending, key.nulls_first) for key in order.keys]
-    ways += [(place, False, True) for place in range(data.num_columns)]
-    columns, directions = [], []
-    for place, descending, nulls_first in ways:
-        assert isinstance(place, int)
-        column = comparable(data.column(place))
-        columns += [pc.cast(pc.is_null(column), pa.int8()), column]
-        directions += ["descending" if nulls_first else "ascending", "descending" if descending else "ascending"]
-    if not columns:
-        return np.arange(data.num_rows, dtype=np.int64)
-    names = [str(number) for number in range(len(columns))]
-    found = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
-    places: Codes = found.to_numpy().astype(np.int64)
-    return places
-
-
-def _cut(rows: Codes, counts: Codes, order: Order) -> tuple[Codes, Codes]:
-    """The rows from OFFSET up to LIMIT. Of a repeated row at an edge, only the copies inside count."""
-    ends = np.cumsum(counts)
-    last = ends[-1] if order.limit is None and len(ends) else order.offset + (order.limit or 0)
-    kept = np.clip(np.minimum(ends, last) - np.maximum(ends - counts, order.offset), 0, None)
-    there = np.flatnonzero(kept)
-    return rows[there], kept[there]
 
 
 class _Rows:

@@ -103,6 +103,16 @@ def _ends(edges: Edges) -> Edges:
     return found
 
 
+def _last_three(edges: Edges) -> Edges:
+    return Counter(sorted(edges.elements(), key=lambda row: (-row[1], row[0]))[1:4])
+
+
+def _likely_two(edges: Edges) -> Edges:
+    """The first two by b, and all that have the b of the second."""
+    rows = sorted(edges.elements(), key=lambda row: row[1])
+    return Counter(row for row in rows if len(rows) < 3 or row[1] <= rows[1][1])
+
+
 TRIANGLES = "SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
 
 KINDS = {
@@ -122,6 +132,12 @@ KINDS = {
         lambda edges: Counter({(a, b): n for (a, b), n in edges.items() if all(b != c for c, _ in edges)}),
     ),
     "several rules": Kind(_query("Q(A) = e(A, _), A < 3; Q(B) = e(_, C), B = C + 1"), _either_end),
+    "an order": Kind(_query("SELECT a, b FROM e ORDER BY b DESC"), lambda edges: edges),
+    "a limit": Kind(_query("SELECT a, b FROM e ORDER BY b DESC LIMIT 3 OFFSET 1"), _last_three),
+    "a limit of recomputed rows": Kind(
+        _query("SELECT a, b FROM e ORDER BY b DESC LIMIT 3 OFFSET 1", strategy="recompute"), _last_three
+    ),
+    "a limit with ties": Kind(_query("SELECT a, b FROM e ORDER BY b FETCH FIRST 2 ROWS WITH TIES"), _likely_two),
     "a negated closure": Kind(
         _query("Q(A, B) = e(A, _), e(_, B), not closure(e)(A, B)"),
         lambda edges: Counter({p: n for p, n in _ends(edges).items() if p not in _paths(edges)}),

@@ -61,6 +61,10 @@ def _reach(t: Tables) -> Rows:
         pairs |= more
 
 
+def _top(t: Tables) -> Rows:
+    return Counter(sorted(t["r"].elements(), key=lambda row: (-row[1], row[0]))[:4])
+
+
 def _ends(t: Tables) -> Rows:
     return Counter(dict.fromkeys(Counter(x for x, _ in _reach(t)).items(), 1))
 
@@ -85,6 +89,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any], Callable[[Tables], Rows]]] = {
         {"strategy": "recompute"},
         _grouped,
     ),
+    "top": ("SELECT a, b FROM r ORDER BY b DESC LIMIT 4", {}, _top),
     "reach": ("reach(X, Y) = closure(e)", {}, _reach),
     "ends": ("SELECT X, COUNT(*) AS n FROM reach GROUP BY X", {}, _ends),
     "names": ("SELECT name, COUNT(*) AS n FROM k GROUP BY name", {}, _names),
@@ -94,7 +99,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any], Callable[[Tables], Rows]]] = {
         _triangles,
     ),
 }
-FOLLOWED = ("sizes", "joined", "reach", "skewed")
+FOLLOWED = ("sizes", "joined", "reach", "skewed", "top")
 
 
 class Scene:

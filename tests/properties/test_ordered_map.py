@@ -1,4 +1,4 @@
-"""The ordered map on both backends, against sorted containers: ranks, windows of groups, sums, commits and rollbacks."""
+"""The ordered map on both backends, against sorted containers: ranks, windows, sums, commits and rollbacks."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ class OrderedMaps(RuleBasedStateMachine):
         keys=st.integers(1, 2),
         groups=st.integers(0, 1),
     )
-    def start(
-        self, types: list[str], directions: list[tuple[bool, bool]], keys: int, groups: int
-    ) -> None:
+    def start(self, types: list[str], directions: list[tuple[bool, bool]], keys: int, groups: int) -> None:
         domains = self.make_domains()
         self.types = ["int", *types, "int"]
         self.domains = [domains.domain(parse_type(name)) for name in self.types]
@@ -88,9 +86,7 @@ class OrderedMaps(RuleBasedStateMachine):
 
     def _codes(self, rows: Sequence[Row], positions: Sequence[int] | None = None) -> list[Any]:
         wanted = range(len(self.types)) if positions is None else positions
-        return [
-            np.array([self.domains[p].encode_value(row[p]) for row in rows], np.int64) for p in wanted
-        ]
+        return [np.array([self.domains[p].encode_value(row[p]) for row in rows], np.int64) for p in wanted]
 
     def _decoded(self, columns: list[Any]) -> list[Row]:
         return list(zip(*(d.values(c.tolist()) for d, c in zip(self.domains, columns, strict=True)), strict=True))
@@ -169,10 +165,13 @@ class OrderedMaps(RuleBasedStateMachine):
             for column in self.order[:width]:
                 x, y = other[column.position], row[column.position]
                 if x != y:
-                    return self._compare(
-                        tuple(x if p == column.position else None for p in range(4)),
-                        tuple(y if p == column.position else None for p in range(4)),
-                    ) < 0
+                    return (
+                        self._compare(
+                            tuple(x if p == column.position else None for p in range(4)),
+                            tuple(y if p == column.position else None for p in range(4)),
+                        )
+                        < 0
+                    )
             return after
 
         assert sum(n for each, n in self.model.items() if is_before(each)) == found
@@ -187,6 +186,11 @@ class OrderedMaps(RuleBasedStateMachine):
         for number, row, n in zip(numbers.tolist(), self._decoded(columns), copies.tolist(), strict=True):
             found[number][row] += n
         assert [self._window_of(group, window) for group in groups] == found
+        _, columns, copies = self.map.rows(*self.map.all_shown(window.packed()))
+        everything: Counter[Row] = Counter()
+        for row, n in zip(self._decoded(columns), copies.tolist(), strict=True):
+            everything[row] += n
+        assert sum(found, Counter()) == everything
 
     @rule(data=st.data())
     def totals(self, data: st.DataObject) -> None:

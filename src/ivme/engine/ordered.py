@@ -1,8 +1,8 @@
 """Rows in the order of their values: what an ordered map is asked for and what it answers.
 
-`_kernel.OrderedMap` is the kernel's (kernel/ordered_map.hpp), `PureOrderedMap` (reference/) that of plain Python. Both have
-rows of codes with a number of copies each, one after the other in the order of some columns: a *rank* is the number of
-copies before a place. The first columns of the order are those of a group, so that the rows of a group stand together.
+`_kernel.OrderedMap` is the kernel's (kernel/ordered_map.hpp), `PureOrderedMap` (reference/) that of plain Python. Both
+have rows of codes with a number of copies each, one after the other in the order of some columns: a *rank* is the
+number of copies before a place. The first columns of the order are those of a group, so that the rows of a group stand together.
 """
 
 from __future__ import annotations
@@ -90,6 +90,9 @@ class OrderedMap(Protocol):
     def shown(self, groups: Sequence[Codes], n: int, window: tuple[int, int, int, int], /) -> tuple[Codes, Codes]:
         """For n groups the ranks at which what is shown of each begins and ends."""
 
+    def all_shown(self, window: tuple[int, int, int, int], /) -> tuple[Codes, Codes]:
+        """The same for all groups that have rows, in their order; O(log N) for each."""
+
     def rows(self, first: Codes, last: Codes, /) -> tuple[Codes, list[Codes], Codes]:
         """The rows between ranks, in their order: the numbers of the spans, the columns, and the copies inside."""
 
@@ -105,12 +108,14 @@ class OrderedMap(Protocol):
     def memory_bytes(self) -> int: ...
 
 
-def place_keys(
-    keys: Sequence[OrderedColumn], groups: Sequence[int], domains: Sequence[Domain]
-) -> list[OrderedColumn]:
-    """The whole order of rows: by the columns of a group, by keys, and where these are equal by all other columns."""
-    order = [OrderedColumn(position, domains[position]) for position in dict.fromkeys(groups)]
+def place_keys(keys: Sequence[OrderedColumn], groups: Sequence[int], domains: Sequence[Domain]) -> list[OrderedColumn]:
+    """The whole order of rows: by the columns of a group, by keys, and where these are equal by all other columns.
+
+    Groups are ordered as the keys say if they are among them.
+    """
+    known = {key.position: key for key in reversed(keys)}
+    order = [known.get(position, OrderedColumn(position, domains[position])) for position in dict.fromkeys(groups)]
     for each in (*keys, *(OrderedColumn(i, domain, is_key=False) for i, domain in enumerate(domains))):
-        if all(each.position != known.position for known in order):
+        if all(each.position != other.position for other in order):
             order.append(each)
     return order

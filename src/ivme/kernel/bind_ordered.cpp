@@ -78,6 +78,14 @@ public:
         return nb::make_tuple(to_numpy(std::move(first), n), to_numpy(std::move(last), n));
     }
 
+    // For all groups, in their order.
+    nb::tuple all_shown(const Window& window) {
+        Array<int64_t> first, last;
+        run([&] { map_.all_shown(window_of(window), first, last); });
+        size_t n = first.size();
+        return nb::make_tuple(to_numpy(std::move(first), n), to_numpy(std::move(last), n));
+    }
+
     // The rows of spans of ranks, each with the number of its span and its copies there.
     nb::tuple rows(const Codes& first, const Codes& last) {
         if (first.size() != last.size()) throw std::invalid_argument("a last rank for each first");
@@ -238,6 +246,7 @@ void bind_ordered(nb::module_& m) {
         .def("roll_back", &PyOrderedMap::roll_back)
         .def("ranks", &PyOrderedMap::ranks)
         .def("shown", &PyOrderedMap::shown)
+        .def("all_shown", &PyOrderedMap::all_shown)
         .def("rows", &PyOrderedMap::rows)
         .def("totals", &PyOrderedMap::totals)
         .def("codes", &PyOrderedMap::codes)

@@ -113,6 +113,16 @@ std::pair<int64_t, int64_t> OrderedMap::shown(const int64_t* group, const Ordere
     return {std::min(start + std::min(window.offset, stop - start), end), end};
 }
 
+void OrderedMap::all_shown(const OrderedWindow& window, Array<int64_t>& first, Array<int64_t>& last) const {
+    unsigned words = keys().words_of(groups_);
+    for (int64_t start = 0, stop = 0; start < tree_.copies(); start = stop) {
+        tree_.scan(start, start + 1, [&](const int64_t* row, int64_t) { stop = tree_.rank(row, words, true); });
+        int64_t end = end_of(start, stop, window);
+        first.push(std::min(start + std::min(window.offset, stop - start), end));
+        last.push(end);
+    }
+}
+
 // Adds copies of a row, and appends what moves. With the copies the group is larger by `much`; in the ranks of the
 // group without them (the small one), the window of the large one is two spans, around the place where the copies are.
 void OrderedMap::change(const int64_t* row, int64_t weight, const OrderedWindow& window, Delta& moved) {

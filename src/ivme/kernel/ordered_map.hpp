@@ -50,6 +50,9 @@ public:
     // The ranks among all copies of the first copy shown of a group and behind the last; `group` has its words.
     std::pair<int64_t, int64_t> shown(const int64_t* group, const OrderedWindow& window) const;
 
+    // The same for all groups, in their order.
+    void all_shown(const OrderedWindow& window, Array<int64_t>& first, Array<int64_t>& last) const;
+
     uint64_t version = 0;  // raised by each change
 
 private:

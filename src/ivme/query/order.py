@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 HIDDEN = "#order"
 """How the names of columns begin that are there to order by, and that readers do not see."""
+
+Ties = Literal["none", "last", "values"]
+"""What a limit counts: rows; rows, and then all that are like the last one (WITH TIES, RANK); values of what rows are
+ordered by (DENSE_RANK)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +26,24 @@ class OrderKey:
 @dataclass(frozen=True, slots=True)
 class Order:
     """The order of rows, and the part of them that is shown. Rows that the keys do not tell apart come in the order
-    of their columns.
+    of their columns. With `groups`, columns by position or name, it is the part of each group that is shown.
     """
 
     keys: tuple[OrderKey, ...]
     limit: int | None
     offset: int
     text: str
+    ties: Ties = "none"
+    groups: tuple[int | str, ...] = ()
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""
-        places = [each.column if isinstance(each.column, int) else columns.index(each.column) for each in self.keys]
-        keys = [replace(key, column=place) for key, place in zip(self.keys, places, strict=True)]
-        return replace(self, keys=tuple(keys))
+
+        def position(column: int | str) -> int:
+            return column if isinstance(column, int) else columns.index(column)
+
+        keys = [replace(key, column=position(key.column)) for key in self.keys]
+        return replace(self, keys=tuple(keys), groups=tuple(map(position, self.groups)))
 
     @property
     def is_whole(self) -> bool:

@@ -1,6 +1,6 @@
-"""Rows in the order of their values, in plain Python: a sorted list, and counts that are added up when they are asked for.
+"""Rows in the order of their values, in plain Python: a sorted list, and counts that are added up when they are needed.
 
-What it is is said in engine/ordered.py; a change takes O(N), as everything here is to be read and to be compared with.
+The interface is described in engine/ordered.py. A change takes O(N): this one is there to be read and compared with.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ class PureOrderedMap:
         for row, weight in self._given(columns, weights):
             self._add(row, weight)
 
-    def apply_shown(
-        self, columns: Sequence[Codes], weights: Codes, window: Packed, /
-    ) -> tuple[list[Codes], Codes]:
+    def apply_shown(self, columns: Sequence[Codes], weights: Codes, window: Packed, /) -> tuple[list[Codes], Codes]:
         given = list(self._given(columns, weights))
         groups = list(dict.fromkeys(row[: self._groups] for row, _ in given))
         old = [part for group in groups for part in self._window(group, window)]
@@ -98,6 +96,11 @@ class PureOrderedMap:
         listed = zip(*(column.tolist() for column in groups), strict=True) if groups else iter([()] * n)
         spans = [self._span(group, window) for group in listed]
         return np.array([first for first, _ in spans], np.int64), np.array([last for _, last in spans], np.int64)
+
+    def all_shown(self, window: Packed, /) -> tuple[Codes, Codes]:
+        groups = list(dict.fromkeys(row[: self._groups] for row in self._rows))
+        columns = [np.array([group[i] for group in groups], np.int64) for i in range(self._groups)]
+        return self.shown(columns, len(groups), window)
 
     def rows(self, first: Codes, last: Codes, /) -> tuple[Codes, list[Codes], Codes]:
         found = [

@@ -133,6 +133,10 @@ class Catalog:
             name for name, each in self.participants.items() if relation in each.relations and name not in found
         ]
 
+    def takes_nan(self, reader: str) -> bool:
+        """Whether a view takes rows with what no table holds, a sum of floats that is not a number."""
+        return getattr(self.participants.get(reader), "takes_nan", False)
+
     def is_read_by_builds(self, relation: str) -> bool:
         """Whether a view is being built from a table: then its changes are batches, which are noted."""
         return any(build.reads(relation) for build in self.builds)

@@ -29,10 +29,16 @@ class ExternalView(SharedViews):
     needs_changes = True
     """Whether it must hear of changes although nobody follows it; one that only reads need not."""
 
+    takes_nan = False
+    """Whether its rows may have what no table holds, a sum of floats that is not a number."""
+
     @abstractmethod
     def build(self, rows: Mapping[str, RowBatch]) -> None: ...
     @abstractmethod
     def apply(self, relation: str, rows: RowBatch) -> None: ...
+    def fill(self) -> None:
+        """Fills a block between blocks from the views that it reads, if it has rows of its own."""
+
     def prepare(self) -> None:
         """What `commit` needs is there."""
 

@@ -177,20 +177,21 @@ class Installation:
             self.catalog.views[table.name] = state
         return state
 
-    def add_stateless(
-        self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView
-    ) -> ViewState:
-        """Lets a union, or an order, pass rows on from now on; it has none of its own that would have to be built."""
+    def add_block(self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView) -> ViewState:
+        """Lets a union, or an order, pass rows on from now on."""
         finisher = RowDecoder(typed, group.enumerations[table.name], self.catalog.domains)
         state = ViewState(table.name, typed, None, explanation, group, table, finisher, group.relations)
         self._check_ring(table.name, group.relations, ring=False)
         with self.catalog_change():
+            limit_growth(self.catalog)
             if group.needs_changes:
                 self._follow_all(group.relations)
+            group.fill()
             self.catalog.participants[table.name] = group
             self.catalog.views[table.name] = state
             self.catalog.forget_inputs()
             self.switch_rings(group.relations)
+            check_memory(self.catalog)
         return state
 
     def add_participant(self, participant: MaintainedView) -> None:

@@ -1,4 +1,4 @@
-"""What is said about a view whose rows are ordered, or limited, when they are read."""
+"""What is said about a view whose rows are ordered or limited."""
 
 from __future__ import annotations
 
@@ -9,20 +9,37 @@ from ivme.plan.ir.exponent import bound
 from ivme.query.order import Order
 
 
-def explain_order(name: str, order: Order, rows: Explanation, *, is_followed: bool = False) -> Explanation:
-    """The explanation of a view that keeps `rows` and shows them in an order; a block is always followed."""
-    notes = [
-        f"{order.text}: all rows are kept, and sorted when the view is read",
-        "rows that ORDER BY does not tell apart come in the order of all their columns",
-    ]
+def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool = False) -> Explanation:
+    """The explanation of a view that shows `rows` in an order; one that `is_block` is read by other blocks."""
+    is_mapped = not order.is_whole and not rows.query.input and (is_block or rows.strategy != "recompute")
+    strategy = "order" if is_block else rows.strategy
+    notes = (*rows.notes, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
+    made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, notes=notes)
+    if not is_mapped:
+        return replace(made, reason=f"{rows.reason}; ordered when it is read", delay=bound(0, logs=1))
+    reason = f"{rows.reason}; its rows are in an ordered map"
+    return replace(made, reason=reason, update=bound(0, logs=1), delay=bound(0))
+
+
+def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
+    if is_mapped:
+        shown = "the rows that are shown" if not order.groups else "the rows that are shown of a group"
+        return [
+            f"{order.text}: an ordered map has all rows: O(log N) an update for each row of {rows.query.name} that "
+            f"changes, O(k + log N) to read {shown}, which are k",
+            "followers are told the rows that enter and leave, found at the edges of what is shown",
+        ]
+    if rows.query.input:
+        return [f"{order.text}: the rows of a request are sorted when it is made"]
+    found = [f"{order.text}: all rows are kept, and sorted when the view is read"]
     if not order.is_whole:
-        notes.append("where the view is followed, the rows that it shows are found anew in each batch that changes it")
-    if is_followed:
-        rows = replace(rows, strategy="order", update=bound(1, logs=1))
-    return replace(
-        rows,
-        query=replace(rows.query, name=name),
-        reason=f"{rows.reason}; ordered when it is read",
-        delay=bound(0, logs=1),
-        notes=(*rows.notes, *notes),
-    )
+        found.append("while somebody follows it, an ordered map has all rows: O(log N) for each that changes")
+    return found
+
+
+def _ties(order: Order) -> list[str]:
+    if order.ties == "none" or order.is_whole:
+        return ["rows that ORDER BY does not tell apart come in the order of all their columns"]
+    if order.ties == "last":
+        return ["rows that ORDER BY does not tell apart from the last one are shown, too"]
+    return ["the limit counts the values that rows are ordered by"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ivme.query.order import HIDDEN, Order, OrderKey
+from ivme.query.order import HIDDEN, Order, OrderKey, Ties
 from ivme.query.rewrite.clauses import replaced
 from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
@@ -25,7 +25,21 @@ def take_order(source: SqlText, node: exp.Expr) -> tuple[exp.Expr, Order | None]
         made.set(clause, None)
     first = _first_select(made)
     keys = [_key(source, each, made, first) for each in ([] if order is None else order.expressions)]
-    return made, Order(tuple(keys), _number(source, limit), _number(source, offset) or 0, _text(order, limit, offset))
+    numbers = _number(source, limit), _number(source, offset) or 0
+    ties: Ties = "last" if _has_ties(source, limit, keys) else "none"
+    return made, Order(tuple(keys), *numbers, _text(order, limit, offset), ties)
+
+
+def _has_ties(source: SqlText, limit: exp.Expr | None, keys: list[OrderKey]) -> bool:
+    """Whether FETCH says WITH TIES; a share of the rows changes with every row, so that PERCENT is refused."""
+    options = None if limit is None else limit.args.get("limit_options")
+    if limit is None or options is None:
+        return False
+    if options.args.get("percent"):
+        raise source.unsupported("a LIMIT in PERCENT is not supported", limit, "write a number of rows")
+    if options.args.get("with_ties") and not keys:
+        raise source.unsupported("WITH TIES needs ORDER BY, which says what ties are", limit, "add ORDER BY")
+    return bool(options.args.get("with_ties"))
 
 
 def _first_select(node: exp.Expr) -> exp.Select:
