@@ -12,14 +12,15 @@ from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
 from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
-from ivme.query.model import Query, Table, check_head
-from ivme.query.order import HIDDEN, Order
+from ivme.query.model import Column, Query, Table, check_head
+from ivme.query.order import HIDDEN, RANK, Order
 from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.refusals import with_all_others
 from ivme.query.shape import shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
+from ivme.query.types import Type
 from ivme.query.union import Union, UnionTypeError, typed_union
 
 _NO_PLAN = "-"
@@ -145,7 +146,8 @@ def _explained(
         reads = tuple(table.name for table in block.read)
         rows_in = "N" if "N" in (rows_out.get(name) for name in reads) else "1"
         joins = isinstance(block, CompiledView) and _joins(block.view.parsed.written)
-        rows_out[block.name] = "N" if joins else rows_in
+        ranks = isinstance(block, CompiledView) and block.order is not None and block.order.changes_many
+        rows_out[block.name] = "N" if joins or ranks else rows_in
         text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
         found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out[block.name]))
     return tuple(found)
@@ -163,7 +165,8 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
         raise PlanError(f"view {name} is in ring mode, where rows have no order: drop ORDER BY and LIMIT")
     given = zip(rows.typed.query.parameters, rows.typed.query.input, strict=True)
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
-    shape = shape_of(name, rows.table.columns, inputs)
+    rank = (Column(RANK, Type("int")),) if order.rank else ()
+    shape = shape_of(name, (*rows.table.columns, *rank), inputs, order.hidden)
     inner = rows.typed.query
     shape = replace(shape, text=inner.text, known=inner.known, defaults=inner.defaults, lists=inner.lists)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))

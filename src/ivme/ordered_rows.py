@@ -24,8 +24,7 @@ def arrange(data: pa.Table, counts: Codes, order: Order) -> tuple[Codes, Codes]:
 
 def sort(data: pa.Table, order: Order) -> Codes:
     """The positions of rows in their order."""
-    ways = [(place, False, True) for place in _places(order.groups)]
-    ways += [(key.column, key.descending, key.nulls_first) for key in order.keys]
+    ways = [(key.column, key.descending, key.nulls_first) for key in order.keys]
     ways += [(place, False, True) for place in range(data.num_columns)]
     columns, directions = [], []
     for place, descending, nulls_first in ways:
@@ -42,27 +41,31 @@ def sort(data: pa.Table, order: Order) -> Codes:
 
 
 def cut(data: pa.Table, rows: Codes, counts: Codes, order: Order) -> tuple[Codes, Codes]:
-    """Of sorted rows those from OFFSET up to LIMIT, in each group. Of a repeated row at an edge, only the copies inside
-    count."""
+    """Of sorted rows those from OFFSET up to LIMIT. Of a repeated row at an edge, only the copies inside count."""
     if not len(rows):
         return rows, counts
     ends = np.cumsum(counts)
-    begins = _begins(data, rows, _places(order.groups))
-    ends -= _of_first(ends - counts, begins)
-    starts = ends - counts
-    last = ends
+    starts, last = ends - counts, ends
     if order.limit is not None:
-        runs = begins | _begins(data, rows, _places([key.column for key in order.keys]))
-        if order.ties == "values":
-            number = np.cumsum(runs)
-            last = np.where(number - _of_first(number, begins) < order.limit, ends, 0)
-        elif order.ties == "last" and order.limit:
-            last = np.where(_of_first(starts, runs) < order.offset + order.limit, ends, 0)
-        else:
-            last = np.minimum(ends, order.offset + order.limit)
+        end = order.offset + order.limit
+        like = starts if order.ties == "none" or not order.limit else _first_like(data, rows, starts, order)
+        last = np.where(like < end, ends if order.ties == "last" else np.minimum(ends, end), 0)
     kept = np.clip(last - np.maximum(starts, order.offset), 0, None)
     there = np.flatnonzero(kept)
     return rows[there], kept[there]
+
+
+def _first_like(data: pa.Table, rows: Codes, starts: Codes, order: Order) -> Codes:
+    """For each of sorted rows the start of the first one that keys do not tell apart from it."""
+    begins = np.zeros(len(rows), bool)
+    begins[0] = True
+    for place in _places([key.column for key in order.keys]):
+        column = comparable(data.column(place))
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        numbers = pc.dictionary_encode(whole).indices.fill_null(-1).to_numpy()[rows]
+        begins[1:] |= numbers[1:] != numbers[:-1]
+    first: Codes = starts[np.maximum.accumulate(np.where(begins, np.arange(len(rows)), 0))]
+    return first
 
 
 def _places(columns: Sequence[int | str]) -> list[int]:
@@ -71,30 +74,11 @@ def _places(columns: Sequence[int | str]) -> list[int]:
     return places
 
 
-def _begins(data: pa.Table, rows: Codes, columns: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Where sorted rows are the first with their values in some columns."""
-    begins = np.zeros(len(rows), bool)
-    begins[0] = True
-    for place in columns:
-        column = comparable(data.column(place))
-        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        numbers = pc.dictionary_encode(whole).indices.fill_null(-1).to_numpy()[rows]
-        begins[1:] |= numbers[1:] != numbers[:-1]
-    return begins
-
-
-def _of_first(values: Codes, begins: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Codes:
-    """For each row the value of the last one before it, or of itself, that begins something."""
-    places = np.maximum.accumulate(np.where(begins, np.arange(len(values)), 0))
-    first: Codes = values[places]
-    return first
-
-
 # In plain Python, to verify
 
 
 def first_rows(rows: list[Row], order: Order) -> list[Row]:
-    """The rows that are shown, found by Python's sort."""
+    """The rows that are shown, found by Python's sort; with their ranks, if these are shown."""
     whole = _stable(sorted(rows, key=lambda row: [_rank(value) for value in row]), order)
     places = _places(order.groups)
     whole.sort(key=lambda row: [_rank(row[place]) for place in places])
@@ -104,15 +88,19 @@ def first_rows(rows: list[Row], order: Order) -> list[Row]:
 
 def _shown(rows: list[Row], order: Order) -> Iterator[Row]:
     """The part of a group, whose rows are sorted, that is shown."""
-    end = len(rows) if order.limit is None else order.offset + order.limit
-    if order.ties == "values":
-        known = list(dict.fromkeys(_values(row, order) for row in rows))[: order.limit]
-        return iter([row for row in rows if _values(row, order) in known])
-    if order.ties == "last" and order.limit:
-        like = [_values(row, order) for row in rows]
-        while end < len(rows) and like[end] == like[end - 1]:
-            end += 1
-    return iter(rows[order.offset : end])
+    like = [_values(row, order) for row in rows]
+    distinct = list(dict.fromkeys(like))
+    for number, row in enumerate(rows):
+        first = like.index(like[number])
+        if order.ties == "values":
+            rank = distinct.index(like[number])
+            is_shown = order.limit is None or rank < order.limit
+        else:
+            rank = number if order.ties == "none" else first
+            end = None if order.limit is None else order.offset + order.limit
+            is_shown = number >= order.offset and (end is None or (rank < end and bool(order.limit)))
+        if is_shown:
+            yield (*row, rank + 1) if order.rank else row
 
 
 def _values(row: Row, order: Order) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from ivme.engine.backend import Block, Cursor, Listed
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.ordered import NO_LIMIT, OrderedColumn, OrderedMap, Ties, Window, place_keys
+from ivme.engine.ranks import with_ranks
 from ivme.engine.read.recompute import Row, recompute
 from ivme.engine.read.verify import compare_rows, counted
 from ivme.engine.runtime.distinct import Weighted
@@ -30,7 +31,7 @@ from ivme.errors import PlanError
 from ivme.ordered_rows import arrange, first_rows
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
-from ivme.query.order import HIDDEN, Order
+from ivme.query.order import RANK, Order
 
 _TIES = {"none": Ties.NONE, "last": Ties.LIKE_LAST, "values": Ties.VALUES}
 
@@ -96,12 +97,33 @@ class OrderedView(ExternalView):
         try:
             if self._map is None:
                 self._parts += [(codes, rows.weights)] if self._follows else []
+            elif self._follows and self._order.rank:
+                self._apply_ranked(self._map, codes, rows.weights)
             elif self._follows:
                 self._parts.append(self._map.apply_shown(codes, rows.weights, self._window()))
             else:
                 self._map.apply(codes, rows.weights)
         except self._backend.overflow as error:
             raise self._too_many() from error
+
+    def _apply_ranked(self, ordered: OrderedMap, codes: list[Codes], weights: Codes) -> None:
+        """Ranks of all rows behind a change may change: what is shown of its group is compared with what was shown."""
+        groups = [codes[place] for place in self._groups()]
+        if groups:
+            groups, _ = self._backend.net(groups, np.ones(len(weights), np.int64))
+        count = len(groups[0]) if groups else 1
+        old, copies = self._ranked(ordered, *ordered.shown(groups, count, self._window()))
+        self._parts.append((old, -copies))
+        ordered.apply(codes, weights)
+        self._parts.append(self._ranked(ordered, *ordered.shown(groups, count, self._window())))
+
+    def _ranked(self, ordered: OrderedMap, first: Codes, last: Codes) -> tuple[list[Codes], Codes]:
+        """The rows between ranks of the map, with their rank in their group if that is shown."""
+        numbers, columns, copies = ordered.rows(first, last)
+        if not self._order.rank:
+            return columns, copies
+        keys = [key.column for key in self._order.keys if isinstance(key.column, int)]
+        return with_ranks(numbers, columns, copies, keys, _TIES[self._order.ties], self._order.offset)
 
     def commit(self) -> None:
         self._parts = []
@@ -134,18 +156,19 @@ class OrderedView(ExternalView):
     def _shown(self) -> list[int]:
         """The columns of the block that readers see."""
         names = self._reader.catalog.relation(self.inner).column_names
-        return [place for place, name in enumerate(names) if not name.startswith(HIDDEN)]
+        shown = self._order.shown(names)
+        return [place for place, name in enumerate((*names, RANK)) if name in shown]
 
     # Reading
 
-    def _sorted(self, inputs: Sequence[int]) -> RowBatch:
-        """The rows that are shown, in their order."""
+    def _sorted(self, inputs: Sequence[int]) -> tuple[list[Codes], Codes]:
+        """The rows that are shown, in their order: all columns of the block, and the copies of each."""
         if self._map is not None:
-            found, counts = self._map.rows(*self._map.all_shown(self._window()))[1:]
-            return RowBatch(self._reader.catalog.layout(self.inner), counts, None, list(found))
+            return self._ranked(self._map, *self._map.all_shown(self._window()))
         state = self._reader.catalog.views[self.inner]
         rows = self._reader.all_rows(self.inner) if not self._has_inputs else self._requested(state, inputs)
-        return rows.kept(*arrange(rows.data, rows.weights, self._order))
+        kept = rows.kept(*arrange(rows.data, rows.weights, self._order))
+        return kept.codes(), kept.weights
 
     def arranged(self, parts: Sequence[Weighted], schema: pa.Schema) -> Weighted:
         """Rows of the inner view, as this one shows them."""
@@ -174,11 +197,11 @@ class OrderedView(ExternalView):
         return RowBatch(layout, np.concatenate(weights), pa.Table.from_batches(parts, schema=layout.schema))
 
     def all_rows(self, layout: Layout) -> RowBatch:
-        rows = self._sorted(())
-        return RowBatch(layout, rows.weights, None, [rows.code(place) for place in self._shown()])
+        columns, weights = self._sorted(())
+        return RowBatch(layout, weights, None, [columns[place] for place in self._shown()])
 
     def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:  # noqa: ARG002
-        return _Rows(self._sorted(inputs))
+        return _Rows(*self._sorted(inputs))
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:  # noqa: ARG002
         return None
@@ -186,13 +209,12 @@ class OrderedView(ExternalView):
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:  # noqa: ARG002
         numbers, parts = [np.empty(0, np.int64)], []
         for number, inputs in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            rows = self._sorted(inputs)
-            numbers.append(np.full(len(rows.weights), number))
-            parts.append(rows)
-        width = len(self._reader.catalog.relation(self.inner).column_names)
+            parts.append(self._sorted(inputs))
+            numbers.append(np.full(len(parts[-1][1]), number))
+        width = len(self.enumerations[self.name].outputs)
         nothing = np.empty(0, np.int64)
-        joined = [np.concatenate([nothing, *(part.code(i) for part in parts)]) for i in range(width)]
-        counts = np.concatenate([nothing, *(part.weights for part in parts)])
+        joined = [np.concatenate([nothing, *(part[i] for part, _ in parts)]) for i in range(width)]
+        counts = np.concatenate([nothing, *(each for _, each in parts)])
         return np.concatenate(numbers), (joined, counts, [], [])
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:  # noqa: ARG002
@@ -208,8 +230,8 @@ class OrderedView(ExternalView):
         return first, ([codes[places] for codes in found], block[1][places], [], [])
 
     def _all(self) -> Block:
-        rows = self._sorted(())
-        return rows.codes(), rows.weights, [], []
+        columns, weights = self._sorted(())
+        return columns, weights, [], []
 
     def held_codes(self) -> list[Codes]:
         parts = [codes for columns, _ in self._parts for codes in columns]
@@ -229,8 +251,10 @@ class OrderedView(ExternalView):
             given = f" for {inputs!r}" if inputs else ""
             domains = [state.finisher.domain(variable) for variable in state.typed.query.input]
             codes = [domain.encode_value(value) for domain, value in zip(domains, inputs, strict=True)]
-            shown = self._sorted(codes)
-            found = zip(shown.rows(), shown.weights.tolist(), strict=True)
+            columns, copies = self._sorted(codes)
+            given_as = [state.finisher.domain(variable) for variable in self.enumerations[self.name].outputs]
+            values = [domain.values(each.tolist()) for domain, each in zip(given_as, columns, strict=True)]
+            found = zip(zip(*values, strict=True) if values else iter([()]), copies.tolist(), strict=False)
             expected = counted((row, 1) for row in first_rows(rows, self._order))
             compare_rows(f"view {state.name}{given}", expected, counted(found))
 
@@ -253,15 +277,16 @@ _SAMPLED = 64
 
 
 class _Rows:
-    """The rows of a batch in pages."""
+    """Rows in pages."""
 
-    def __init__(self, rows: RowBatch) -> None:
-        self._rows = rows
+    def __init__(self, columns: list[Codes], counts: Codes) -> None:
+        self._columns = columns
+        self._counts = counts
         self._start = 0
 
     def next_block(self, max_rows: int = 8192) -> Block:
         end = self._start + max_rows
-        columns = [codes[self._start : end] for codes in self._rows.codes()]
-        counts = self._rows.weights[self._start : end]
+        columns = [codes[self._start : end] for codes in self._columns]
+        counts = self._counts[self._start : end]
         self._start = end
         return columns, counts, [], []

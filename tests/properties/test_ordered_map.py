@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from sortedcontainers import SortedDict
+from sortedcontainers import SortedDict  # type: ignore[import-untyped]
 
 from ivme import _kernel
 from ivme.engine.codes.domains import Domains
@@ -73,7 +73,7 @@ class OrderedMaps(RuleBasedStateMachine):
         return 0
 
     def _rows(self, data: st.DataObject) -> list[tuple[Row, int]]:
-        row = st.tuples(*(st.none() | VALUES[name] for name in self.types))
+        row: Any = st.tuples(*(st.none() | VALUES[name] for name in self.types))
         found: Counter[Row] = Counter()
         for _ in range(data.draw(st.integers(1, 12))):
             known = list(self.model)

@@ -37,7 +37,8 @@ def _value(kind: str, value: Any) -> Any:
 def _sorted_rows(duck: Any, select: str, order: str, columns: list[str], rest: str) -> list[Any]:
     """The rows as SQL has them, with ties broken by all columns."""
     ties = ", ".join(f"{column} ASC NULLS FIRST" for column in columns)
-    return duck.execute(f"{select} ORDER BY {order}, {ties} {rest}").fetchall()
+    found: list[Any] = duck.execute(f"{select} ORDER BY {order}, {ties} {rest}").fetchall()
+    return found
 
 
 @pytest.mark.slow

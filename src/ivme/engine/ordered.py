@@ -2,7 +2,7 @@
 
 `_kernel.OrderedMap` is the kernel's (kernel/ordered_map.hpp), `PureOrderedMap` (reference/) that of plain Python. Both
 have rows of codes with a number of copies each, one after the other in the order of some columns: a *rank* is the
-number of copies before a place. The first columns of the order are those of a group, so that the rows of a group stand together.
+number of copies before a place. The first columns of the order are those of a group, whose rows stand together.
 """
 
 from __future__ import annotations

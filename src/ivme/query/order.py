@@ -9,6 +9,9 @@ from typing import Literal
 HIDDEN = "#order"
 """How the names of columns begin that are there to order by, and that readers do not see."""
 
+RANK = "#rank"
+"""The column of a rank."""
+
 Ties = Literal["none", "last", "values"]
 """What a limit counts: rows; rows, and then all that are like the last one (WITH TIES, RANK); values of what rows are
 ordered by (DENSE_RANK)."""
@@ -27,6 +30,8 @@ class OrderKey:
 class Order:
     """The order of rows, and the part of them that is shown. Rows that the keys do not tell apart come in the order
     of their columns. With `groups`, columns by position or name, it is the part of each group that is shown.
+
+    Columns whose names begin with `hidden` are not shown. With a `rank`, the rank of each row in its group is a column.
     """
 
     keys: tuple[OrderKey, ...]
@@ -35,6 +40,8 @@ class Order:
     text: str
     ties: Ties = "none"
     groups: tuple[int | str, ...] = ()
+    hidden: str = HIDDEN
+    rank: bool = False
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""
@@ -47,5 +54,14 @@ class Order:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows are shown."""
-        return self.limit is None and not self.offset
+        """Whether all rows are shown as they are."""
+        return self.limit is None and not self.offset and not self.rank
+
+    @property
+    def changes_many(self) -> bool:
+        """Whether one row more or less may change as many rows as there are: the ranks of all behind it."""
+        return self.rank and self.limit is None
+
+    def shown(self, columns: Sequence[str]) -> list[str]:
+        """The columns that readers see, of these columns of the rows."""
+        return [*(name for name in columns if not name.startswith(self.hidden)), *([RANK] if self.rank else [])]

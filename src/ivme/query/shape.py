@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ivme.query.block_names import block_name
 from ivme.query.functions import Function
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
-from ivme.query.order import HIDDEN
+from ivme.query.order import HIDDEN, RANK, Order
 from ivme.query.parse import is_one_join, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
@@ -51,8 +51,7 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
         names[block] = block_name(name, number + 1)
         if block in script.ordered:
             rows = next(table for table in known if table.name == names[script.ordered[block].rows])
-            shown = tuple(column for column in rows.columns if not column.name.startswith(HIDDEN))
-            known = (*known, Table(names[block], shown))
+            known = (*known, Table(names[block], ordered_columns(rows.columns, script.ordered[block].order)))
             continue
         made = script.block(number, known, names, names[block])
         read |= {table.name: table for table in made.tables if table.name not in names.values()}
@@ -68,12 +67,18 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
     return replace(made, text=script.source.text, tables=(_rows(name, columns, inputs), *read.values()))
 
 
-def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type]) -> Query:
+def ordered_columns(columns: tuple[Column, ...], order: Order) -> tuple[Column, ...]:
+    """The columns that an order shows of rows."""
+    named = {column.name: column for column in (*columns, Column(RANK, Type("int")))}
+    return tuple(named[name] for name in order.shown([column.name for column in columns]))
+
+
+def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type], hidden: str = HIDDEN) -> Query:
     """A query with these columns and parameters over one table that has them; hidden columns are not in its rows."""
     table = _rows(name, columns, parameters)
     inputs = table.column_names[: len(parameters)]
     output = table.column_names[len(parameters) :]
-    head = plain_head(each for each in output if not each.startswith(HIDDEN))
+    head = plain_head(each for each in output if not each.startswith(hidden))
     atom = Atom(table.name, table.column_names, column_refs(table.column_names))
     return Query(name, output, inputs, (atom,), (table,), head, parameters=tuple(parameters))
 

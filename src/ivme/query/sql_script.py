@@ -20,6 +20,7 @@ from ivme.query.parse import is_sql
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
+from ivme.query.rewrite.ranks import distinct_on
 from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
 from ivme.query.rule_sql import RuleSql, rule_sql
@@ -112,7 +113,7 @@ def read_script(
 def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    node, order = take_order(source, written)
+    node, order = take_order(source, distinct_on(written))
     try:
         read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -63,6 +65,7 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     tokens = source.tokens
     for index, token in enumerate(tokens):
         before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
+        before = TokenType.DISTINCT if _is_behind_distinct_on(tokens[:index]) else before
         after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
         if _has_gap(token, before, after, tokens[index + 2 : index + 3]):
             raise source.broken(f"something is missing near {token.text!r}", token.start, _COMPLETE)
@@ -77,6 +80,19 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
             read += sum(frame.args.get("end") is not None for frame in frames)
         if written != read:
             raise source.broken(f"something is missing near {word!r}", source.keyword([word]), _COMPLETE)
+
+
+def _is_behind_distinct_on(tokens: Sequence[Token]) -> bool:
+    """Whether the last tokens are DISTINCT ON (...), behind which the items of SELECT begin."""
+    depth = 0
+    for index in range(len(tokens) - 1, 1, -1):
+        kind = tokens[index].token_type
+        depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+        if depth <= 0:
+            is_open = kind == TokenType.L_PAREN and depth == 0
+            words = [tokens[index - 2].token_type, tokens[index - 1].token_type]
+            return is_open and words == [TokenType.DISTINCT, TokenType.ON]
+    return False
 
 
 def _has_gap(token: Token, before: TokenType, after: TokenType, later: tuple[Token, ...]) -> bool:

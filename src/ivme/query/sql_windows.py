@@ -13,6 +13,9 @@ WHEN_READING = "keep the rows in the view without it, and compute it from them w
 
 def window_refusal(source: SqlText, window: exp.Expr) -> UnsupportedError:
     """The refusal of a window function."""
+    if isinstance(window.this, exp.RowNumber | exp.Rank | exp.DenseRank):
+        message = "a rank is a column of its own, one of a SELECT, with PARTITION BY and ORDER BY in OVER (...)"
+        return source.unsupported(message, window, "compute with it, or with another one, in a SELECT around this one")
     return source.unsupported("window functions are not supported", window, _instead(window))
 
 

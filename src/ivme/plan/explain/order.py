@@ -18,10 +18,19 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     if not is_mapped:
         return replace(made, reason=f"{rows.reason}; ordered when it is read", delay=bound(0, logs=1))
     reason = f"{rows.reason}; its rows are in an ordered map"
-    return replace(made, reason=reason, update=bound(0, logs=1), delay=bound(0))
+    update = bound(1) if order.changes_many else bound(0, logs=1)
+    return replace(made, reason=reason, update=update, delay=bound(0))
 
 
 def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
+    if is_mapped and order.rank:
+        behind = (
+            "all rows behind it in its group" if order.changes_many else "those behind it that are shown, k at most"
+        )
+        return [
+            f"{order.text}: an ordered map has all rows: O(log N) for each row of {rows.query.name} that changes, and "
+            f"O(1) for each row whose rank changes: {behind}"
+        ]
     if is_mapped:
         shown = "the rows that are shown" if not order.groups else "the rows that are shown of a group"
         return [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
+from ivme.query.order import Order
 from ivme.query.recursion import is_recursive, read_closures
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.aggregates import plain_aggregates
@@ -40,6 +41,7 @@ from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
+from ivme.query.rewrite.ranks import Ranked, has_ranks, push_ranks, take_ranks
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
@@ -106,16 +108,33 @@ class Lift:
         return self._select(made, domains.union(parameters_in(node)), is_inner=False)
 
     def _limited(self, node: exp.Expr) -> exp.Select:
-        """The first rows of a query, of which all are kept."""
+        """The first rows of a query, or of each group, of which all are kept."""
+        if has_ranks(node) and not _has_limit(node):
+            assert isinstance(node, exp.Select)
+            return self._ranked(take_ranks(self.script.source, node))
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"
+        return self.script.rows_of(self._ordered(inner, order))
+
+    def _ranked(self, ranked: Ranked) -> exp.Select:
+        """The rows that have some ranks, with their rank where it was."""
+        select = self.script.rows_of(self._ordered(ranked.rows, ranked.order))
+        items = select.expressions
+        if ranked.name is not None:
+            rank = aliased(items.pop().this, ranked.name)
+            items.insert(len(items) - ranked.behind, rank)
+        select.set("distinct", ranked.distinct)
+        return select
+
+    def _ordered(self, inner: exp.Expr, order: Order) -> str:
+        """A block that shows the rows of a query as an order says."""
         rows = self.query(inner, is_inner=True)
         parameter = rows.find(exp.Placeholder)
         if parameter is not None:
             message = f"the parameter :{parameter.name} cannot decide the rows that LIMIT counts inside a query"
             instead = "make the query with LIMIT the view itself, and do the rest when reading"
             raise self.script.source.unsupported(message, parameter, instead)
-        return self.script.rows_of(self.script.add_ordered(self.script.add(rows), order))
+        return self.script.add_ordered(self.script.add(rows), order)
 
     def _set_operation(self, node: exp.SetOperation, domains: frozenset[str]) -> exp.Select:
         lift = self._with(node)
@@ -148,6 +167,7 @@ class Lift:
             select = self._closed(node, outer)
             return select, qualify(select, self.script, outer), self
         select = node.copy()
+        push_ranks(select, self.queries)
         for argument, (word, instead) in REFUSED.items():
             if is_set(select.args.get(argument)):
                 place = source.keyword([word])
@@ -384,6 +404,10 @@ class Lift:
 
 
 def _is_limited(node: exp.Expr) -> bool:
+    return _has_limit(node) or has_ranks(node)
+
+
+def _has_limit(node: exp.Expr) -> bool:
     return any(is_set(node.args.get(clause)) for clause in ("limit", "offset"))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ivme.query.order import HIDDEN, Order
+from ivme.query.order import RANK, Order
 from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
 from ivme.query.sql_scope import KnownTables, same_name
 from ivme.query.sql_text import DIALECT, SqlText
@@ -72,9 +72,11 @@ class Script:
             raise Undecided(parameter.name, error)
 
     def add_ordered(self, rows: str, order: Order) -> str:
-        """The name of a block for those rows of another that LIMIT leaves."""
+        """The name of a block for those rows of another that LIMIT, or a rank, leaves."""
         select = self.rows_of(rows)
-        shown = [item for item in select.expressions if not item.alias.startswith(HIDDEN)]
+        columns = order.shown(self.columns[rows])
+        shown = [item for item in select.expressions if item.alias in columns]
+        shown += [aliased(column("r", RANK), RANK)] if order.rank else []
         select.set("expressions", shown)
         text = f"{select.sql(dialect=DIALECT)} {order.text}"
         name = self._by_text.get(text)

@@ -39,6 +39,7 @@ _HANDLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Join: ("this", "on", "using", "method", "side", "kind"),
     exp.Table: ("this", "db", "catalog", "alias", "joins"),
     exp.Distinct: ("expressions",),
+    exp.Qualify: ("this",),
     exp.Star: ("except_",),
     exp.Group: ("expressions", "grouping_sets", "cube", "rollup", "all"),
     exp.Where: ("this",),
