@@ -77,7 +77,7 @@ class OrderedMaps(RuleBasedStateMachine):
         found: Counter[Row] = Counter()
         for _ in range(data.draw(st.integers(1, 12))):
             known = list(self.model)
-            if known and data.draw(st.booleans()):
+            if len(known) > 0 and data.draw(st.booleans()):
                 each = data.draw(st.sampled_from(known))
                 found[each] = data.draw(st.integers(-self.model[each], 2))
             else:

@@ -7,14 +7,23 @@ namespace ivme {
 
 namespace {
 
+// Calls visit(row, weight) for rows that are given by column, a block at a time.
 template <class Visit>
-void each_row(const OrderedKeys& keys, const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
+void each_row(const OrderedTree& tree, const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
               Visit visit) {
-    std::vector<int64_t> row(keys.words() + 1);
-    for (size_t i = 0; i < n; ++i) {
-        if (!weights[i]) continue;
-        keys.encode([&](unsigned column) { return columns[column][i]; }, keys.arity(), row.data());
-        visit(row.data(), weights[i]);
+    const OrderedKeys& keys = tree.keys();
+    size_t words = keys.words();
+    std::vector<int64_t> rows(OrderedTree::BLOCK * words + 1);
+    for (size_t start = 0; start < n; start += OrderedTree::BLOCK) {
+        auto count = static_cast<unsigned>(std::min<size_t>(OrderedTree::BLOCK, n - start));
+        for (unsigned i = 0; i < count; ++i) {
+            auto code = [&](unsigned column) { return columns[column][start + i]; };
+            keys.encode(code, keys.arity(), rows.data() + i * words);
+        }
+        tree.prefetch(rows.data(), words, count);
+        for (unsigned i = 0; i < count; ++i) {
+            if (weights[start + i]) visit(rows.data() + i * words, weights[start + i]);
+        }
     }
 }
 
@@ -22,29 +31,29 @@ void each_row(const OrderedKeys& keys, const std::vector<const int64_t*>& column
 
 void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
     log_.reserve(log_.size() + n * record());
-    each_row(keys(), columns, weights, n, [&](const int64_t* row, int64_t weight) { add(row, weight); });
+    each_row(tree_, columns, weights, n, [&](const int64_t* row, int64_t weight) { add(row, weight); });
 }
 
 void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
                        const OrderedWindow& window, Delta& moved) {
     log_.reserve(log_.size() + n * record());
-    each_row(keys(), columns, weights, n,
+    each_row(tree_, columns, weights, n,
              [&](const int64_t* row, int64_t weight) { change(row, weight, window, moved); });
 }
 
 void OrderedMap::load(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
-    size_t words = keys().words();
+    size_t words = keys().words(), stride = words + 1;
     Array<int64_t> rows;
-    rows.resize(n * record());
+    rows.resize(n * stride);
     for (size_t i = 0; i < n; ++i) {
-        int64_t* row = rows.data() + i * record();
+        int64_t* row = rows.data() + i * stride;
         keys().encode([&](unsigned column) { return columns[column][i]; }, keys().arity(), row);
         row[words] = weights[i];
     }
     Array<uint32_t> order;
     order.resize(n);
     std::iota(order.data(), order.data() + n, 0u);
-    auto at = [&](uint32_t i) { return rows.data() + size_t{i} * record(); };
+    auto at = [&](uint32_t i) { return rows.data() + size_t{i} * stride; };
     std::sort(order.data(), order.data() + n,
               [&](uint32_t a, uint32_t b) { return keys().compare(at(a), at(b), words) < 0; });
     for (size_t i = 0; i < n; ++i) {
@@ -52,7 +61,6 @@ void OrderedMap::load(const std::vector<const int64_t*>& columns, const int64_t*
         tree_.reserve();
         tree_.add(at(order[i]), at(order[i])[words]);
     }
-    ++version;
 }
 
 // The log has room.
@@ -63,14 +71,14 @@ void OrderedMap::add(const int64_t* row, int64_t weight) {
     log_.resize(end + record());
     std::copy_n(row, words, log_.data() + end);
     log_[end + words] = weight;
-    ++version;
+    log_[end + words + 1] = tree_.last_leaf();
 }
 
 // Rows without copies go: only what was taken away may be one.
 void OrderedMap::commit() noexcept {
     size_t words = keys().words();
     for (size_t at = 0; at < log_.size(); at += record()) {
-        if (log_[at + words] < 0) tree_.erase_if_gone(log_.data() + at);
+        if (log_[at + words] < 0) erase(log_.data() + at);
     }
     log_.trim(size_t{1} << 18);
 }
@@ -82,8 +90,7 @@ void OrderedMap::roll_back() noexcept {
         const int64_t* row = log_.data() + at - record();
         tree_.add(row, -row[words]);
     }
-    for (size_t at = 0; at < log_.size(); at += record()) tree_.erase_if_gone(log_.data() + at);
-    if (log_.size()) ++version;
+    for (size_t at = 0; at < log_.size(); at += record()) erase(log_.data() + at);
     log_.trim(size_t{1} << 18);
 }
 

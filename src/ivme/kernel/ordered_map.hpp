@@ -53,17 +53,18 @@ public:
     // The same for all groups, in their order.
     void all_shown(const OrderedWindow& window, Array<int64_t>& first, Array<int64_t>& last) const;
 
-    uint64_t version = 0;  // raised by each change
-
 private:
     void add(const int64_t* row, int64_t weight);
     int64_t end_of(int64_t start, int64_t stop, const OrderedWindow& window) const;
     void change(const int64_t* row, int64_t weight, const OrderedWindow& window, Delta& moved);
-    size_t record() const { return keys().words() + 1; }
+    size_t record() const { return keys().words() + 2; }
+    void erase(const int64_t* record) noexcept {
+        tree_.erase_if_gone(record, static_cast<uint32_t>(record[keys().words() + 1]));
+    }
 
     OrderedTree tree_;
     unsigned groups_;
-    Array<int64_t> log_;  // the rows that were added, each with its weight behind it
+    Array<int64_t> log_;  // the rows that were added, each with its weight and its leaf behind it
 };
 
 }  // namespace ivme

@@ -28,6 +28,7 @@ uint32_t OrderedTree::Pool::take() {
 
 void OrderedTree::Pool::give(uint32_t node) noexcept {
     at(node)[0] = free;
+    at(node)[2] = FREED;
     free = node;
     ++spare;
 }

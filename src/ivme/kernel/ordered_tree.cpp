@@ -66,17 +66,41 @@ unsigned OrderedTree::place_in(uint32_t leaf, const int64_t* row, unsigned words
     return low;
 }
 
+// Where a row is in a leaf, without comparing strings; behind the last row if it is not there.
+unsigned OrderedTree::find_in(uint32_t leaf, const int64_t* row) const {
+    unsigned n = filled(leaf), place = 0;
+    while (place < n && !std::equal(row, row + words_, leaf_row(leaf, place))) ++place;
+    return place;
+}
+
 // To the place of a whole row: rows are distinct, so that it is in the last child whose bound is not behind it.
-void OrderedTree::descend(const int64_t* row, Path& path) const {
+void OrderedTree::descend(const int64_t* row, Path& path, bool is_there) const {
     uint32_t node = root_;
     for (unsigned level = 0; level < height_; ++level) {
         path.nodes[level] = node;
         path.at[level] = child_for(node, row, words_, true);
         node = static_cast<uint32_t>(children(node)[path.at[level]]);
-        if (level + 1 == height_) __builtin_prefetch(leaf_counts(node) + leaf_most_ + filled(node) / 2 * words_);
     }
     path.leaf = node;
-    path.place = place_in(node, row, words_, false);
+    path.place = is_there ? find_in(node, row) : place_in(node, row, words_, false);
+}
+
+void OrderedTree::prefetch(const int64_t* rows, size_t stride, unsigned n) const noexcept {
+    if (!height_) return;
+    uint32_t nodes[BLOCK];
+    std::fill_n(nodes, n, root_);
+    for (unsigned level = 0; level < height_; ++level) {
+        bool is_last = level + 1 == height_;
+        for (unsigned i = 0; i < n; ++i) {
+            unsigned at = child_for(nodes[i], rows + i * stride, words_, true);
+            nodes[i] = static_cast<uint32_t>(children(nodes[i])[at]);
+            const int64_t* node = is_last ? leaves_.at(nodes[i]) : inner_.at(nodes[i]);
+            const int64_t* found = is_last ? leaf_row(nodes[i], 0) : bound(nodes[i], 0);
+            size_t most = size_t{is_last ? leaf_most_ : inner_most_} * words_;
+            __builtin_prefetch(node);
+            for (size_t part = 1; part < 8; ++part) __builtin_prefetch(found + part * most / 8);
+        }
+    }
 }
 
 bool OrderedTree::is_at(const Path& path, const int64_t* row) const {
@@ -160,7 +184,8 @@ int64_t OrderedTree::add(const int64_t* row, int64_t weight) {
         leaf[0] = 0;
         leaf[1] = leaf[2] = NIL;
     }
-    descend(row, path);
+    descend(row, path, weight < 0);
+    last_leaf_ = path.leaf;
     if (is_at(path, row)) {
         int64_t& here = leaf_counts(path.leaf)[path.place];
         if (here + weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
@@ -173,6 +198,7 @@ int64_t OrderedTree::add(const int64_t* row, int64_t weight) {
         split(path);
         descend(row, path);
     }
+    last_leaf_ = path.leaf;
     insert_at(path.leaf, path.place, row);
     leaf_counts(path.leaf)[path.place] = weight;
     ++size_;
@@ -180,10 +206,19 @@ int64_t OrderedTree::add(const int64_t* row, int64_t weight) {
     return weight;
 }
 
-void OrderedTree::erase_if_gone(const int64_t* row) noexcept {
+void OrderedTree::erase_if_gone(const int64_t* row, uint32_t hint) noexcept {
     if (root_ == NIL) return;
+    if (previous(hint) != FREED && filled(hint) > leaf_most_ / 4) {
+        unsigned place = find_in(hint, row);
+        if (place < filled(hint)) {
+            if (leaf_counts(hint)[place]) return;
+            remove_at(hint, place);
+            --size_;
+            return;
+        }
+    }
     Path path;
-    descend(row, path);
+    descend(row, path, true);
     if (!is_at(path, row) || leaf_counts(path.leaf)[path.place]) return;
     remove_at(path.leaf, path.place);
     --size_;
