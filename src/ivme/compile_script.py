@@ -17,7 +17,7 @@ from ivme.query.order import HIDDEN, RANK, Order
 from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.refusals import with_all_others
-from ivme.query.shape import shape_of
+from ivme.query.shape import range_shape, shape_of
 from ivme.query.sql_script import SqlScript, read_script
 from ivme.query.typed import TypedQuery, typed
 from ivme.query.types import Type
@@ -165,9 +165,12 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
         raise PlanError(f"view {name} is in ring mode, where rows have no order: drop ORDER BY and LIMIT")
     given = zip(rows.typed.query.parameters, rows.typed.query.input, strict=True)
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
-    rank = (Column(RANK, Type("int")),) if order.rank else ()
-    shape = shape_of(name, (*rows.table.columns, *rank), inputs, order.hidden)
     inner = rows.typed.query
+    if order.ranges is not None:
+        shape = range_shape(name, rows.table.columns, order.ranges)
+    else:
+        rank = (Column(RANK, Type("int")),) if order.rank else ()
+        shape = shape_of(name, (*rows.table.columns, *rank), inputs, order.hidden)
     shape = replace(shape, text=inner.text, known=inner.known, defaults=inner.defaults, lists=inner.lists)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
     explanation = explain_order(name, order, rows.explanation, is_block=is_block)

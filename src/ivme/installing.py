@@ -14,6 +14,7 @@ from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
 from ivme.listed_view import ListedView
 from ivme.ordered_view import OrderedView
+from ivme.range_view import RangeView
 from ivme.union_view import UnionView
 from ivme.view import View
 
@@ -36,7 +37,8 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
     made = view.typed, view.explanation
     kind = ListedView if view.typed.query.lists else View
     if view.order is not None:
-        ordered = OrderedView(view.typed.query, view.ordered, view.order, runtime.reader)
+        made_of = OrderedView if view.order.ranges is None else RangeView
+        ordered = made_of(view.typed.query, view.ordered, view.order, runtime.reader)
         return kind(runtime, runtime.installation.add_block(*made, view.table, ordered))
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))

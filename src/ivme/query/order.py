@@ -27,11 +27,50 @@ class OrderKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """An end of a range: the parameter, and whether rows that equal it are left out."""
+
+    parameter: str
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """An aggregate over a range: its name, "count", "sum" or "avg", and the columns of partial sums and counts."""
+
+    name: str
+    function: str
+    sums: str
+    counts: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Which rows a request has: those that equal parameters in some columns, and are between others in one.
+
+    With `totals` a request has one row, which they are.
+    """
+
+    equal: tuple[tuple[str, str], ...]
+    column: str
+    lower: Bound | None
+    upper: Bound | None
+    totals: tuple[Total, ...] = ()
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters, each with the column that it is compared with."""
+        ends = [(end.parameter, self.column) for end in (self.lower, self.upper) if end is not None]
+        return {**dict(self.equal), **dict(ends)}
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """The order of rows, and the part of them that is shown. Rows that the keys do not tell apart come in the order
     of their columns. With `groups`, columns by position or name, it is the part of each group that is shown.
 
     Columns whose names begin with `hidden` are not shown. With a `rank`, the rank of each row in its group is a column.
+    With `ranges`, it is the order of the rows of a request, which these say.
     """
 
     keys: tuple[OrderKey, ...]
@@ -42,6 +81,7 @@ class Order:
     groups: tuple[int | str, ...] = ()
     hidden: str = HIDDEN
     rank: bool = False
+    ranges: Ranges | None = None
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""

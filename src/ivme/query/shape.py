@@ -11,10 +11,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ivme.errors import PlanError
 from ivme.query.block_names import block_name
 from ivme.query.functions import Function
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
-from ivme.query.order import HIDDEN, RANK, Order
+from ivme.query.order import HIDDEN, RANK, Order, Ranges, Total
 from ivme.query.parse import is_one_join, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
@@ -62,6 +63,9 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
         columns = tuple(Column(c.name, t) for c, t in zip(made.head, found.head, strict=True))
         known = (*known, Table(names[block], columns))
     last = found.written
+    if script.order is not None and script.order.ranges is not None:
+        made = range_shape(name, columns, script.order.ranges)
+        return replace(made, text=script.source.text, tables=(made.tables[0], *read.values()))
     inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
     made = replace(shape_of(name, columns, inputs), defaults=last.defaults, lists=last.lists)
     return replace(made, text=script.source.text, tables=(_rows(name, columns, inputs), *read.values()))
@@ -71,6 +75,27 @@ def ordered_columns(columns: tuple[Column, ...], order: Order) -> tuple[Column, 
     """The columns that an order shows of rows."""
     named = {column.name: column for column in (*columns, Column(RANK, Type("int")))}
     return tuple(named[name] for name in order.shown([column.name for column in columns]))
+
+
+def range_shape(name: str, columns: tuple[Column, ...], ranges: Ranges) -> Query:
+    """The shape of a view with parameters in a range over rows with these columns."""
+    types = {column.name: column.type for column in columns}
+    inputs = {name: type_ for name, column in ranges.parameters.items() if (type_ := types[column]) is not None}
+    if ranges.totals:
+        columns = tuple(Column(total.name, _total_type(total, types.get(total.sums))) for total in ranges.totals)
+    return replace(shape_of(name, columns, inputs), ends=tuple(inputs))
+
+
+def _total_type(total: Total, summed: Type | None) -> Type:
+    """The type of an aggregate over a range; partial sums of floats are rounded, and cannot be added up exactly."""
+    if total.function == "count":
+        return Type("int")
+    assert summed is not None, "blocks have types"
+    if summed.kind == "float" or (total.function == "avg" and summed.kind != "int"):
+        what = f"{total.function.upper()} of {'floats' if summed.kind == 'float' else 'decimals'}"
+        message = f"{what} over a range of a parameter, {total.name}, is not supported"
+        raise PlanError(f"{message}; leave the range out, group by what it compares, and add up when reading")
+    return summed if total.function == "sum" else Type("float")
 
 
 def shape_of(name: str, columns: tuple[Column, ...], parameters: dict[str, Type], hidden: str = HIDDEN) -> Query:

@@ -20,6 +20,7 @@ from ivme.query.parse import is_sql
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
+from ivme.query.rewrite.ranges import take_ranges
 from ivme.query.rewrite.ranks import distinct_on
 from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
@@ -114,6 +115,7 @@ def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | 
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     node, order = take_order(source, distinct_on(written))
+    node, order = take_ranges(source, node, order)
     try:
         read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:

@@ -30,7 +30,7 @@ class Asked:
         self.has_lists = bool(query.lists)
         known = query.known or [""] * len(query.input)
         self._finders = [
-            (name, variable, domain(variable).find_value, block)
+            (name, variable, domain(variable).encode_value if query.ends else domain(variable).find_value, block)
             for name, variable, block in zip(query.parameters, query.input, known, strict=True)
         ]
 
@@ -82,6 +82,8 @@ class Asked:
                 raise DataError(f"parameter {name} of view {self._state.name}: {error}") from None
             if block:
                 code = NULL_CODE if code is None or not self._is_known(block, code) else code
+            if code is None and self._state.typed.query.ends:
+                code = NULL_CODE  # a row of aggregates is there anyway
             if code is not None:
                 codes[variable] = code
         if len(codes) < len(values):

@@ -11,6 +11,8 @@ from ivme.query.order import Order
 
 def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool = False) -> Explanation:
     """The explanation of a view that shows `rows` in an order; one that `is_block` is read by other blocks."""
+    if order.ranges is not None:
+        return _explain_range(name, order, rows)
     is_mapped = not order.is_whole and not rows.query.input and (is_block or rows.strategy != "recompute")
     strategy = "order" if is_block else rows.strategy
     notes = (*rows.notes, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
@@ -20,6 +22,28 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     reason = f"{rows.reason}; its rows are in an ordered map"
     update = bound(1) if order.changes_many else bound(0, logs=1)
     return replace(made, reason=reason, update=update, delay=bound(0))
+
+
+def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
+    """The explanation of a view whose parameters are the ends of a range."""
+    ranges = order.ranges
+    assert ranges is not None
+    given = ", ".join(f":{parameter}" for parameter in ranges.parameters)
+    found = "O(log N) to find the ends of a request, and O(1) for each row between them"
+    if ranges.totals:
+        found = (
+            "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
+        )
+    notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
+    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text else []
+    return replace(
+        rows,
+        query=replace(rows.query, name=name),
+        reason=f"{rows.reason}; its rows are in an ordered map",
+        update=bound(0, logs=1),
+        delay=bound(0, logs=1),
+        notes=(*rows.notes, *notes),
+    )
 
 
 def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:

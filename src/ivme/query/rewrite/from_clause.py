@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.clauses import condition_of, conjuncts, replaced, set_where
 from ivme.query.rewrite.qualify import Names
-from ivme.query.rewrite.script import aliased, select_from
+from ivme.query.rewrite.script import aliased, quoted, select_from
 from ivme.query.sql_text import SqlText
 
 Ties = list[tuple[exp.Join, list[exp.Expr]]]
@@ -165,3 +165,16 @@ def identifier_of(alias: exp.Expr | None, default: str) -> exp.Identifier:
 def named_columns(alias: exp.Expr | None) -> list[str] | None:
     """The names that an alias gives to columns."""
     return None if alias is None or not alias.args.get("columns") else [c.name for c in alias.args["columns"]]
+
+
+def rows_in(node: exp.Expr) -> exp.Select:
+    """The rows of a query that is no plain SELECT."""
+    rows = exp.Subquery(this=node.copy(), alias=exp.TableAlias(this=quoted("rows")))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
+
+
+def under(table: exp.Table, alias: str) -> exp.Table:
+    """A table under an alias."""
+    made = table.copy()
+    made.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return made

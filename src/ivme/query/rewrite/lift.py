@@ -32,16 +32,18 @@ from ivme.query.rewrite.from_clause import (
     is_true,
     named_columns,
     parts_of_join,
+    rows_in,
     tie,
     tied_alias,
+    under,
 )
 from ivme.query.rewrite.grouping import split_groups
 from ivme.query.rewrite.lateral import Lateral
-from ivme.query.rewrite.order import take_order
+from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.ranks import Ranked, has_ranks, push_ranks, take_ranks
+from ivme.query.rewrite.ranks import has_ranks, push_ranks, take_ranks
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
@@ -74,7 +76,7 @@ class Lift:
         if isinstance(node, exp.Select) and not _is_limited(node):
             return self._select(node, domains, is_inner=is_inner)
         if domains:
-            return self._select(_all_of(node), domains, is_inner=is_inner)
+            return self._select(rows_in(node), domains, is_inner=is_inner)
         if _is_limited(node):
             return self._limited(node)
         if not isinstance(node, exp.Values):
@@ -109,22 +111,12 @@ class Lift:
 
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""
-        if has_ranks(node) and not _has_limit(node):
-            assert isinstance(node, exp.Select)
-            return self._ranked(take_ranks(self.script.source, node))
+        if isinstance(node, exp.Select) and not has_limit(node):
+            ranked = take_ranks(self.script.source, node)
+            return ranked.of(self.script.rows_of(self._ordered(ranked.rows, ranked.order)))
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"
         return self.script.rows_of(self._ordered(inner, order))
-
-    def _ranked(self, ranked: Ranked) -> exp.Select:
-        """The rows that have some ranks, with their rank where it was."""
-        select = self.script.rows_of(self._ordered(ranked.rows, ranked.order))
-        items = select.expressions
-        if ranked.name is not None:
-            rank = aliased(items.pop().this, ranked.name)
-            items.insert(len(items) - ranked.behind, rank)
-        select.set("distinct", ranked.distinct)
-        return select
 
     def _ordered(self, inner: exp.Expr, order: Order) -> str:
         """A block that shows the rows of a query as an order says."""
@@ -397,27 +389,11 @@ class Lift:
             return None
         made = [replaced(item.unalias(), change) for item in query.expressions]
         return Inlined(
-            {renamed[table.alias_or_name]: _under(table, renamed[table.alias_or_name]) for table in tables},
+            {renamed[table.alias_or_name]: under(table, renamed[table.alias_or_name]) for table in tables},
             [replaced(each, change) for each in condition_of(query)],
             {alias.name: dict(zip(names, made, strict=True))},
         )
 
 
 def _is_limited(node: exp.Expr) -> bool:
-    return _has_limit(node) or has_ranks(node)
-
-
-def _has_limit(node: exp.Expr) -> bool:
-    return any(is_set(node.args.get(clause)) for clause in ("limit", "offset"))
-
-
-def _all_of(node: exp.Expr) -> exp.Select:
-    """The rows of a query that is no plain SELECT."""
-    rows = exp.Subquery(this=node.copy(), alias=exp.TableAlias(this=quoted("rows")))
-    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
-
-
-def _under(table: exp.Table, alias: str) -> exp.Table:
-    made = table.copy()
-    made.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    return made
+    return has_limit(node) or has_ranks(node)

@@ -30,6 +30,11 @@ def take_order(source: SqlText, node: exp.Expr) -> tuple[exp.Expr, Order | None]
     return made, Order(tuple(keys), *numbers, _text(order, limit, offset), ties)
 
 
+def has_limit(node: exp.Expr) -> bool:
+    """Whether a query shows a part of its rows."""
+    return any(is_set(node.args.get(clause)) for clause in ("limit", "offset"))
+
+
 def _has_ties(source: SqlText, limit: exp.Expr | None, keys: list[OrderKey]) -> bool:
     """Whether FETCH says WITH TIES; a share of the rows changes with every row, so that PERCENT is refused."""
     options = None if limit is None else limit.args.get("limit_options")

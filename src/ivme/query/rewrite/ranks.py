@@ -37,6 +37,15 @@ class Ranked:
     behind: int
     distinct: exp.Expr | None
 
+    def of(self, select: exp.Select) -> exp.Select:
+        """The SELECT of all columns of the ordered block, with the rank where it was."""
+        items = select.expressions
+        if self.name is not None:
+            rank = aliased(items.pop().this, self.name)
+            items.insert(len(items) - self.behind, rank)
+        select.set("distinct", self.distinct)
+        return select
+
 
 def has_ranks(node: exp.Expr) -> bool:
     """Whether a SELECT has a function of the rank of its rows."""

@@ -1,0 +1,139 @@
+"""Parameters in a range: `ts >= :since AND ts < :until`, `BETWEEN :low AND :high`, behind equalities with others.
+
+The conditions leave the query. What they compare becomes hidden columns of its rows, by which an ordered map finds the
+rows of a request. Of COUNT, SUM and AVG without groups, rows are partial sums for each value, which the map adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ivme.query.order import HIDDEN, Bound, Order, Ranges, Total
+from ivme.query.rewrite.clauses import condition_of, is_aggregated, own_columns, set_where
+from ivme.query.rewrite.parameters import equality
+from ivme.query.rewrite.script import aliased
+from ivme.query.sql_text import DIALECT, SqlText, is_set
+
+_ALONE = "a parameter in a range goes with equalities of other parameters in the same WHERE"
+_BY_VALUE = "leave the range out of the view, select what it compares, and take the range when reading"
+
+Compared = tuple[exp.Expr, exp.Expr, str, bool]
+"""An expression, the parameter it is compared with, whether that is the "lower" or the "upper" end, and is left out."""
+
+
+def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[exp.Expr, Order | None]:
+    """The query without parameters in ranges, and an order that finds the rows of a request; else what was given."""
+    if not isinstance(node, exp.Select):
+        return node, order
+    found = [each for condition in condition_of(node) for each in _compared(condition)]
+    if not found:
+        return node, order
+    _refuse_others(source, found)
+    made, equal, kept = node.copy(), list[tuple[str, str]](), list[exp.Expr]()
+    for condition in condition_of(node):
+        given = equality(condition)
+        if given is not None:
+            equal.append((given[1].name, _hide(made, given[0])))
+        elif not any(True for _ in _compared(condition)):
+            kept.append(condition.copy())
+    _refuse_repeated(source, node, [name for name, _ in equal] + [each[1].name for each in found])
+    set_where(made, kept)
+    ends = {end: Bound(parameter.name, strict) for _, parameter, end, strict in found}
+    column = _hide(made, found[0][0])
+    totals = _take_totals(source, node, made, order, found[0][1]) if is_aggregated(node) else ()
+    ranges = Ranges(tuple(equal), column, ends.get("lower"), ends.get("upper"), totals)
+    given_order = Order((), None, 0, "") if order is None else order
+    return made, replace(given_order, ranges=ranges)
+
+
+def _compared(condition: exp.Expr) -> Iterator[Compared]:
+    """The comparisons with parameters that a condition is."""
+    if isinstance(condition, exp.Between):
+        low, high = condition.args["low"].unnest(), condition.args["high"].unnest()
+        if isinstance(low, exp.Placeholder) and isinstance(high, exp.Placeholder) and _is_plain(condition.this):
+            yield condition.this, low, "lower", False
+            yield condition.this, high, "upper", False
+        return
+    if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE):
+        return
+    sides = condition.this.unnest(), condition.expression.unnest()
+    strict = isinstance(condition, exp.GT | exp.LT)
+    is_lower = isinstance(condition, exp.GT | exp.GTE)
+    if isinstance(sides[1], exp.Placeholder) and _is_plain(sides[0]):
+        yield sides[0], sides[1], "lower" if is_lower else "upper", strict
+    elif isinstance(sides[0], exp.Placeholder) and _is_plain(sides[1]):
+        yield sides[1], sides[0], "upper" if is_lower else "lower", strict
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    """Whether it is an expression of columns, without parameters and queries."""
+    return node.find(exp.Placeholder, exp.Query) is None and next(own_columns(node), None) is not None
+
+
+def _refuse_others(source: SqlText, found: list[Compared]) -> None:
+    for number, (expression, parameter, end, _) in enumerate(found):
+        if expression != found[0][0]:
+            message = (
+                f"parameters in ranges of two expressions, {found[0][0].sql(DIALECT)} and {expression.sql(DIALECT)}"
+            )
+            raise source.unsupported(message, parameter, "keep one, and compare the other one when reading")
+        if any(end == other for _, _, other, _ in found[:number]):
+            message = f"a second {end} end of a range is not supported"
+            raise source.unsupported(message, parameter, "write one, and compare the parameters when calling")
+
+
+def _refuse_repeated(source: SqlText, node: exp.Expr, names: list[str]) -> None:
+    """Each parameter is compared once, and with nothing but a column; lists and defaults are for equalities."""
+    everywhere = [each.name for each in node.find_all(exp.Placeholder)]
+    for name in names:
+        if everywhere.count(name) > 1 or name in source.lists:
+            message = f"the parameter :{name} is compared more than once, or a list, beside a range"
+            raise source.unsupported(message, _at(node, name), "give it another name in one place")
+        if any(default.parameter == name for default in source.defaults):
+            message = f"a default of :{name} beside a range is not supported"
+            raise source.unsupported(message, _at(node, name), "give the value when calling")
+    other = next((name for name in everywhere if name not in names), None)
+    if other is not None:
+        raise source.unsupported(f"the parameter :{other} cannot stand here: {_ALONE}", _at(node, other), _BY_VALUE)
+
+
+def _at(node: exp.Expr, name: str) -> exp.Expr:
+    return next(each for each in node.find_all(exp.Placeholder) if each.name == name)
+
+
+def _hide(select: exp.Select, expression: exp.Expr) -> str:
+    name = f"{HIDDEN} at {len(select.expressions)}"
+    select.append("expressions", aliased(expression.copy(), name))
+    return name
+
+
+def _take_totals(
+    source: SqlText, node: exp.Select, made: exp.Select, order: Order | None, parameter: exp.Expr
+) -> tuple[Total, ...]:
+    """Makes the rows partial sums for each value that is compared; what they add up to."""
+    grouped = any(is_set(node.args.get(clause)) for clause in ("group", "having", "distinct"))
+    if grouped or order is not None:
+        message = "a parameter in a range with GROUP BY, HAVING, DISTINCT or ORDER BY of aggregates is not supported"
+        raise source.unsupported(message, parameter, _BY_VALUE)
+    hidden = made.expressions[len(node.expressions) :]
+    items: list[exp.Expr] = []
+    totals = []
+    for item in node.expressions:
+        inner = item.unalias().unnest()
+        plain = isinstance(inner, exp.Count | exp.Sum | exp.Avg) and not inner.find(exp.Distinct)
+        if not plain or (isinstance(inner, exp.Count) and inner.expressions):
+            message = "only COUNT, SUM and AVG are added up over a range of a parameter"
+            raise source.unsupported(message, item, _BY_VALUE)
+        names = f"{HIDDEN} sum {len(items)}", f"{HIDDEN} count {len(items)}"
+        is_count = isinstance(inner, exp.Count)
+        if not is_count:
+            items.append(aliased(exp.Sum(this=inner.this.copy()), names[0]))
+        items.append(aliased(exp.Count(this=inner.this.copy()), names[1]))
+        name = item.alias or inner.sql(dialect=DIALECT)
+        totals.append(Total(name, inner.key, "" if is_count else names[0], names[1]))
+    made.set("expressions", [*hidden, *items])
+    made.set("group", exp.Group(expressions=[each.this.copy() for each in hidden]))
+    return tuple(totals)
