@@ -103,14 +103,22 @@ def _measure_top(size: int) -> None:
     compared, took = group.operations, {"ivme": 0.0, "DuckDB": 0.0, "SQLite": 0.0}
     for batch in batches:
         pairs = list(zip(*(column.tolist() for column in _arrays(batch)), strict=True))
-        took["ivme"] += seconds(lambda batch=batch: (db.insert("r", batch), list(view)))
         duck.register("batch", batch)
-        took["DuckDB"] += seconds(
-            lambda: (duck.execute("INSERT INTO r SELECT * FROM batch"), duck.execute(TOP).fetchall())
-        )
-        took["SQLite"] += seconds(
-            lambda pairs=pairs: (lite.executemany("INSERT INTO r VALUES (?, ?)", pairs), lite.execute(TOP).fetchall())
-        )
+
+        def ours(batch: pa.Table = batch) -> None:
+            db.insert("r", batch)
+            list(view)
+
+        def ducks() -> None:
+            duck.execute("INSERT INTO r SELECT * FROM batch")
+            duck.execute(TOP).fetchall()
+
+        def lites(pairs: list[Any] = pairs) -> None:
+            lite.executemany("INSERT INTO r VALUES (?, ?)", pairs)
+            lite.execute(TOP).fetchall()
+
+        for name, act in (("ivme", ours), ("DuckDB", ducks), ("SQLite", lites)):
+            took[name] += seconds(act)
         assert list(view) == duck.execute(TOP).fetchall() == lite.execute(TOP).fetchall()
     moved = sum(abs(weight) for change in changes for weight in change.values())
     updates = BATCH * len(batches)

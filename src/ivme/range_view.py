@@ -41,14 +41,14 @@ class RangeView(OrderedView):
         assert order.ranges is not None
         self._ranges: Ranges = order.ranges
         self.needs_changes = True
-        self._names = list(reader.catalog.views[inner].table.column_names)
-        self._places = [self._names.index(column) for _, column in self._ranges.equal]
-        self._place = self._names.index(self._ranges.column)
+        self._columns = list(reader.catalog.views[inner].table.column_names)
+        self._places = [self._columns.index(column) for _, column in self._ranges.equal]
+        self._place = self._columns.index(self._ranges.column)
 
     def build(self, rows: Mapping[str, RowBatch]) -> None:
         domains = self._reader.catalog.layout(self.inner).domains
         keys = [OrderedColumn(place, domains[place]) for place in (*self._places, self._place)]
-        summed = [self._names.index(name) for name in self._summed()]
+        summed = [self._columns.index(name) for name in self._summed()]
         made = self._backend.ordered_map(place_keys(keys, (), domains), 0, summed)
         try:
             made.load(rows[self.inner].codes(), rows[self.inner].weights)
@@ -121,7 +121,7 @@ class RangeView(OrderedView):
         """The sum of decimals between two ranks, in their smallest unit; linear in the distinct values between."""
         if not total.sums:
             return 0
-        place = self._names.index(total.sums)
+        place = self._columns.index(total.sums)
         _, columns, _ = self._ordered_map.rows(first, last)
         values = self._reader.catalog.layout(self.inner).domains[place].values(columns[place].tolist())
         return sum(int(value.scaleb(type_.scale or 0, DECIMALS)) for value in values if value is not None)
@@ -172,8 +172,8 @@ class RangeView(OrderedView):
         found = []
         for total, variable in zip(self._ranges.totals, self.enumerations[self.name].outputs, strict=True):
             type_ = state.typed.types[variable]
-            count = sum(row[self._names.index(total.counts)] for row in rows)
-            parts = [row[self._names.index(total.sums)] for row in rows] if total.sums else []
+            count = sum(row[self._columns.index(total.counts)] for row in rows)
+            parts = [row[self._columns.index(total.sums)] for row in rows] if total.sums else []
             whole = sum(int(part * 10 ** (type_.scale or 0)) for part in parts if part is not None)
             found.append(self._value(total, whole, count, type_))
         return [tuple(found)]
@@ -183,9 +183,8 @@ def _is_behind(end: Bound | None, value: object, given: Mapping[str, object], si
     if end is None:
         return True
     mine, other = in_order(value), in_order(given[end.parameter])
-    return (
-        mine != other and (mine > other) == (sign > 0) if end.strict else mine == other or (mine > other) == (sign > 0)
-    )
+    is_like, is_greater = bool(mine == other), bool(mine > other)
+    return not end.strict if is_like else is_greater == (sign > 0)
 
 
 def _whole(words: Sequence[int]) -> int:

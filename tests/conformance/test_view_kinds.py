@@ -113,6 +113,14 @@ def _likely_two(edges: Edges) -> Edges:
     return Counter(row for row in rows if len(rows) < 3 or row[1] <= rows[1][1])
 
 
+def _first_of_each(edges: Edges) -> Edges:
+    rows = sorted(edges.elements(), key=lambda row: (row[0], -row[1]))
+    numbers = [
+        (row, rows[:i].count(row) + sum(r[0] == row[0] and r[1] > row[1] for r in rows)) for i, row in enumerate(rows)
+    ]
+    return Counter((a, b, number + 1) for (a, b), number in numbers if number < 2)
+
+
 TRIANGLES = "SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
 
 KINDS = {
@@ -138,6 +146,10 @@ KINDS = {
         _query("SELECT a, b FROM e ORDER BY b DESC LIMIT 3 OFFSET 1", strategy="recompute"), _last_three
     ),
     "a limit with ties": Kind(_query("SELECT a, b FROM e ORDER BY b FETCH FIRST 2 ROWS WITH TIES"), _likely_two),
+    "ranks": Kind(
+        _query("SELECT a, b, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC) AS n FROM e QUALIFY n <= 2"),
+        _first_of_each,
+    ),
     "a negated closure": Kind(
         _query("Q(A, B) = e(A, _), e(_, B), not closure(e)(A, B)"),
         lambda edges: Counter({p: n for p, n in _ends(edges).items() if p not in _paths(edges)}),

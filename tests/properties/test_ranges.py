@@ -67,7 +67,8 @@ def test_a_range_has_the_rows_and_sums_of_duckdb(backend: str) -> None:
     db.create_table("r", columns)
     db.create_table("s", {"g": "string", "x": "int"})
     duck.execute("""CREATE TABLE r (id BIGINT, g VARCHAR, ts TIMESTAMP, x BIGINT, name VARCHAR, f DOUBLE,
-        d DECIMAL(10,2)); CREATE TABLE s (g VARCHAR, x BIGINT); SET default_null_order = 'nulls_first_on_asc_last_on_desc'""")
+        d DECIMAL(10,2)); CREATE TABLE s (g VARCHAR, x BIGINT)""")
+    duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
     views = {name: db.create_view(f"v{n}", text) for n, (name, text) in enumerate(QUERIES.items())}
     rows: list[Any] = []
     for _ in range(6):

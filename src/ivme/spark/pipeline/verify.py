@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
+from ivme.engine.runtime.view_state import ViewState
 from ivme.ordered_view import OrderedView
 from ivme.pipeline.model import WEIGHT, TableSource
+from ivme.query.block_names import view_of_block
 from ivme.query.model import Query, Table
 from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
@@ -61,7 +63,7 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
             functions = driver.database.definitions.functions.defined
             query = view_shape(text.query, tuple(known), text.name, functions)
             view = driver.database.definitions.map_view(text.name)
-            note = _note(view, query, text.query)
+            note = _note(driver, view, query, text.query)
             if note:
                 view.verify()
                 rows = view.count() if not query.input else 0
@@ -111,7 +113,7 @@ def _database_frame(driver: Driver, name: str) -> DataFrame:
     return _expanded(driver.spark.createDataFrame(rows.append_column(_COUNT, pa.array(weights))))
 
 
-def _note(view: View, query: Query, text: str) -> str:
+def _note(driver: Driver, view: View, query: Query, text: str) -> str:
     """Why Spark cannot say what the rows of a view are; "" if it can."""
     if view.calls:
         return f"Spark does not have {', '.join(view.calls)}"
@@ -119,9 +121,17 @@ def _note(view: View, query: Query, text: str) -> str:
         return ""
     if query.input:
         return "Spark has no access requests"
-    if isinstance(view.state.group, OrderedView):
-        return "Spark chooses other rows among equals at a LIMIT"
+    if _has_order(driver, view.state):
+        return "Spark chooses other rows among equals at a LIMIT, and for ranks"
     return "Spark's recursion does not end on cycles" if is_sql(text) and _RECURSIVE.search(text) else ""
+
+
+def _has_order(driver: Driver, state: ViewState) -> bool:
+    """Whether a view, or one of its own blocks, shows some of its rows, or their ranks."""
+    known = driver.database.definitions.catalog.views
+    owner = view_of_block(state.name) or state.name
+    blocks = [known[name] for name in state.relations if name in known and view_of_block(name) == owner]
+    return isinstance(state.group, OrderedView) or any(_has_order(driver, block) for block in blocks)
 
 
 def _changes(driver: Driver, table: Table) -> list[DataFrame]:
