@@ -14,6 +14,8 @@ from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
 from ivme.listed_view import ListedView
 from ivme.ordered_view import OrderedView
+from ivme.query.order import Order
+from ivme.range_totals import RangeTotals
 from ivme.range_view import RangeView
 from ivme.union_view import UnionView
 from ivme.view import View
@@ -37,8 +39,7 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
     made = view.typed, view.explanation
     kind = ListedView if view.typed.query.lists else View
     if view.order is not None:
-        made_of = OrderedView if view.order.ranges is None else RangeView
-        ordered = made_of(view.typed.query, view.ordered, view.order, runtime.reader)
+        ordered = _ordered_kind(view.order)(view.typed.query, view.ordered, view.order, runtime.reader)
         return kind(runtime, runtime.installation.add_block(*made, view.table, ordered))
     if view.plan is None:
         return ClosureView(runtime, add_closure(runtime, *made, view.table, view.graph))
@@ -48,6 +49,12 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
         view.name, *made, view.plan, view.table, ring=view.ring, prepared=view.assembled, built=built
     )
     return kind(runtime, state)
+
+
+def _ordered_kind(order: Order) -> type[OrderedView]:
+    if order.ranges is None:
+        return OrderedView
+    return RangeTotals if order.ranges.totals else RangeView
 
 
 def _install_union(runtime: Runtime, block: CompiledUnion) -> None:

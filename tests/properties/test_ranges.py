@@ -27,6 +27,10 @@ QUERIES = {
     "sums": """SELECT COUNT(*) AS n, COUNT(x) AS m, SUM(x) AS s, AVG(x) AS a FROM r
         WHERE g = :g AND ts > :low AND ts <= :high""",
     "decimals": "SELECT SUM(d) AS d, COUNT(*) AS n FROM r WHERE x <= :x",
+    "groups": "SELECT g, COUNT(*) AS n, SUM(x) AS s, SUM(d) AS d FROM r WHERE ts >= :low AND ts < :high GROUP BY g",
+    "groups that are not shown": "SELECT SUM(x) AS s FROM r WHERE x < :x GROUP BY g, name",
+    "a beginning": "SELECT id, name FROM r WHERE name LIKE :name || '%'",
+    "a beginning of groups": "SELECT COUNT(*) AS n, x FROM r WHERE name LIKE :name || '%' AND g = :g GROUP BY 2",
     "a sum of a join": "SELECT SUM(r.x) AS s FROM r JOIN s ON r.g = s.g WHERE s.x >= :low AND s.x < :high",
 }
 TS = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in range(12)]
@@ -138,7 +142,9 @@ def test_what_a_request_costs_is_said_and_is_log_n(db: Database) -> None:
         ("SELECT g FROM r WHERE x > :x AND x >= :y", UnsupportedError, "a second lower end"),
         ("SELECT g FROM r WHERE x > :x AND f = :x", UnsupportedError, "is compared more than once"),
         ("SELECT g FROM r WHERE x > :x DEFAULT 3", UnsupportedError, "a default of :x"),
-        ("SELECT g, COUNT(*) AS n FROM r WHERE x > :x GROUP BY g", UnsupportedError, "with GROUP BY"),
+        ("SELECT g, COUNT(*) AS n FROM r WHERE x > :x GROUP BY g HAVING COUNT(*) > 1", UnsupportedError, "with HAVING"),
+        ("SELECT g, COUNT(*) AS n FROM r WHERE x > :x GROUP BY ROLLUP (g)", UnsupportedError, "only COUNT, SUM"),
+        ("SELECT g FROM r WHERE g LIKE :g || '%' AND g > :h", UnsupportedError, "a second lower end"),
         ("SELECT MAX(f) AS m FROM r WHERE x > :x", UnsupportedError, "only COUNT, SUM and AVG"),
         ("SELECT SUM(f) AS s FROM r WHERE x > :x", PlanError, "SUM of floats over a range"),
         ("SELECT g FROM r WHERE x > :x OR f > 1", UnsupportedError, "the parameter :x cannot stand here"),
@@ -149,6 +155,14 @@ def test_what_a_range_cannot_be_is_refused_by_name(
 ) -> None:
     with pytest.raises(error, match=message):
         db.create_view("v", text)
+
+
+def test_a_beginning_is_taken_as_it_is_written_or_refused(db: Database) -> None:
+    view = db.create_view("v", "SELECT x FROM r WHERE g LIKE :g || '%'")
+    assert 4 == view.count(g="")
+    assert [(3,)] == list(view(g="b"))
+    with pytest.raises(DataError, match="it cannot have %, _"):
+        list(view(g="%b"))
 
 
 def test_a_range_checks_its_parameters_and_is_not_followed(db: Database) -> None:

@@ -36,7 +36,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """An aggregate over a range: its name, "count", "sum" or "avg", and the columns of partial sums and counts."""
+    """An aggregate over a range: its name, "count", "sum" or "avg", and the columns of partial sums and counts.
+
+    A "key" of groups is one, too, whose column `sums` is; it is not shown if it has no name.
+    """
 
     name: str
     function: str
@@ -48,7 +51,8 @@ class Total:
 class Ranges:
     """Which rows a request has: those that equal parameters in some columns, and are between others in one.
 
-    With `totals` a request has one row, which they are.
+    With `totals` a request has one row, which they are, or with keys among them one for each group. A `prefix` is the
+    parameter that texts begin with, in place of the ends.
     """
 
     equal: tuple[tuple[str, str], ...]
@@ -56,12 +60,19 @@ class Ranges:
     lower: Bound | None
     upper: Bound | None
     totals: tuple[Total, ...] = ()
+    prefix: str | None = None
 
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters, each with the column that it is compared with."""
-        ends = [(end.parameter, self.column) for end in (self.lower, self.upper) if end is not None]
-        return {**dict(self.equal), **dict(ends)}
+        ends = [end.parameter for end in (self.lower, self.upper) if end is not None]
+        ends += [] if self.prefix is None else [self.prefix]
+        return {**dict(self.equal), **dict.fromkeys(ends, self.column)}
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a request has a row for each group."""
+        return any(total.function == "key" for total in self.totals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ def range_shape(name: str, columns: tuple[Column, ...], ranges: Ranges) -> Query
     types = {column.name: column.type for column in columns}
     inputs = {name: type_ for name, column in ranges.parameters.items() if (type_ := types[column]) is not None}
     if ranges.totals:
-        columns = tuple(Column(total.name, _total_type(total, types.get(total.sums))) for total in ranges.totals)
+        named = [total for total in ranges.totals if total.name]
+        columns = tuple(Column(total.name, _total_type(total, types.get(total.sums))) for total in named)
     return replace(shape_of(name, columns, inputs), ends=tuple(inputs))
 
 
@@ -91,6 +92,8 @@ def _total_type(total: Total, summed: Type | None) -> Type:
     if total.function == "count":
         return Type("int")
     assert summed is not None, "blocks have types"
+    if total.function == "key":
+        return summed
     if summed.kind == "float" or (total.function == "avg" and summed.kind != "int"):
         what = f"{total.function.upper()} of {'floats' if summed.kind == 'float' else 'decimals'}"
         message = f"{what} over a range of a parameter, {total.name}, is not supported"

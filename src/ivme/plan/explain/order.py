@@ -30,7 +30,9 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
     assert ranges is not None
     given = ", ".join(f":{parameter}" for parameter in ranges.parameters)
     found = "O(log N) to find the ends of a request, and O(1) for each row between them"
-    if ranges.totals:
+    if ranges.is_grouped:
+        found = "O(log N) to find the ends of a request, and O(1) for each value and group between them"
+    elif ranges.totals:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )

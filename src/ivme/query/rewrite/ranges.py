@@ -1,7 +1,8 @@
 """Parameters in a range: `ts >= :since AND ts < :until`, `BETWEEN :low AND :high`, behind equalities with others.
 
 The conditions leave the query. What they compare becomes hidden columns of its rows, by which an ordered map finds the
-rows of a request. Of COUNT, SUM and AVG without groups, rows are partial sums for each value, which the map adds up.
+rows of a request. Of COUNT, SUM and AVG, rows are partial sums for each value, which are added up: by the nodes of the
+map, or with GROUP BY one by one.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[e
     _refuse_repeated(source, node, [name for name, _ in equal] + [each[1].name for each in found])
     set_where(made, kept)
     ends = {end: Bound(parameter.name, strict) for _, parameter, end, strict in found}
+    begin = next((parameter.name for _, parameter, end, _ in found if end == "prefix"), None)
     column = _hide(made, found[0][0])
     totals = _take_totals(source, node, made, order, found[0][1]) if is_aggregated(node) else ()
-    ranges = Ranges(tuple(equal), column, ends.get("lower"), ends.get("upper"), totals)
+    ranges = Ranges(tuple(equal), column, ends.get("lower"), ends.get("upper"), totals, begin)
     given_order = Order((), None, 0, "") if order is None else order
     return made, replace(given_order, ranges=ranges)
 
@@ -57,6 +59,8 @@ def _compared(condition: exp.Expr) -> Iterator[Compared]:
             yield condition.this, low, "lower", False
             yield condition.this, high, "upper", False
         return
+    if isinstance(condition, exp.Like) and (begin := _prefix(condition)) is not None and _is_plain(condition.this):
+        yield condition.this.unnest(), begin, "prefix", False
     if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE):
         return
     sides = condition.this.unnest(), condition.expression.unnest()
@@ -66,6 +70,16 @@ def _compared(condition: exp.Expr) -> Iterator[Compared]:
         yield sides[0], sides[1], "lower" if is_lower else "upper", strict
     elif isinstance(sides[0], exp.Placeholder) and _is_plain(sides[1]):
         yield sides[1], sides[0], "upper" if is_lower else "lower", strict
+
+
+def _prefix(condition: exp.Like) -> exp.Expr | None:
+    """The parameter of `x LIKE :p || '%'`, or of CONCAT(:p, '%')."""
+    pattern = condition.expression.unnest()
+    parts = [pattern.this, pattern.expression] if isinstance(pattern, exp.DPipe) else pattern.expressions
+    if len(parts) != 2 or not isinstance(pattern, exp.DPipe | exp.Concat) or condition.args.get("escape") is not None:
+        return None
+    is_rest = isinstance(parts[1], exp.Literal) and parts[1].is_string and parts[1].this == "%"
+    return parts[0] if is_rest and isinstance(parts[0], exp.Placeholder) else None
 
 
 def _is_plain(node: exp.Expr) -> bool:
@@ -80,7 +94,7 @@ def _refuse_others(source: SqlText, found: list[Compared]) -> None:
                 f"parameters in ranges of two expressions, {found[0][0].sql(DIALECT)} and {expression.sql(DIALECT)}"
             )
             raise source.unsupported(message, parameter, "keep one, and compare the other one when reading")
-        if any(end == other for _, _, other, _ in found[:number]):
+        if any(end == other or "prefix" in (end, other) for _, _, other, _ in found[:number]):
             message = f"a second {end} end of a range is not supported"
             raise source.unsupported(message, parameter, "write one, and compare the parameters when calling")
 
@@ -113,27 +127,50 @@ def _hide(select: exp.Select, expression: exp.Expr) -> str:
 def _take_totals(
     source: SqlText, node: exp.Select, made: exp.Select, order: Order | None, parameter: exp.Expr
 ) -> tuple[Total, ...]:
-    """Makes the rows partial sums for each value that is compared; what they add up to."""
-    grouped = any(is_set(node.args.get(clause)) for clause in ("group", "having", "distinct"))
-    if grouped or order is not None:
-        message = "a parameter in a range with GROUP BY, HAVING, DISTINCT or ORDER BY of aggregates is not supported"
+    """Makes the rows partial sums for each value that is compared, in each group; what they add up to."""
+    if order is not None or any(is_set(node.args.get(clause)) for clause in ("having", "distinct")):
+        message = "a parameter in a range with HAVING, DISTINCT or ORDER BY of aggregates is not supported"
         raise source.unsupported(message, parameter, _BY_VALUE)
+    keys = _keys(source, node, parameter)
     hidden = made.expressions[len(node.expressions) :]
     items: list[exp.Expr] = []
     totals = []
     for item in node.expressions:
         inner = item.unalias().unnest()
+        name = item.alias or (inner.name if isinstance(inner, exp.Column) else inner.sql(dialect=DIALECT))
+        if inner in keys:
+            items.append(aliased(inner.copy(), f"{HIDDEN} key {len(items)}"))
+            totals.append(Total(name, "key", items[-1].alias, ""))
+            continue
         plain = isinstance(inner, exp.Count | exp.Sum | exp.Avg) and not inner.find(exp.Distinct)
         if not plain or (isinstance(inner, exp.Count) and inner.expressions):
-            message = "only COUNT, SUM and AVG are added up over a range of a parameter"
+            message = "only COUNT, SUM and AVG, and keys of GROUP BY, are added up over a range of a parameter"
             raise source.unsupported(message, item, _BY_VALUE)
         names = f"{HIDDEN} sum {len(items)}", f"{HIDDEN} count {len(items)}"
         is_count = isinstance(inner, exp.Count)
         if not is_count:
             items.append(aliased(exp.Sum(this=inner.this.copy()), names[0]))
         items.append(aliased(exp.Count(this=inner.this.copy()), names[1]))
-        name = item.alias or inner.sql(dialect=DIALECT)
         totals.append(Total(name, inner.key, "" if is_count else names[0], names[1]))
+    for key in keys:
+        if not any(each.this == key for each in items):
+            items.append(aliased(key.copy(), f"{HIDDEN} key {len(items)}"))
+            totals.append(Total("", "key", items[-1].alias, ""))
     made.set("expressions", [*hidden, *items])
-    made.set("group", exp.Group(expressions=[each.this.copy() for each in hidden]))
+    made.set("group", exp.Group(expressions=[each.this.copy() for each in hidden] + [key.copy() for key in keys]))
     return tuple(totals)
+
+
+def _keys(source: SqlText, node: exp.Select, parameter: exp.Expr) -> list[exp.Expr]:
+    """The expressions of GROUP BY, positions among them resolved."""
+    group = node.args.get("group")
+    if group is None:
+        return []
+    if any(is_set(value) for name, value in group.args.items() if name != "expressions"):
+        message = "a parameter in a range with ROLLUP, CUBE, GROUPING SETS or GROUP BY ALL is not supported"
+        raise source.unsupported(message, parameter, _BY_VALUE)
+    found = []
+    for each in group.expressions:
+        place = int(each.this) if isinstance(each, exp.Literal) and each.this.isdigit() else 0
+        found.append(node.expressions[place - 1].unalias().unnest() if 1 <= place <= len(node.expressions) else each)
+    return found
