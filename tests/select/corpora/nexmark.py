@@ -53,7 +53,8 @@ NEXMARK = PublicSql(
         "q9": """
             SELECT id, item_name, seller, auction, bidder, price, bid_ts
             FROM (SELECT a.id, a.item_name, a.seller, b.auction, b.bidder, b.price, b.ts AS bid_ts,
-                         ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.ts ASC, b.bidder ASC) AS place
+                         ROW_NUMBER() OVER (PARTITION BY a.id
+                             ORDER BY b.price DESC, b.ts ASC, b.bidder ASC, a.item_name, a.seller) AS place
                   FROM auction a, bid b WHERE a.id = b.auction AND b.ts BETWEEN a.ts AND a.expires) t
             WHERE place <= 1""",
         "q13": """

@@ -6,9 +6,5 @@ A test fails when one of them is accepted, so that this list stays true; an empt
 from __future__ import annotations
 
 REFUSED: dict[str, str] = {
-    "chinook: most popular genre of each country": "window functions are not supported",
     "mode: running total of users": "window functions are not supported",
-    "nexmark: q9": "window functions are not supported",
-    "nexmark: q18": "window functions are not supported",
-    "nexmark: q19": "window functions are not supported",
 }

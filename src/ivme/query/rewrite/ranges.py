@@ -17,6 +17,7 @@ from ivme.query.rewrite.clauses import condition_of, is_aggregated, own_columns,
 from ivme.query.rewrite.parameters import equality
 from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
+from ivme.query.written import spelled
 
 _ALONE = "a parameter in a range goes with equalities of other parameters in the same WHERE"
 _BY_VALUE = "leave the range out of the view, select what it compares, and take the range when reading"
@@ -90,9 +91,8 @@ def _is_plain(node: exp.Expr) -> bool:
 def _refuse_others(source: SqlText, found: list[Compared]) -> None:
     for number, (expression, parameter, end, _) in enumerate(found):
         if expression != found[0][0]:
-            message = (
-                f"parameters in ranges of two expressions, {found[0][0].sql(DIALECT)} and {expression.sql(DIALECT)}"
-            )
+            both = f"{spelled(found[0][0])} and {spelled(expression)}"
+            message = f"parameters in ranges of two expressions, {both}, are not supported"
             raise source.unsupported(message, parameter, "keep one, and compare the other one when reading")
         if any(end == other or "prefix" in (end, other) for _, _, other, _ in found[:number]):
             message = f"a second {end} end of a range is not supported"

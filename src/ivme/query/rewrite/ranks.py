@@ -114,6 +114,8 @@ def _span_of(source: SqlText, node: exp.Select, window: exp.Window, alias: str |
     """From which rank up to which one QUALIFY lets rows pass."""
     first, last = 1, None  # type: int, int | None
     for condition in condition_of(node, "qualify"):
+        if isinstance(condition, exp.Boolean) and condition.this:
+            continue
         found = _bounds(condition, lambda each: each == window or _is_named(each, alias))
         if found is None or (found[0] > 1 and not isinstance(window.this, exp.RowNumber)):
             message = "QUALIFY compares a rank with a whole number here, by <=, <, = or BETWEEN"
