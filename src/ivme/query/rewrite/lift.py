@@ -43,7 +43,7 @@ from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.ranks import has_ranks, push_ranks, take_ranks
+from ivme.query.rewrite.ranks import has_ranks, one_rank_each, push_ranks, take_ranks
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
@@ -112,7 +112,7 @@ class Lift:
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""
         if isinstance(node, exp.Select) and not has_limit(node):
-            ranked = take_ranks(self.script.source, node)
+            ranked = take_ranks(self.script.source, one_rank_each(node))
             return ranked.of(self.script.rows_of(self._ordered(ranked.rows, ranked.order)))
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"

@@ -14,9 +14,12 @@ from sqlglot import exp
 
 from ivme.query.order import Order, OrderKey, Ties
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_nodes, own_nodes_of, set_where
-from ivme.query.rewrite.script import aliased
+from ivme.query.rewrite.script import aliased, column, fresh_name
 from ivme.query.sql_text import DIALECT, SqlText, is_set
 from ivme.query.sql_windows import window_refusal
+
+_FOUND_BY = "#found by"
+"""How the names of columns begin that a rank of several is found by."""
 
 BY = "#by"
 """How the names of columns begin that groups and ranks are found by."""
@@ -54,6 +57,49 @@ def has_ranks(node: exp.Expr) -> bool:
     return any(isinstance(each, exp.Window) and type(each.this) in _TIES for each in own_nodes_of(node))
 
 
+def one_rank_each(node: exp.Select) -> exp.Select:
+    """A SELECT with one rank of several: the others are in one inside it, with what the last one is found by."""
+    windows = _windows(node)
+    plain = [item for item in node.expressions if item.unalias().unnest() in windows]
+    is_split = len(windows) > 1 and len(plain) == len(windows) and not is_set(node.args.get("qualify"))
+    if not is_split or any(_is_star(item) for item in node.expressions):
+        return node
+    names = [item.alias or item.unalias().sql(dialect=DIALECT) for item in node.expressions]
+    last = next(place for place, item in enumerate(node.expressions) if item.unalias().unnest() == windows[-1])
+    inner = node.copy()
+    inner.set("distinct", None)
+    inner.set(
+        "expressions", [aliased(item.unalias().copy(), n) for item, n in zip(node.expressions, names, strict=True)]
+    )
+    inner.expressions.pop(last)
+    window = windows[-1].copy()
+    for each in [*(window.args.get("partition_by") or ()), *(key.this for key in _order_of(window))]:
+        name = fresh_name(_FOUND_BY, [item.alias for item in inner.expressions])
+        inner.append("expressions", aliased(each.copy(), name))
+        each.replace(column("r", name))
+    items = [aliased(window if place == last else column("r", n), n) for place, n in enumerate(names)]
+    rows = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("r")))
+    return exp.Select(expressions=items, from_=exp.From(this=rows), distinct=node.args.get("distinct"))
+
+
+def _windows(node: exp.Select) -> list[exp.Window]:
+    """The different ranks of a SELECT."""
+    found: list[exp.Window] = []
+    for each in own_nodes_of(node):
+        if isinstance(each, exp.Window) and type(each.this) in _TIES and each not in found:
+            found.append(each)
+    return found
+
+
+def _order_of(window: exp.Window) -> list[exp.Expr]:
+    given = window.args.get("order")
+    return [] if given is None else list(given.expressions)
+
+
+def _is_star(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+
+
 def take_ranks(source: SqlText, node: exp.Select) -> Ranked:
     """Takes the rank out of a SELECT."""
     windows = [each for each in own_nodes_of(node) if isinstance(each, exp.Window)]
@@ -83,7 +129,7 @@ def take_ranks(source: SqlText, node: exp.Select) -> Ranked:
     name = (node.expressions[items[0]].alias or window.sql(dialect=DIALECT)) if items else None
     order = Order(tuple(keys), limit, first - 1, text, _TIES[type(window.this)], tuple(groups), BY, name is not None)
     behind = len(node.expressions) - items[0] - 1 if items else 0
-    if items and any(isinstance(item.find(exp.Star), exp.Star) for item in node.expressions[items[0] + 1 :]):
+    if items and any(map(_is_star, node.expressions[items[0] + 1 :])):
         raise source.unsupported("a star behind a rank is not supported", window, "write the star in front of it")
     return Ranked(rows, order, name, behind, node.args.get("distinct"))
 
@@ -95,7 +141,7 @@ def _refuse_frames(source: SqlText, window: exp.Window) -> None:
 
 def _hide(rows: exp.Select, expression: exp.Expr) -> int | str:
     """The place of the item that an expression is, or the name of a new one that nobody sees."""
-    if not any(item.find(exp.Star) and not item.find(exp.Count) for item in rows.expressions):
+    if not any(map(_is_star, rows.expressions)):
         same = [place for place, item in enumerate(rows.expressions) if item.unalias() == expression]
         if same:
             return same[0]
@@ -304,8 +350,8 @@ def _without_positions(order: exp.Expr, select: exp.Select) -> exp.Expr:
 def _meant(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
     """The node with what items of SELECT are in the place of their names."""
     holder = exp.Paren(this=node.copy())
-    for column in list(holder.find_all(exp.Column)):
-        if not column.table and column.name.lower() in known:
-            column.replace(known[column.name.lower()].copy())
+    for each in list(holder.find_all(exp.Column)):
+        if not each.table and each.name.lower() in known:
+            each.replace(known[each.name.lower()].copy())
     made: exp.Expr = holder.this
     return made
