@@ -6,6 +6,7 @@
 // string.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ public:
     // The words of so many of the first columns.
     unsigned words_of(unsigned columns) const { return columns ? ends_[columns - 1] : 0; }
     const std::vector<OrderedColumn>& columns() const { return columns_; }
+    bool has_strings() const {
+        return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.order; });
+    }
 
     // The words of the first columns, in their order; `code` gives the code of a column by its position in a row.
     template <class Code>

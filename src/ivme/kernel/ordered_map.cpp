@@ -7,22 +7,32 @@ namespace ivme {
 
 namespace {
 
-// Calls visit(row, weight) for rows that are given by column, a block at a time.
+// Calls visit(row, weight) for rows that are given by column, a block at a time. Where strings are compared, in their
+// order: neighbours are compared with the same ones.
 template <class Visit>
 void each_row(const OrderedTree& tree, const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
               Visit visit) {
     const OrderedKeys& keys = tree.keys();
     size_t words = keys.words();
-    std::vector<int64_t> rows(OrderedTree::BLOCK * words + 1);
+    Array<int64_t> rows;
+    Array<uint32_t> order;
+    if (n > NIL) throw Capacity("a batch cannot have more than 4 billion rows");
+    rows.resize(n * words + 1);
+    order.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+        keys.encode([&](unsigned column) { return columns[column][i]; }, keys.arity(), rows.data() + i * words);
+        order[i] = static_cast<uint32_t>(i);
+    }
+    auto row = [&](uint32_t i) { return rows.data() + size_t{i} * words; };
+    auto is_before = [&](uint32_t a, uint32_t b) { return keys.compare(row(a), row(b), keys.words()) < 0; };
+    if (keys.has_strings()) std::sort(order.data(), order.data() + n, is_before);
     for (size_t start = 0; start < n; start += OrderedTree::BLOCK) {
         auto count = static_cast<unsigned>(std::min<size_t>(OrderedTree::BLOCK, n - start));
+        const int64_t* block[OrderedTree::BLOCK];
+        for (unsigned i = 0; i < count; ++i) block[i] = row(order[start + i]);
+        tree.prefetch(block, count);
         for (unsigned i = 0; i < count; ++i) {
-            auto code = [&](unsigned column) { return columns[column][start + i]; };
-            keys.encode(code, keys.arity(), rows.data() + i * words);
-        }
-        tree.prefetch(rows.data(), words, count);
-        for (unsigned i = 0; i < count; ++i) {
-            if (weights[start + i]) visit(rows.data() + i * words, weights[start + i]);
+            if (weights[order[start + i]]) visit(block[i], weights[order[start + i]]);
         }
     }
 }

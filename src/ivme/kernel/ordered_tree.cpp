@@ -85,14 +85,14 @@ void OrderedTree::descend(const int64_t* row, Path& path, bool is_there) const {
     path.place = is_there ? find_in(node, row) : place_in(node, row, words_, false);
 }
 
-void OrderedTree::prefetch(const int64_t* rows, size_t stride, unsigned n) const noexcept {
+void OrderedTree::prefetch(const int64_t* const* rows, unsigned n) const noexcept {
     if (!height_) return;
     uint32_t nodes[BLOCK];
     std::fill_n(nodes, n, root_);
     for (unsigned level = 0; level < height_; ++level) {
         bool is_last = level + 1 == height_;
         for (unsigned i = 0; i < n; ++i) {
-            unsigned at = child_for(nodes[i], rows + i * stride, words_, true);
+            unsigned at = child_for(nodes[i], rows[i], words_, true);
             nodes[i] = static_cast<uint32_t>(children(nodes[i])[at]);
             const int64_t* node = is_last ? leaves_.at(nodes[i]) : inner_.at(nodes[i]);
             const int64_t* found = is_last ? leaf_row(nodes[i], 0) : bound(nodes[i], 0);

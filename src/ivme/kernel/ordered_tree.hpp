@@ -52,7 +52,7 @@ public:
 
     // Goes the ways to a few rows side by side, so that their cache misses overlap; finding them is quick afterwards.
     static constexpr unsigned BLOCK = 16;
-    void prefetch(const int64_t* rows, size_t stride, unsigned n) const noexcept;
+    void prefetch(const int64_t* const* rows, unsigned n) const noexcept;
 
     // The copies before the first row whose first words are like those given or behind them; with `after`, behind them.
     int64_t rank(const int64_t* row, unsigned words, bool after) const;
