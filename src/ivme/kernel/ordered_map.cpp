@@ -52,7 +52,8 @@ void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t
 }
 
 void OrderedMap::load(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
-    size_t words = keys().words(), stride = words + 1;
+    unsigned words = keys().words();
+    size_t stride = size_t{words} + 1;
     Array<int64_t> rows;
     rows.resize(n * stride);
     for (size_t i = 0; i < n; ++i) {
