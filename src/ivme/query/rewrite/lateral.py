@@ -21,7 +21,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.grouping_sets import refuse_total
+from ivme.query.rewrite.grouping_sets import refuse_sets
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.script import aliased, column
@@ -108,9 +108,8 @@ class Lateral:
     def _keyed(self, items: list[str]) -> Joined:
         """Groups, or distinct rows, for each key."""
         pairs = self.keys.take_correlated(self.select, self.names)
-        if pairs:
-            refuse_total(self.select, self.keys.script.source)
         inner = [key for key, _ in pairs]
+        refuse_sets(self.select, inner, self.keys.script.source)
         if is_aggregated(self.select):
             group_by(self.select, inner)
         keys = keys_of(inner)
@@ -128,6 +127,7 @@ class Lateral:
         found = {each.sql(): each for part in (*values, *having) for each in aggregates_in(part)}
         columns = {text: f"{_VALUE}{number}" for number, text in enumerate(found, 1)}
         keys, outer = keys_of([key for key, _ in pairs]), [each for _, each in pairs]
+        self.keys.refuse_undecided(outer)
         groups = self.select.copy()
         groups.set("having", None)
         totals = [aliased(each.copy(), columns[text]) for text, each in found.items()]

@@ -21,18 +21,19 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.domains import Tied
-from ivme.query.rewrite.grouping_sets import grouping_of, refuse_total, text_of
+from ivme.query.rewrite.domains import Tied, Undecided
+from ivme.query.rewrite.grouping_sets import grouping_of, refuse_sets, text_of
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_all
 
 Open = Callable[[exp.Expr, Names], tuple[exp.Select, Names]]
 """Reads the FROM clause of a subquery and qualifies its names, those of the SELECT around included."""
 Finish = Callable[[exp.Select, Names], exp.Select]
 """Takes what is left of a SELECT to the language of blocks."""
 
+_VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
 _KEYS = "compare columns of the subquery with columns outside by =, joined by AND, in the WHERE of the subquery"
 
 
@@ -89,7 +90,10 @@ class SubqueryKeys:
             raise self.script.source.unsupported(message, query, "select as many columns as there are values")
         tests = [] if test is None else [test(items[0].copy())]
         foreign = any(is_outer(found, names) for each in tests for found in own_columns(each))
-        if foreign or any(pair_of(each, names) is None for each in self._correlated(inner, names)):
+        correlated = self._correlated(inner, names)
+        if foreign and is_aggregated(inner) and not correlated:
+            return self.of(select_all(query), values, test, constant=constant, joins=joins)
+        if foreign or any(pair_of(each, names) is None for each in correlated):
             return self._joined_outside(inner, names, list(zip(items, values, strict=False)), tests)
         pairs = [*zip(items, values, strict=False), *self.take_correlated(inner, names)]
         set_where(inner, [*condition_of(inner), *tests])
@@ -110,6 +114,13 @@ class SubqueryKeys:
         finally:
             self.script.restore(saved)
         return False
+
+    def refuse_undecided(self, outer: list[exp.Expr]) -> None:
+        """Refuses keys of the query around that are parameters, unless their values are joined."""
+        parameter = next((found for each in outer for found in each.find_all(exp.Placeholder)), None)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} decides this for values that no row has, too"
+            raise Undecided(parameter.name, self.script.source.unsupported(message, parameter, _VALUES))
 
     def _correlated(self, inner: exp.Select, names: Names) -> list[exp.Expr]:
         return [each for each in condition_of(inner) if any(is_outer(found, names) for found in own_columns(each))]
@@ -164,8 +175,7 @@ class SubqueryKeys:
         if inner.args.get("group") is None and pairs:
             message = "a subquery with aggregates and without GROUP BY has a row for every key"
             raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
-        if pairs:
-            refuse_total(inner, self.script.source)
+        refuse_sets(inner, [key for key, _ in pairs], self.script.source)
         keys, sets = grouping_of(inner)
         group = inner.args.get("group")
         if group is not None and group.args.get("all"):  # of the columns that it shows, which others replace
