@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from ivme.errors import SchemaError, SparkError
 from ivme.pipeline import read_pipeline
-from ivme.spark.pipeline.driver import Driver, Event, Refused
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.events import Event, Refused
 from ivme.spark.pipeline.micro_batch import MicroBatches
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.sinks import Sinks

@@ -19,7 +19,8 @@ from ivme.errors import ServeError
 if TYPE_CHECKING:
     from ivme.pipeline import Pipeline
     from ivme.serve.settings import Settings
-    from ivme.spark.pipeline.driver import Driver, Report
+    from ivme.spark.pipeline.driver import Driver
+    from ivme.spark.pipeline.events import Report
     from ivme.spark.pipeline.verify import Compared
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")

@@ -112,8 +112,8 @@ def _changes(node: Node, table: Table, home: Path) -> Changes:
         fields["operation"].text() if "operation" in fields else None,
         fields["weight"].text() if "weight" in fields else None,
         fields["files_per_batch"].number() if "files_per_batch" in fields else 100,
-        "order" not in fields or fields["order"].choice("name", "any") == "name",
-        "duplicates" not in fields or fields["duplicates"].choice("quarantine", "apply") == "quarantine",
+        "order" in fields and fields["order"].choice("name", "any") == "name",
+        "duplicates" in fields and fields["duplicates"].choice("quarantine", "apply") == "quarantine",
     )
 
 

@@ -9,11 +9,13 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.ordered_view import OrderedView
@@ -130,12 +132,22 @@ def _changes(driver: Driver, table: Table) -> list[DataFrame]:
         return []
     if isinstance(source, Directory):
         paths = source.unchanged(driver.journal.applied(table.name, driver.reached))
-        return [source.frame(paths).withColumnRenamed(WEIGHT, _COUNT)] if paths else []
+        applied = [source.frame(paths).withColumnRenamed(WEIGHT, _COUNT)] if paths else []
+        letters = driver.quarantine.letters(table.name, driver.reached)
+        return applied + [_taken_back(driver, table, path) for path in letters]
     last = driver.journal.last_of(table.name)
     if last is None:
         return []
     delta = source.read({"first": source.first(), "last": last.plan["last"]})
     return [driver.spark.createDataFrame(delta.rows.append_column(_COUNT, pa.array(delta.weights)))]
+
+
+def _taken_back(driver: Driver, table: Table, path: Path) -> DataFrame:
+    """Rows of applied files that the database refused."""
+    letters = pq.read_table(path)
+    rows = letters.select(list(table.column_names))
+    weights = pc.negate(letters.column(WEIGHT))
+    return driver.spark.createDataFrame(rows.append_column(_COUNT, weights))
 
 
 def _expanded(counted: DataFrame) -> DataFrame:
