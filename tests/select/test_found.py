@@ -77,6 +77,7 @@ FOUND = (
     "SELECT j FROM r0 WHERE j > ALL (SELECT MAX(i) FROM r2)",
     "SELECT t.j FROM r0 AS t UNION SELECT *, a.j FROM r0 AS a",
     "SELECT * FROM (SELECT i, i FROM r0) AS t",
+    "SELECT t.i FROM r0 AS t WHERE t.i IN (SELECT t.j FROM r2 AS u WHERE u.i BETWEEN u.i AND t.j)",
     """SELECT a.j FROM r0 AS a, LATERAL (SELECT b.i FROM r2 AS b
        WHERE EXISTS (SELECT 1 FROM r1 AS c WHERE c.k = a.i)) AS t""",
     """SELECT a.s FROM r2 AS a LEFT JOIN (r0 AS b JOIN r1 AS c ON TRUE) ON a.i = c.k

@@ -136,9 +136,8 @@ class SubqueryKeys:
             message = "a subquery with aggregates is tied to the query around it by equalities only"
             raise self.script.source.unsupported(message, inner, _KEYS)
         set_where(inner, [with_bound(each, self.names.bound) for each in condition_of(inner)])
-        outside = [
-            each for part in (*condition_of(inner), *tests) for each in own_columns(part) if is_outer(each, names)
-        ]
+        read = (*condition_of(inner), *tests, *(item for item, _ in pairs))
+        outside = [each for part in read for each in own_columns(part) if is_outer(each, names)]
         outside += [found for _, value in pairs for found in own_columns(value)]
         aliases: dict[str, str] = {}
         for each in outside:
@@ -156,7 +155,8 @@ class SubqueryKeys:
         def all_foreign(node: exp.Expr) -> exp.Expr | None:
             return column(aliases[node.table], node.name) if isinstance(node, exp.Column) else None
 
-        equal = [exp.EQ(this=item.copy(), expression=replaced(value, all_foreign)) for item, value in pairs]
+        sides = [(replaced(item, foreign), replaced(value, all_foreign)) for item, value in pairs]
+        equal = [exp.EQ(this=item, expression=value) for item, value in sides]
         set_where(inner, [*(replaced(each, foreign) for each in (*condition_of(inner), *tests)), *equal])
         for alias, new in aliases.items():
             table = self.names.tables[alias].copy()
