@@ -240,3 +240,33 @@ def test_files_that_were_applied_are_not_read_again_at_a_start(
     assert driver.sources["routes"].next_plan() is None
     assert isinstance(driver.journal.last(), Planned)
     driver.close()
+
+
+def test_an_applied_file_may_be_archived(spark: Any, tmp_path: Path) -> None:
+    flights = Flights(tmp_path)
+    path = flights.change("1", ("insert", "D", 1, 2))
+    ran(spark, flights.file)
+    path.unlink()
+    flights.change("2", ("insert", "E", 1, 2))
+    driver = Driver(spark, read_pipeline(flights.file))
+    run(driver, once=True)
+    found = {compared.name: compared for compared in verify_pipeline(driver)}
+    driver.close()
+    assert "as the database has it: 1 of its files are gone" == found["routes"].note
+    assert not any(compared.differences for compared in found.values())
+    flights.check_sinks()
+
+
+def test_a_load_goes_past_the_limit_of_results(spark: Any, tmp_path: Path) -> None:
+    """Rows that are loaded come as files: a result of a job would be all that Spark's driver keeps at once."""
+    flights = Flights(tmp_path)
+    flights.load([(f"N{i:09d}", i % 5 + 1, i % 3 + 1) for i in range(2000)])
+
+    def refuse(_: object) -> None:
+        raise AssertionError("it was collected")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(spark.range(1)), "toArrow", refuse)
+        Driver(spark, read_pipeline(flights.file)).close()
+    ran(spark, flights.file)
+    flights.check_sinks()

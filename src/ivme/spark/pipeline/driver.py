@@ -34,7 +34,7 @@ from ivme.query.model import Table
 from ivme.spark.pipeline.dead_letters import separated, without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
-from ivme.spark.pipeline.load import conformed, load_frame
+from ivme.spark.pipeline.load import collected, conformed, load_frame
 from ivme.spark.pipeline.redefinition import VIEWS, Definitions, definitions
 from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.source import DeltaFeed, Source, TableChanges, ViewChanges, delta_version
@@ -174,7 +174,8 @@ class Driver:
         name = source.table.name
         if load.format == "delta":
             self.journal.note(f"version of {name}", str(delta_version(str(load.path))))
-        return conformed(load_frame(self.spark, load, source.table, self.loaded_version(name)).toArrow(), source.table)
+        frame = load_frame(self.spark, load, source.table, self.loaded_version(name))
+        return conformed(collected(frame, self.pipeline.state / "loading" / name), source.table)
 
     def loaded_version(self, table: str) -> int | None:
         """The version of the Delta table that a table was loaded from."""

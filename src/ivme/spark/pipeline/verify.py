@@ -52,11 +52,21 @@ class Compared:
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:
     """Compares the tables, then the views, one after the other."""
-    frames = {source.table.name: table_frame(driver, source).cache() for source in driver.pipeline.tables}
+    gone = {source.table.name: _gone(driver, source) for source in driver.pipeline.tables}
+    frames = {
+        source.table.name: (
+            _database_frame(driver, source.table.name) if gone[source.table.name] else table_frame(driver, source)
+        ).cache()
+        for source in driver.pipeline.tables
+    }
     known: list[Table] = [source.table for source in driver.pipeline.tables]
     try:
         for source in driver.pipeline.tables:
-            if source.changes is None or source.changes.kind != "stream":
+            if gone[source.table.name]:
+                rows = int(driver.database.contents(source.table.name)[1].sum())
+                note = f"as the database has it: {gone[source.table.name]} of its files are gone"
+                yield Compared(source.table.name, rows, 0.0, note=note)
+            elif source.changes is None or source.changes.kind != "stream":
                 yield _compare_table(driver, source.table, frames[source.table.name])
         for text in driver.pipeline.views:
             start = time.perf_counter()
@@ -80,6 +90,15 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
     finally:
         for source in driver.pipeline.tables:
             frames[source.table.name].unpersist()
+
+
+def _gone(driver: Driver, source: TableSource) -> int:
+    """How many files that were applied are there no longer, as they are once somebody archives them."""
+    changes = driver.sources.get(source.table.name)
+    if not isinstance(changes, Directory):
+        return 0
+    applied = driver.journal.applied(source.table.name, driver.reached)
+    return sum(not (changes.folder / file.name).exists() for file in applied)
 
 
 def table_frame(driver: Driver, source: TableSource) -> DataFrame:
