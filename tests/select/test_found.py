@@ -77,6 +77,7 @@ FOUND = (
     "SELECT j FROM r0 WHERE j > ALL (SELECT MAX(i) FROM r2)",
     "SELECT t.j FROM r0 AS t UNION SELECT *, a.j FROM r0 AS a",
     "SELECT * FROM (SELECT i, i FROM r0) AS t",
+    "SELECT x, i, COUNT(*) AS n FROM (SELECT i AS x, i FROM r0) AS t GROUP BY CUBE (x, i) HAVING COUNT(*) > 0",
     "SELECT t.i FROM r0 AS t WHERE t.i IN (SELECT t.j FROM r2 AS u WHERE u.i BETWEEN u.i AND t.j)",
     """SELECT a.j FROM r0 AS a, LATERAL (SELECT b.i FROM r2 AS b
        WHERE EXISTS (SELECT 1 FROM r1 AS c WHERE c.k = a.i)) AS t""",

@@ -14,6 +14,7 @@ from ivme.pipeline.journal import Planned
 from ivme.pipeline.read import read_pipeline
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.events import Applied, Event, Refused
+from ivme.spark.pipeline.redelivery import Redelivered, redeliver
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.verify import verify_pipeline
@@ -178,6 +179,50 @@ def test_one_bad_row_stops_no_other(spark: Any, tmp_path: Path) -> None:
     assert [("nobody", -1), ("nothing", -1)] == sorted((row["no"], row["ivme_weight"]) for row in found)
     assert all("cannot delete" in row["ivme_reason"] for row in found)
     flights.check_sinks()
+
+
+def _waiting(spark: Any, flights: Flights) -> Driver:
+    """A pipeline with two deletes of what is not there in quarantine, one of which can be taken later."""
+    flights.change("1", ("delete", "later", 1, 2), ("delete", "never", 1, 2), applied=False)
+    ran(spark, flights.file)
+    flights.change("2", ("insert", "later", 1, 2), applied=False)
+    return Driver(spark, read_pipeline(flights.file))
+
+
+def test_rows_are_taken_again_once_they_can_be(spark: Any, tmp_path: Path) -> None:
+    flights = Flights(tmp_path)
+    driver = _waiting(spark, flights)
+    run(driver, once=True)
+    assert Redelivered("routes", 1, 1) == redeliver(driver, "routes")
+    assert Redelivered("routes", 0, 1) == redeliver(driver, "routes")
+    (path,) = driver.quarantine.letters("routes", driver.reached)
+    assert ["never"] == pq.read_table(path).column("no").to_pylist()
+    driver.close()
+    flights.check_sinks()
+    ran(spark, flights.file)
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_a_crash_while_rows_are_taken_again_loses_nothing(
+    spark: Any, tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flights = Flights(tmp_path)
+    driver = _waiting(spark, flights)
+    run(driver, once=True)
+
+    def crash(*_: object, **__: object) -> int:
+        raise _CrashError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(*((Driver, "apply", crash) if point == "before" else (Sinks, "write", crash)))
+        with pytest.raises(_CrashError):
+            redeliver(driver, "routes")
+    driver.close()
+    driver = Driver(spark, read_pipeline(flights.file))
+    assert Redelivered("routes", int(point == "before"), 1) == redeliver(driver, "routes")
+    driver.close()
+    flights.check_sinks()
+    ran(spark, flights.file)
 
 
 def test_a_redelivered_key_is_set_aside_alone(spark: Any, tmp_path: Path) -> None:

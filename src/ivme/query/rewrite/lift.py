@@ -377,6 +377,8 @@ class Lift:
         if len(names) != len(query.expressions):
             return None
         made = [replaced(item.unalias(), change) for item in query.expressions]
+        if len({each.sql() for each in made}) < len(made):  # columns that grouping sets tell apart
+            return None
         return Inlined(
             {renamed[table.alias_or_name]: _under(table, renamed[table.alias_or_name]) for table in tables},
             [replaced(each, change) for each in condition_of(query)],

@@ -36,17 +36,24 @@ from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.load import collected, conformed, load_frame
 from ivme.spark.pipeline.redefinition import VIEWS, Definitions, definitions
+from ivme.spark.pipeline.redelivery import finish_redelivery
 from ivme.spark.pipeline.sinks import Sinks
-from ivme.spark.pipeline.source import DeltaFeed, Source, TableChanges, ViewChanges, delta_version
+from ivme.spark.pipeline.source import (
+    AGAIN,
+    LOAD,
+    DeltaFeed,
+    Source,
+    TableChanges,
+    ViewChanges,
+    delta_version,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SOURCE = "pipeline"
 """The name under which the database keeps the number of the last batch."""
-
-_LOAD = "load of "
-"""What the source of a batch starts with that loads a table which was added to the file."""
 
 _DUE, _DONE = "due", "done"
 
@@ -162,12 +169,12 @@ class Driver:
             if source.load is None or self.journal.fact(f"load {name}") != _DUE:
                 continue
             self._refuse_owing(f"table {name} was added")
-            last = self.journal.last_of(_LOAD + name)
+            last = self.journal.last_of(LOAD + name)
             if last is None or last.number > self.reached:
-                start, planned = time.perf_counter(), Planned(self._next_number(), _LOAD + name, {})
+                start, planned = time.perf_counter(), Planned(self.next_number(), LOAD + name, {})
                 self.journal.plan(planned)
                 rows = self._loaded(source, source.load)
-                self._apply(planned, TableChanges(rows, np.ones(rows.num_rows, np.int64)), start, 0)
+                self.apply(planned, TableChanges(rows, np.ones(rows.num_rows, np.int64)), start, 0)
             self.journal.note(f"load {name}", _DONE)
 
     def _loaded(self, source: TableSource, load: Rows) -> pa.Table:
@@ -208,7 +215,7 @@ class Driver:
             self._refuse_owing("views were changed")
             if number or not half_done:
                 self.outlets.check_columns(old, goal)
-                planned = Planned(self._next_number(), VIEWS, {"views": goal})
+                planned = Planned(self.next_number(), VIEWS, {"views": goal})
                 self.journal.plan(planned)
                 with self.database.batch(source=SOURCE, position=planned.number):
                     pass
@@ -247,7 +254,7 @@ class Driver:
             if found is None:
                 return False
             plan, files = found
-            self._take(Planned(self._next_number(), table, plan), files)
+            self._take(Planned(self.next_number(), table, plan), files)
             return True
 
     def take_stream(self, table: str, batch_id: int, delta: TableChanges, lag: int, start: float) -> None:
@@ -262,18 +269,18 @@ class Driver:
                     f"applied: its checkpoint in {self.pipeline.state / 'streams'} was lost; start with another state"
                 )
             again = last is not None and last.plan["batch"] == batch_id
-            planned = last if again and last is not None else Planned(self._next_number(), table, {"batch": batch_id})
+            planned = last if again and last is not None else Planned(self.next_number(), table, {"batch": batch_id})
             if again and planned.number <= self.reached:
-                self.outlets.write_missing(planned.number, table, lambda: self._without_letters(planned, delta))
+                self.outlets.write_missing(planned.number, table, lambda: self.without_letters_of(planned, delta))
                 self._owing = None
                 return
             self.journal.plan(planned)
             try:
-                self._apply(planned, delta, start, lag)
+                self.apply(planned, delta, start, lag)
             except DataError as error:
                 self._apply_rest(planned, delta, start, lag, error)
 
-    def _next_number(self) -> int:
+    def next_number(self) -> int:
         last = self.journal.last()
         return max(self.reached, -1 if last is None else last.number) + 1
 
@@ -288,7 +295,7 @@ class Driver:
             self._without(planned, files, bad.reasons)
             return
         try:
-            self._apply(planned, delta, start, source.lag())
+            self.apply(planned, delta, start, source.lag())
         except DataError as error:
             if not files:
                 raise
@@ -299,15 +306,15 @@ class Driver:
                 raise DataError(f"{message}; the pipeline stops at bad files (on_bad: stop)") from error
             self._apply_rest(planned, delta, start, source.lag(), error)
 
-    def _apply(self, planned: Planned, delta: TableChanges, start: float, lag: int) -> None:
+    def apply(self, planned: Planned, delta: TableChanges, start: float, lag: int) -> None:
         applying = time.perf_counter()
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             if delta.size:
-                batch.apply(planned.source.removeprefix(_LOAD), delta.rows, delta.weights)
+                batch.apply(table_of(planned.source), delta.rows, delta.weights)
         engine = time.perf_counter() - applying
         changes_out = self.outlets.write(planned.number)
         seconds = time.perf_counter() - start
-        source = planned.source.removeprefix(_LOAD)
+        source = table_of(planned.source)
         self.report(Applied(planned.number, source, delta.size, changes_out, seconds, engine, lag))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
@@ -334,11 +341,11 @@ class Driver:
         if not letters.num_rows:
             raise error
         name = self.quarantine.keep_letters(table, planned.number, letters)
-        self._apply(planned, good, start, lag)
+        self.apply(planned, good, start, lag)
         rows = f"{letters.num_rows} row{'s' if letters.num_rows > 1 else ''}"
         self.report(Refused(table, name, f"not applicable: {rows} of {delta.size}, the first: {error}"))
 
-    def _without_letters(self, planned: Planned, delta: TableChanges) -> TableChanges:
+    def without_letters_of(self, planned: Planned, delta: TableChanges) -> TableChanges:
         """A batch that is read again, without the rows that were refused."""
         path = self.quarantine.letters_of(planned.source, planned.number)
         return without_letters(delta, pq.read_table(path)) if path.exists() else delta
@@ -358,15 +365,17 @@ class Driver:
         last = self.journal.last()
         if last is None or last.number < self.reached:
             return
-        if last.number > self.reached:
+        if last.source.startswith(AGAIN):
+            finish_redelivery(self, last, old)
+        elif last.number > self.reached:
             self.journal.drop(last)
-        elif last.source.startswith(_LOAD):
-            table = last.source.removeprefix(_LOAD)
+        elif last.source.startswith(LOAD):
+            table = table_of(last.source)
             self.outlets.write_missing(last.number, table, lambda: TableChanges(*self.database.contents(table)), old)
         elif last.source in self.sources:
             read = self.sources[last.source].read
             self.outlets.write_missing(
-                last.number, last.source, lambda: self._without_letters(last, read(last.plan)), old
+                last.number, last.source, lambda: self.without_letters_of(last, read(last.plan)), old
             )
         elif last.source != VIEWS:
             self._recover_stream(last)

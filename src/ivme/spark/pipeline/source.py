@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
 Plan = Mapping[str, Any]
 
+LOAD, AGAIN = "load of ", "again of "
+"""How the sources of batches start that load a table which was added, or take changes again that were set aside."""
+
+
+def table_of(source: str) -> str:
+    """The table that a batch changes, by its source.
+
+    >>> table_of("load of routes"), table_of("routes")
+    ('routes', 'routes')
+    """
+    return source.removeprefix(LOAD).removeprefix(AGAIN)
+
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
