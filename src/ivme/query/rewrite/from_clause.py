@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.clauses import condition_of, conjuncts, replaced, set_where
 from ivme.query.rewrite.qualify import Names
-from ivme.query.rewrite.script import aliased, quoted, select_from
+from ivme.query.rewrite.script import aliased, select_from
 from ivme.query.sql_text import SqlText
 
 Ties = list[tuple[exp.Join, list[exp.Expr]]]
@@ -31,8 +31,8 @@ def flatten(select: exp.Select) -> None:
             holder.set("this", parts[0])
             joins.append(holder)
             continue
-        inner = parts is not None and not pads and not any(_joins_by_name(join) for join in parts[1])
-        if parts is None or not (is_start or (inner and not holder.side)):
+        inner = parts is not None and not pads and not any(_is_special(join) for join in (holder, *parts[1]))
+        if parts is None or not (is_start or inner):
             joins += [] if is_start else [holder]
             continue
         first, inside = parts
@@ -46,8 +46,10 @@ def flatten(select: exp.Select) -> None:
     select.set("joins", joins)
 
 
-def _joins_by_name(join: exp.Join) -> bool:
+def _is_special(join: exp.Expr) -> bool:
     """Whether a join means something else once other tables stand before it: NATURAL, USING, and all but inner ones."""
+    if not isinstance(join, exp.Join):
+        return False
     return bool(join.side or join.kind in ("SEMI", "ANTI") or join.method or join.args.get("using"))
 
 
@@ -165,12 +167,6 @@ def identifier_of(alias: exp.Expr | None, default: str) -> exp.Identifier:
 def named_columns(alias: exp.Expr | None) -> list[str] | None:
     """The names that an alias gives to columns."""
     return None if alias is None or not alias.args.get("columns") else [c.name for c in alias.args["columns"]]
-
-
-def rows_in(node: exp.Expr) -> exp.Select:
-    """The rows of a query that is no plain SELECT."""
-    rows = exp.Subquery(this=node.copy(), alias=exp.TableAlias(this=quoted("rows")))
-    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
 
 
 def under(table: exp.Table, alias: str) -> exp.Table:

@@ -32,7 +32,6 @@ from ivme.query.rewrite.from_clause import (
     is_true,
     named_columns,
     parts_of_join,
-    rows_in,
     tie,
     tied_alias,
     under,
@@ -43,8 +42,8 @@ from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.ranks import has_ranks, one_rank_each, push_ranks, take_ranks
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
+from ivme.query.rewrite.ranks import is_limited, one_rank_each, push_ranks, take_ranks
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, refuse_repeated, select_all
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
@@ -71,13 +70,13 @@ class Lift:
         It has rows for each value of the parameters in `domains`. One that `is_inner` is read by another.
         """
         node = node.unnest()
-        if isinstance(node, exp.SetOperation) and not _is_limited(node):
+        if isinstance(node, exp.SetOperation) and not is_limited(node):
             return self._set_operation(node, domains)
-        if isinstance(node, exp.Select) and not _is_limited(node):
+        if isinstance(node, exp.Select) and not is_limited(node):
             return self._select(node, domains, is_inner=is_inner)
         if domains:
-            return self._select(rows_in(node), domains, is_inner=is_inner)
-        if _is_limited(node):
+            return self._select(select_all(node), domains, is_inner=is_inner)
+        if is_limited(node):
             return self._limited(node)
         if not isinstance(node, exp.Values):
             raise self.script.source.unsupported("this is not a query", node, "write a SELECT")
@@ -155,7 +154,7 @@ class Lift:
     ) -> tuple[exp.Select, Names, Lift]:
         source = self.script.source
         node = node.unnest()
-        if not isinstance(node, exp.Select) or _is_limited(node):
+        if not isinstance(node, exp.Select) or is_limited(node):
             select = self._closed(node, outer)
             return select, qualify(select, self.script, outer), self
         select = node.copy()
@@ -190,7 +189,7 @@ class Lift:
                 raise
             message = f"a subquery with LIMIT, UNION and the like cannot read the query around it: {error.message}"
             limit = "leave LIMIT out, and take the first rows when reading"
-            instead = limit if _is_limited(node) else "write EXISTS or NOT EXISTS for each side"
+            instead = limit if is_limited(node) else "write EXISTS or NOT EXISTS for each side"
             raise Tied(self.script.source.unsupported(message, error.position, instead)) from None
 
     def _finish(self, select: exp.Select, names: Names) -> exp.Select:
@@ -384,16 +383,15 @@ class Lift:
                 return None
             return column(renamed[node.table], node.name)
 
+        refuse_repeated(query.expressions if columns is None else (), self.script.source)
         names = columns or [item.alias for item in query.expressions]
         if len(names) != len(query.expressions):
             return None
         made = [replaced(item.unalias(), change) for item in query.expressions]
+        if len({each.sql() for each in made}) < len(made):  # columns that grouping sets tell apart
+            return None
         return Inlined(
             {renamed[table.alias_or_name]: under(table, renamed[table.alias_or_name]) for table in tables},
             [replaced(each, change) for each in condition_of(query)],
             {alias.name: dict(zip(names, made, strict=True))},
         )
-
-
-def _is_limited(node: exp.Expr) -> bool:
-    return has_limit(node) or has_ranks(node)

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivme.query.order import Order, OrderKey, Ties
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_nodes, own_nodes_of, set_where
+from ivme.query.rewrite.order import has_limit
 from ivme.query.rewrite.script import aliased, column, fresh_name
 from ivme.query.sql_text import DIALECT, SqlText, is_set
 from ivme.query.sql_windows import window_refusal
@@ -48,6 +49,11 @@ class Ranked:
             items.insert(len(items) - self.behind, rank)
         select.set("distinct", self.distinct)
         return select
+
+
+def is_limited(node: exp.Expr) -> bool:
+    """Whether a query shows a part of its rows, by LIMIT or by ranks."""
+    return has_limit(node) or has_ranks(node)
 
 
 def has_ranks(node: exp.Expr) -> bool:
