@@ -17,15 +17,16 @@ from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import exponent, program, steps
 from ivme.plan.ir.codec import Codec
 from ivme.plan.order import mark_tree, templates, variable_order, view_tree, widths
-from ivme.query import expression, model, types
-from ivme.structure import fracture, hypergraph
+from ivme.query import expression, model, table, types
+from ivme.structure import dependencies, fracture, hypergraph
 
 PLANNER_VERSION = 2
 """To be raised when the planner makes other plans than before, or the steps of programs come to mean something else:
 views are then planned again when their directory is opened. tests/golden/test_planner_version.py tells when."""
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(expression, model, types, fracture, hypergraph, leaves, blueprint, steps, program, exponent, widths, tuning),
+    *(expression, model, table, types, fracture, hypergraph, dependencies, leaves, blueprint, steps, program),
+    *(exponent, widths, tuning),
     *(variable_order, view_tree, templates, mark_tree, draw, lower_bound, plan, explain),
 )
 """Where the classes are that a plan is made of."""
