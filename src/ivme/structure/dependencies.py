@@ -75,6 +75,10 @@ class Dependencies:
             )
         )
 
+    def prefixed(self, prefix: str) -> Dependencies:
+        """The same under longer labels."""
+        return Dependencies(tuple(replace(each, label=prefix + each.label) for each in self.all))
+
 
 def closure(variables: frozenset[str], rules: Iterable[Rule]) -> frozenset[str]:
     """What some variables determine by some rules."""
@@ -103,6 +107,31 @@ def dependencies_of(query: Query) -> Dependencies:
             if rest:
                 found[Dependency(label, given, rest)] = None
     return Dependencies(tuple(found))
+
+
+def view_keys(query: Query) -> tuple[tuple[str, ...], ...]:
+    """The key of a view's rows, by the names of their columns: what its groups follow from, or its rows by keys of the
+    tables. Empty if all columns together are the only one that is known; NULL counts as a value.
+
+    >>> from ivme.query.rule import parse_rule
+    >>> view_keys(parse_rule("Q(A, B, COUNT) = R(A, B, C)")), view_keys(parse_rule("Q(A, B) = R(A, B, C)"))
+    ((('A', 'B'),), ())
+    """
+    shown = {c.source: c.name for c in reversed(query.head) if isinstance(c.source, str)}
+    if query.aggregates and not set(query.output) <= set(shown):
+        return ()
+    dependencies = dependencies_of(query)
+    needed = [v for v in dict.fromkeys(c.source for c in query.head) if isinstance(v, str)]
+    for variable in reversed(needed):
+        rest = [other for other in needed if other != variable]
+        needed = rest if variable in dependencies.closure(rest) else needed
+    return (tuple(shown[v] for v in needed),) if len(needed) < len(query.head) else ()
+
+
+def has_key(atom: Atom, table: Table, never_null: frozenset[str]) -> bool:
+    """Whether an atom reads all columns of a key of its table."""
+    columns = _Columns(atom)
+    return not atom.closure and any(map(columns.stand_for, columns.keys(table, never_null)))
 
 
 def _rules(atom: Atom, table: Table, never_null: frozenset[str]) -> Iterator[Rule]:
