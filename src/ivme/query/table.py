@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ivme.errors import SchemaError
 from ivme.query.names import check_name
@@ -109,7 +110,7 @@ class Table:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
 
-References = Mapping[str | tuple[str, ...], str | ForeignKey] | Iterable[ForeignKey]
+References = Mapping[str, str] | Mapping[tuple[str, ...], str] | Iterable[ForeignKey]
 """Foreign keys as users write them: columns to a table, or to a table with its columns, `"customers (id)"`."""
 
 
@@ -159,8 +160,6 @@ def _references(name: str, given: References) -> tuple[ForeignKey, ...]:
 
 def _foreign_key(name: str, columns: object, target: object) -> ForeignKey:
     """A foreign key from `"customer": "customers"`, or `"shop, city": "shops (id, city)"`."""
-    if isinstance(target, ForeignKey):
-        return target
     named = columns.split(",") if isinstance(columns, str) else columns
     if not isinstance(target, str) or not isinstance(named, tuple | list):
         raise SchemaError(
@@ -173,6 +172,38 @@ def _foreign_key(name: str, columns: object, target: object) -> ForeignKey:
     if not found.table or (there and len(there) != len(found.columns)):
         raise SchemaError(f"table {name} references {target!r}: write a table, or a table with as many columns")
     return found
+
+
+def promises(of: Table) -> dict[str, Any]:
+    """What a table promises, as `table` takes it."""
+    return {
+        "primary_key": of.primary_key,
+        "append_only": of.append_only,
+        "static": of.static,
+        "references": of.references,
+        "unique": of.unique,
+        "not_null": of.not_null,
+    }
+
+
+def plain_promises(of: Table) -> dict[str, Any]:
+    """The same as values of JSON; what a table does not say of UNIQUE, NOT NULL and REFERENCES is left out."""
+    references = [[[*each.columns], each.table, [*each.target]] for each in of.references]
+    further = {"references": references, "unique": [*map(list, of.unique)], "not_null": [*of.not_null]}
+    return {
+        "primary_key": None if of.primary_key is None else list(of.primary_key),
+        "append_only": of.append_only,
+        "static": of.static,
+        **{name: value for name, value in further.items() if value},
+    }
+
+
+def read_promises(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `plain_promises` wrote, as `table` takes it."""
+    kept = {name: given[name] for name in ("primary_key", "append_only", "static")}
+    references = [ForeignKey(tuple(mine), name, tuple(theirs)) for mine, name, theirs in given.get("references", ())]
+    further = {"unique": given.get("unique", ()), "not_null": given.get("not_null", ())}
+    return {**kept, **further, "references": references}
 
 
 def check_table(declared: Table) -> None:

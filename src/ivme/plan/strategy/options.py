@@ -117,6 +117,8 @@ def _workload(value: object) -> Workload | None:
 
 
 def _changes(value: object) -> tuple[tuple[str, float], ...]:
+    if isinstance(value, tuple):
+        value = dict(value)
     if value is None:
         return ()
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):

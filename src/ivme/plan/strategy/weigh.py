@@ -49,7 +49,8 @@ class Rates:
         if not exponent:
             return 1.0
         shared = self.rows[table] if table in self.dimensions and not plan.program.partitions else 1
-        return max(1.0, float(self.size) ** float(exponent) / shared)
+        reached: float = float(self.size) ** float(exponent)
+        return max(1.0, reached / shared)
 
 
 def rates_of(analysis: Analysis, options: Options) -> Rates | None:
