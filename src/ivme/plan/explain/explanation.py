@@ -10,6 +10,7 @@ from ivme.errors import PlanError
 from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.update_costs import TableCost
+from ivme.plan.explain.advice import advice
 from ivme.plan.explain.draw import Box, mermaid, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
@@ -137,7 +138,7 @@ def explain_choice(
         variable_orders=() if plan is None else plan.orders,
         view_trees=() if plan is None else plan.trees,
         program=None if plan is None else plan.program,
-        notes=notes(query, classification, plain, choice, options),
+        notes=(*notes(query, classification, plain, choice, options), *advice(analysis, plan, options)),
         epsilon=_epsilon(plan, options),
         mark_trees=_mark_trees(plan),
         cut=choice.cut,

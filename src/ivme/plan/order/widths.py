@@ -30,6 +30,7 @@ _Rule = tuple[int, int]
 """The variables that are given, and those that follow from them, as bitmasks."""
 
 _NOTHING = Dependencies()
+_ONE = Fraction(1)
 
 
 class Joined:
@@ -56,13 +57,15 @@ class Joined:
     def number(self, variables: int) -> Fraction:
         """The exponent of the size on some variables: an edge covers what it determines.
 
-        No cover is between 0 and 1, so that one of 1 needs no second look.
+        No cover is between 0 and 1, so that nothing is below one edge that covers all.
         """
+        if not self._rules:
+            return self._covers.number(variables)
         rest = variables & ~self._constants
+        if rest and any(not rest & ~edge for edge in self._edges):
+            return _ONE
         plain = self._covers.number(rest)
-        if not self._rules or plain <= 1:
-            return plain
-        return min(plain, self._covers.number_by(self._edges, rest))
+        return plain if plain <= 1 else min(plain, self._covers.number_by(self._edges, rest))
 
     def dynamic(self, bag: int, fixed: Iterable[int]) -> Fraction:
         """The greatest exponent of what remains of a bag when one of the given schemas is fixed."""
