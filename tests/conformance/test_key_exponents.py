@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from ivme.database import Database
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.plan.strategy.choose import choose
 from ivme.plan.strategy.options import Options
 from ivme.query.model import Query, Table, table
 from ivme.query.parse import parse
 from ivme.structure.analysis import analyse
+from tests.databases import BACKENDS, make_database
 
 Row = tuple[Any, ...]
 SMALL, LARGE = 250, 1000
@@ -136,6 +138,36 @@ def test_each_table_costs_what_its_bound_says(name: str) -> None:
         else:
             slope = log(large[cost.table] / small[cost.table]) / log(LARGE / SMALL)
             assert slope == pytest.approx(float(exponent), abs=0.1), cost.table
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", CASES)
+def test_the_operations_of_a_database_do_not_grow_where_a_table_costs_a_constant(name: str, backend: str) -> None:
+    case = CASES[name]
+    counted = []
+    for size in (SMALL, LARGE):
+        with make_database(backend) as database:
+            for each in case.tables:
+                types = {column.name: "int" for column in each.columns}
+                database.create_table(each.name, types, primary_key=each.primary_key, unique=each.unique)
+            for relation, rows in case.rows(size).items():
+                database.insert(relation, rows)
+            view = database.create_view("q", case.text)
+            costs = view.explain().updates
+            counted.append({each: _counted(database, view, each, case.changed[each]) for each in costs})
+    for relation, cost in costs.items():
+        if cost.exponent.at(Fraction(0)) == 0:
+            assert counted[0][relation] == counted[1][relation] > 0, relation
+        else:
+            assert counted[1][relation] > 3 * counted[0][relation], relation
+
+
+def _counted(database: Database, view: Any, relation: str, row: Row) -> int:
+    """The operations that a delete of a row and its insert take."""
+    before = view.stats()["operations"]
+    database.delete(relation, [row])
+    database.insert(relation, [row])
+    return int(view.stats()["operations"] - before)
 
 
 @pytest.mark.parametrize("name", CASES)
