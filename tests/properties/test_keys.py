@@ -7,6 +7,7 @@ out of a changed one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,11 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ivme.engine.reference.interpreter import Interpreter, PureKernel
+from ivme.plan.assemble.leaves import leaves_of
 from ivme.plan.ir.steps import Join
+from ivme.plan.order.search import best_order
+from ivme.plan.order.variable_order import is_access_top, order_of
+from ivme.plan.order.widths import Widths, widths, with_indicators
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Column, Query, Table
 from ivme.query.rule import parse_rule
 from ivme.query.types import Type
+from ivme.structure.fracture import fracture
+from ivme.structure.hypergraph import cqap_of
+from tests.brute_force import every_elimination_order
 from tests.databases import BACKENDS, make_database
 from tests.oracle import Row, result
 from tests.random_queries import rule_texts
@@ -106,6 +114,26 @@ def test_views_over_keys_show_what_the_oracle_says(backend: str, data: st.DataOb
                 tuple(dict(zip(query.free, key, strict=True))[str(c.source)] for c in query.head): n
                 for key, n in expected.items()
             }
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(keyed_queries())
+def test_no_order_has_smaller_widths_under_the_keys(query: Query) -> None:
+    """Static widths below 1, of views of constants, are not sought: tables take linear space anyway."""
+    whole = fracture(cqap_of(query)).whole
+    dependencies = leaves_of(query, fracture(cqap_of(query))).dependencies
+    if len(whole.variables) > 5:
+        return
+    orders = (order_of(whole, parents) for parents in every_elimination_order(whole))
+    found = [
+        widths(with_indicators(order, whole), whole, frozenset(), dependencies)
+        for order in orders
+        if is_access_top(order, whole)
+    ]
+    least = min((Widths(each.dynamic, max(each.static, Fraction(1))) for each in found), default=None)
+    if least is not None and whole.variables:
+        chosen = best_order(whole, dependencies=dependencies).widths
+        assert Widths(chosen.dynamic, max(chosen.static, Fraction(1))) == least
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
