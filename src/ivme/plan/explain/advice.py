@@ -23,7 +23,7 @@ from ivme.query.model import Atom, ForeignKey, Query, Table
 from ivme.structure.analysis import Analysis
 
 _MOST_ATOMS = 6
-_MOST_TRIALS = 3
+_MOST_TRIALS = 4
 _BUDGET = 20_000
 """How much the search for an order may look at: advice is not worth more."""
 
@@ -44,31 +44,54 @@ def advice(analysis: Analysis, plan: Plan | None, options: Options) -> Iterator[
         return
 
 
+_Keys = tuple[tuple[Table, tuple[str, ...]], ...]
+"""Keys that tables do not have."""
+
+
 def _keys(analysis: Analysis, now: dict[str, Fraction]) -> Iterator[str]:
-    """The first key that makes the worst table cheaper, or one table and none dearer."""
+    """The first keys that make the worst table cheaper, or one table and none dearer: several together, or one."""
     query = analysis.query
     if len(query.atoms) > _MOST_ATOMS:
         return
-    for table, key in [*_candidates(query)][:_MOST_TRIALS]:
-        then = _exponents(analysis, replace(table, primary_key=key))
+    found = [*_candidates(query)]
+    likely: dict[str, tuple[Table, tuple[str, ...]]] = {}
+    for table, key, begins in found:
+        if begins:
+            likely.setdefault(table.name, (table, key))
+    together: list[_Keys] = [tuple(likely.values())] if 1 < len(likely) <= _MOST_TRIALS else []
+    for keys in [*together, *(((table, key),) for table, key, _ in found[:_MOST_TRIALS])]:
+        then = _exponents(analysis, keys)
         lowered = [name for name in now if then[name] < now[name]]
         if max(then.values()) < max(now.values()):
-            subject = "this"
-        elif lowered and all(then[name] <= now[name] for name in now):
-            subject = f"a change of {', '.join(lowered)}"
-        else:
-            continue
-        reached = max(then[name] for name in (now if subject == "this" else lowered))
-        free = [name for name in lowered if not then[name] and reached]
-        further = f", and a change of {', '.join(free)} {bound(0)}" if free and subject == "this" else ""
-        columns = f"{table.name}.{key[0]}" if len(key) == 1 else f"({', '.join(key)}) of {table.name}"
-        yield f"declare {columns} as a primary key, if it is one, and {subject} becomes {bound(reached)}{further}"
-        return
+            yield _told(_needed(analysis, keys, then), "this", max(then.values()), [n for n in lowered if not then[n]])
+            return
+        if lowered and all(then[name] <= now[name] for name in now):
+            reached = max(then[name] for name in lowered)
+            yield _told(_needed(analysis, keys, then), f"a change of {', '.join(lowered)}", reached, [])
+            return
 
 
-def _candidates(query: Query) -> Iterator[tuple[Table, tuple[str, ...]]]:
-    """Tables without keys and the columns that they join on; those that begin with these columns, as tables with such a
-    key mostly do, come first."""
+def _needed(analysis: Analysis, keys: _Keys, then: dict[str, Fraction]) -> _Keys:
+    """The keys without those that change nothing."""
+    for each in keys if len(keys) > 1 else ():
+        rest = tuple(other for other in keys if other != each)
+        keys = rest if rest and _exponents(analysis, rest) == then else keys
+    return keys
+
+
+def _told(keys: _Keys, subject: str, reached: Fraction, free: list[str]) -> str:
+    listed = [f"{t.name}.{key[0]}" if len(key) == 1 else f"({', '.join(key)}) of {t.name}" for t, key in keys]
+    if len(listed) == 1:
+        declared = f"{listed[0]} as a primary key, if it is one"
+    else:
+        declared = f"{', '.join(listed[:-1])} and {listed[-1]} as primary keys, if they are"
+    further = f", and a change of {', '.join(free)} {bound(0)}" if free and reached else ""
+    return f"declare {declared}, and {subject} becomes {bound(reached)}{further}"
+
+
+def _candidates(query: Query) -> Iterator[tuple[Table, tuple[str, ...], bool]]:
+    """Tables without keys, the columns that they join on, and whether they begin with these columns, as tables with
+    such a key mostly do: they come first."""
     found: dict[tuple[str, tuple[str, ...]], int] = {}
     for atom in query.atoms:
         table = query.table(atom.relation)
@@ -81,7 +104,7 @@ def _candidates(query: Query) -> Iterator[tuple[Table, tuple[str, ...]]]:
                 begins = key == tuple(name.lower() for name in table.column_names[: len(key)])
                 found.setdefault((table.name, key), 0 if begins else 1)
     for name, key in sorted(found, key=lambda each: (found[each], query.table(each[0]).rows or 0)):
-        yield query.table(name), key
+        yield query.table(name), key, not found[name, key]
 
 
 def _is_keyed(query: Query, atom: Atom, variables: set[str]) -> bool:
@@ -98,9 +121,9 @@ def _columns(atom: Atom, variables: set[str]) -> tuple[str, ...]:
     return tuple(named[v] for v in atom.variables if v in variables) if variables <= set(named) else ()
 
 
-def _exponents(analysis: Analysis, changed: Table) -> dict[str, Fraction]:
-    """The exponent of a changed row for each table that is not static, by the best order under another declaration."""
-    query = analysis.query.with_tables([changed])
+def _exponents(analysis: Analysis, keys: _Keys) -> dict[str, Fraction]:
+    """The exponent of a changed row for each table that is not static, by the best order under these keys."""
+    query = analysis.query.with_tables(replace(table, primary_key=key) for table, key in keys)
     found = {table.name: Fraction(0) for table in query.tables if not table.static}
     for shape in analysis.shapes:
         leaves = leaves_of(query, shape.fracture)

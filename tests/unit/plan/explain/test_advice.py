@@ -39,6 +39,17 @@ def test_a_key_that_makes_facts_constant_is_told_with_what_remains() -> None:
     assert found == [f"declare airports.id as a primary key, if it is one, and {told}"]
 
 
+def test_keys_that_help_only_together_are_told_together() -> None:
+    facts = table("f", {"id": "int", "a": "int", "b": "int", "n": "int"})
+    first, second = (table(name, {"id": "int", "x": "int"}) for name in ("s", "t"))
+    found = _advice(
+        "SELECT s.x, t.x AS y, SUM(f.n) AS n FROM f JOIN s ON f.a = s.id JOIN t ON f.b = t.id GROUP BY s.x, t.x",
+        *(facts, first, second),
+    )
+    told = "this becomes O(N), and a change of f O(1)"
+    assert found == [f"declare s.id and t.id as primary keys, if they are, and {told}"]
+
+
 def test_references_are_told_where_the_key_is_declared() -> None:
     found = _advice(SEARCH, FLIGHTS, table("airports", AIRPORTS, primary_key="id"))
     assert found == [
