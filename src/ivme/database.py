@@ -78,7 +78,7 @@ class Database:
     def create_table(
         self,
         name: str,
-        schema: Mapping[str, str | Type],
+        schema: Mapping[str, str | type | Type],
         *,
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
