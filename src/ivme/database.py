@@ -23,6 +23,7 @@ from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.table import References
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_columns import add_column, drop_column
 from ivme.user_functions import UserFunction
@@ -82,12 +83,28 @@ class Database:
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        references: References | None = None,
+        unique: Iterable[str | Iterable[str]] = (),
+        not_null: Iterable[str] = (),
     ) -> None:
-        """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary."""
+        """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary.
+
+        A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
+        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold.
+        """
         self.definitions.check_new(name)
         if not isinstance(schema, Mapping) or not schema:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")
-        made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
+        made = declare(
+            name,
+            schema,
+            primary_key=primary_key,
+            append_only=append_only,
+            static=static,
+            references=references,
+            unique=unique,
+            not_null=not_null,
+        )
         self.definitions.create_table(made)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
@@ -181,6 +198,15 @@ class Database:
         """What is declared of a table, or known of a view as if it were one."""
         found = {table.name.lower(): table for table in self.definitions.relations()}
         return found[known(name, (table.name for table in found.values()), "table or view").lower()]
+
+    def check_promises(self, table: str | None = None) -> None:
+        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any table.
+
+        Nothing checks them as rows change: they say what updates cost, and no answer depends on them.
+        """
+        from ivme.engine.read.promise_check import check_promises
+
+        check_promises(self, self.tables if table is None else [self.relation(table).name])
 
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""

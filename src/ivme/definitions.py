@@ -87,8 +87,9 @@ class Definitions:
             with self.runtime.lock:
                 relations = self.relations()
                 installed = self.runtime.installation.installed()
+                rows = {name: self.runtime.backend.size(state.rows) for name, state in self.catalog.tables.items()}
             defined = dict(self.functions.defined)
-            request = Request(query, relations, options, name, installed, self.is_opening, stored, defined)
+            request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
             with self._naming_broken_views():
                 planned = compile_view(request)
             called = {each.called_as.lower(): each for each in functions_of(planned)}

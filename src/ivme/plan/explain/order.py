@@ -21,7 +21,7 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
         return replace(made, reason=f"{rows.reason}; ordered when it is read", delay=bound(0, logs=1))
     reason = f"{rows.reason}; its rows are in an ordered map"
     update = bound(1) if order.changes_many else bound(0, logs=1)
-    return replace(made, reason=reason, update=update, delay=bound(0))
+    return replace(made, reason=reason, update=update, costs=(), delay=bound(0))
 
 
 def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
@@ -43,6 +43,7 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         query=replace(rows.query, name=name),
         reason=f"{rows.reason}; its rows are in an ordered map",
         update=bound(0, logs=1),
+        costs=(),
         delay=bound(0, logs=1),
         notes=(*rows.notes, *notes),
     )
