@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from ivme.ies_view import IesView
     from ivme.query.types import Type
     from ivme.ring_view import RingView
+    from ivme.statements.result import Result
+    from ivme.statements.session import Session
     from ivme.view import View
 
 
@@ -142,6 +145,20 @@ class Database:
         goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
         return self.definitions.create_ies(name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
+
+    def sql(self, text: str, /, **parameters: Any) -> Result:
+        """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
+
+        `:name` in a statement stands for the value of the parameter of that name. Each statement is done as a whole or
+        not at all; between BEGIN and COMMIT, all changes of rows are.
+        """
+        return self._session.run(text, parameters)
+
+    @cached_property
+    def _session(self) -> Session:
+        from ivme.statements.session import Session
+
+        return Session(self)
 
     def view(self, name: str) -> BaseView:
         """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""

@@ -5,7 +5,8 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -55,6 +56,18 @@ class Batch:
             if kind is None:
                 start = perf_counter()
                 self._runtime.notify_observers(self._commit_all(), start)
+        finally:
+            self._parts, self._few = {}, None
+
+    def make(self) -> int:
+        """Makes the changes, for a caller who holds the lock, and waits until they are durable when it has released it.
+
+        How many rows they have.
+        """
+        self._over = True
+        try:
+            self._take_batch_path()
+            return self._commit(self._parts)
         finally:
             self._parts, self._few = {}, None
 
@@ -117,6 +130,26 @@ class Batch:
         """
         state = self._changed_table(table)
         self._add(state, update(state.table, set, where, parameters))
+
+    def change(self, table: str, change: TableChange) -> None:
+        """Changes a table by what was made of a statement already."""
+        self._add(self._changed_table(table), change)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What is added to the batch in this block is a part of it as a whole, or not at all."""
+        parts = {name: list(changes) for name, changes in self._parts.items()}
+        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+        try:
+            yield
+        except BaseException:
+            self._parts, self._few, self._clipped = parts, few, clipped
+            raise
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it changes."""
+        return (*self._parts, *{change.table for change in self._few or ()})
 
     def _changed_table(self, name: str) -> TableState:
         self._check_open()
