@@ -77,7 +77,8 @@ def insert(definitions: Definitions, statement: Insert, values: Parameters, batc
         add(table.name, rows)
         return int(data.num_rows)
     if isinstance(statement.rows, Select):
-        selected = select_rows(definitions, statement.rows, values.given)
+        types = [declared_type(table, table.columns[place]) for place in places]
+        selected = select_rows(definitions, statement.rows, values.given, types)
         values.used.update(values.given)
         columns = _converted(source, selected, table, places, statement.rows.start)
         add(table.name, whole_rows(table, places, columns, selected.data.num_rows))

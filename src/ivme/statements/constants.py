@@ -6,6 +6,7 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from ivme.errors import SchemaError, shown
@@ -13,7 +14,7 @@ from ivme.query.expression import evaluate
 from ivme.query.inference import type_of
 from ivme.query.model import Table
 from ivme.query.sql_literals import read_number
-from ivme.query.sql_text import SqlText
+from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.table_expression import Parameters, literal, read_expression, read_value
 from ivme.query.types import Type
 from ivme.query.written import in_place_of
@@ -36,7 +37,7 @@ def given(source: SqlText, node: exp.Placeholder, values: Parameters) -> Any:
 
 def with_values(source: SqlText, tree: exp.Expr, values: Parameters) -> exp.Expr:
     """The tree with constants in the place of its parameters; `x IN (:list)` has one for each member."""
-    tree = tree.copy()
+    tree = _with_lists(tree.copy())
     for node in list(tree.find_all(exp.Placeholder)):
         value = given(source, node, values)
         listing = node.parent if isinstance(value, list | tuple) else None
@@ -53,6 +54,27 @@ def with_values(source: SqlText, tree: exp.Expr, values: Parameters) -> exp.Expr
             return made
         node.replace(made)
     return tree
+
+
+def _with_lists(tree: exp.Expr) -> exp.Expr:
+    """The tree with `x IN (:list)` for `x = ANY (:list)`."""
+    for node in list(tree.find_all(exp.EQ)):
+        listed = node.expression.this.unnest() if isinstance(node.expression, exp.Any) else None
+        if isinstance(listed, exp.Placeholder):
+            made = exp.In(this=node.this.copy(), expressions=[listed.copy()])
+            if node is tree:
+                return made
+            node.replace(made)
+    return tree
+
+
+def default_values(source: SqlText) -> dict[str, Any]:
+    """The values of the parameters that have a default in the text."""
+    found = {}
+    for default in source.defaults:
+        node = sqlglot.parse_one(source.text[default.start : default.end], read=DIALECT)
+        found[default.parameter] = typed_value(source, node, Parameters({}))[0]
+    return found
 
 
 def constant_node(value: Any, name: str) -> exp.Expr:

@@ -61,13 +61,26 @@ def read_path(
         else:
             from pyarrow import json
 
-            told = None if schema is None else json.ParseOptions(explicit_schema=schema)
+            told = None if schema is None else json.ParseOptions(explicit_schema=_written(schema))
             data = json.read_json(path, parse_options=told)
+            if schema is not None:
+                fields = [
+                    schema.field(name) if name in schema.names else data.schema.field(name)
+                    for name in data.column_names
+                ]
+                data = data.cast(pa.schema(fields))
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as {form}: {error}") from error
     return data if table is None else _arranged(path, data, table)
+
+
+def _written(schema: pa.Schema) -> pa.Schema:
+    """What JSON has for columns: dates and decimals are texts in it."""
+    texts = (pa.types.is_date, pa.types.is_decimal)
+    fields = [pa.field(f.name, pa.string()) if any(is_text(f.type) for is_text in texts) else f for f in schema]
+    return pa.schema(fields)
 
 
 def _csv(path: Any, schema: pa.Schema | None, options: Mapping[str, object]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,11 +17,12 @@ from ivme.errors import QueryError
 from ivme.query.model import Column
 from ivme.query.parse import is_sql
 from ivme.query.read_select import ReadSelect
-from ivme.query.sql import one_statement
+from ivme.query.sql import one_statement, whole_statement
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.table_expression import Parameters
 from ivme.query.types import Type
-from ivme.statements.constants import typed_value
+from ivme.query.written import in_place_of
+from ivme.statements.constants import default_values, typed_value, with_values
 from ivme.statements.model import Select
 from ivme.view import View
 
@@ -55,17 +56,51 @@ def _moved(error: QueryError, query: Select) -> QueryError:
     return type(error)(error.message, text=whole, position=position, instead=error.instead, others=others)
 
 
-def select_rows(definitions: Definitions, query: Select, parameters: Mapping[str, Any]) -> Rows:
-    """The rows of a query: what a view of that text has when it is asked with these parameters."""
+def select_rows(
+    definitions: Definitions, query: Select, parameters: Mapping[str, Any], wanted: Sequence[Type] = ()
+) -> Rows:
+    """The rows of a query: those of a view of its text, with the values in the place of the parameters.
+
+    A view of the same text answers it as an access request. Else parameters are constants, which may stand anywhere.
+    NULL alone has the type that is `wanted` at its place.
+    """
     with pointing_into(query):
-        source, node = one_statement(query.text, functions=definitions.functions.defined)
+        source, node = whole_statement(query.text, functions=definitions.functions.defined)
         if isinstance(node, exp.Select) and node.args.get("from_") is None and not node.args.get("with_"):
             return _constants(source, node, parameters)
         with definitions.runtime.lock:
             found = _whole_relation(definitions, node, parameters) or _same_view(definitions, query.text)
             if found is not None:
                 return found if isinstance(found, Rows) else _read(found, parameters)
-        return definitions.read_once(query.text, lambda view: _read(view, parameters))
+        if not source.parameter_names() and not (wanted and (_bare_nulls(node) or _repeated(node))):
+            return definitions.read_once(query.text, lambda view: _read(view, {}))
+        node = with_values(source, node, Parameters({**default_values(source), **parameters}))
+        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node)
+
+
+def _bare_nulls(node: exp.Expr) -> list[tuple[int, exp.Expr]]:
+    """The items of a SELECT that are just NULL, with their places."""
+    items = enumerate(node.expressions if isinstance(node, exp.Select) else [])
+    return [(place, item.unalias()) for place, item in items if isinstance(item.unalias(), exp.Null)]
+
+
+def _repeated(node: exp.Expr) -> list[int]:
+    """The places of items without an alias whose name, or text, another one has as well."""
+    items = node.expressions if isinstance(node, exp.Select) else []
+    names = [(item.alias_or_name or item.sql(dialect=DIALECT)).lower() for item in items]
+    return [place for place, item in enumerate(items) if not item.alias and names.count(names[place]) > 1]
+
+
+def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
+    """The query as one whose columns go by their places: names are not repeated, and NULL has a type."""
+    for place in _repeated(node):
+        item = node.expressions[place]
+        if not isinstance(item, exp.Star) and not item.is_star:
+            item.replace(exp.alias_(item.copy(), f"column {place + 1}", quoted=True))
+    for place, null in _bare_nulls(node):
+        if place < len(wanted):
+            null.replace(in_place_of(exp.cast(exp.Null(), str(wanted[place]), dialect=DIALECT), null))
+    return node
 
 
 def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr) -> Rows:

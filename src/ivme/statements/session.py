@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ivme.errors import PlanError, UnknownNameError
-from ivme.query.sql import one_statement
+from ivme.query.sql import whole_statement
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
@@ -110,7 +110,7 @@ class Session:
         if self._batch is None:
             return []
         with pointing_into(query):
-            return [one_statement(query.text, functions=query.source.functions)[1]]
+            return [whole_statement(query.text, functions=query.source.functions)[1]]
 
     # Changes
 
