@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +25,9 @@ from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
+from ivme.stored_table import StoredTable
 from ivme.table_columns import add_column, drop_column
 from ivme.user_functions import UserFunction
 
@@ -80,18 +83,35 @@ class Database:
     def create_table(
         self,
         name: str,
-        schema: Mapping[str, str | Type],
+        schema: Any,
         *,
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        if_not_exists: bool = False,
+        replace: bool = False,
     ) -> None:
-        """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary."""
-        self.definitions.check_new(name)
-        if not isinstance(schema, Mapping) or not schema:
+        """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary.
+
+        The schema maps columns to types, or is that of an Arrow table, a DataFrame of pandas or polars, or a dataclass;
+        rows that these hold are not inserted. Of a table or view that is there already, it is an error; it is left as
+        it is with `if_not_exists`, and with `replace` a table makes way for the new one.
+        """
+        if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
+            return
+        self.definitions.check_new(name, replaced=self.tables if replace else ())
+        columns = columns_of(name, schema)
+        if not columns:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")
-        made = declare(name, schema, primary_key=primary_key, append_only=append_only, static=static)
-        self.definitions.create_table(made)
+        made = declare(name, columns, primary_key=primary_key, append_only=append_only, static=static)
+        self.definitions.create_table(made, replace=replace)
+
+    def _is_left(self, name: str, *, if_not_exists: bool, replace: bool) -> bool:
+        """Whether what has a name already is to be left as it is."""
+        if if_not_exists and replace:
+            raise SchemaError(f"{name} can either be replaced, or left as it is; give if_not_exists or replace")
+        there = (*self.tables, *self.views, *self.broken_views) if if_not_exists and isinstance(name, str) else ()
+        return any(name.lower() == each.lower() for each in there)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
@@ -100,9 +120,17 @@ class Database:
         """
         return self.definitions.create_ring_view(name, query, ring, options)
 
-    def create_view(self, name: str, query: str, **options: object) -> View:
-        """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
-        return self.definitions.create_view(name, query, options)
+    def create_view(
+        self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
+    ) -> View:
+        """Makes a view and fills it from the tables; see `ivme.explain` for the options.
+
+        With `if_not_exists`, a view that has the name is left as it is. With `replace` it makes way for the new one,
+        all or nothing; one that other views are built on is refused.
+        """
+        if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
+            return self.definitions.map_view(name)
+        return self.definitions.create_view(name, query, options, replace=replace)
 
     def create_function(
         self,
@@ -186,6 +214,11 @@ class Database:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.catalog.tables)
 
+    def table(self, name: str) -> StoredTable:
+        """A table to read: its rows in Python, Arrow and pandas."""
+        self.definitions.check_open()
+        return StoredTable(self.definitions, name)
+
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
         self.definitions.check_open()
@@ -223,7 +256,7 @@ class Database:
     # Changes
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples or dicts, pandas, polars, pyarrow or numpy."""
+        """Adds rows: tuples or dicts, also of a generator; pandas, polars, pyarrow, numpy; or the path of a file."""
         if type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], 1):
             self._runtime.wait_durable()
             return
@@ -298,6 +331,16 @@ class Database:
     def close(self) -> None:
         """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         self.definitions.close()
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.definitions.store is None else f"in {self.definitions.store.path}"
+        if self.definitions.is_closed:
+            return f"<Database {where}, closed>"
+        return f"<Database {where}: tables {', '.join(self.tables) or 'none'}; views {', '.join(self.views) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        tables = self.sql("SHOW TABLES")._repr_html_()
+        return f"<p>{escape(repr(self))}</p>{tables}{self.sql('SHOW VIEWS')._repr_html_()}"
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import types
 import typing
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,8 +26,8 @@ def columns_of(name: str, schema: Any) -> Mapping[str, Any]:
     """
     if isinstance(schema, Mapping):
         return schema
-    if isinstance(schema, type) and dataclasses.is_dataclass(schema):
-        return _of_dataclass(schema)
+    if isinstance(schema, type) and (dataclasses.is_dataclass(schema) or hasattr(schema, "model_fields")):
+        return _of_class(schema)
     found = _arrow_schema(schema)
     if found is None:
         raise SchemaError(
@@ -35,9 +37,44 @@ def columns_of(name: str, schema: Any) -> Mapping[str, Any]:
     return {column.name: column.type for column in columns_of_arrow(found)}
 
 
-def _of_dataclass(schema: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(schema)
-    return {field.name: hints[field.name] for field in dataclasses.fields(schema)}
+_OF_PYTHON = {
+    bool: "bool",
+    bytes: "binary",
+    datetime.date: "date",
+    datetime.datetime: "timestamp",
+    float: "float",
+    int: "int",
+    str: "string",
+}
+
+
+def _of_class(schema: Any) -> dict[str, str]:
+    """The fields of a dataclass, or of a model of pydantic."""
+    is_plain = dataclasses.is_dataclass(schema)
+    names = [field.name for field in dataclasses.fields(schema)] if is_plain else list(schema.model_fields)
+    hints = typing.get_type_hints(schema, include_extras=True)
+    return {name: _named(hints[name], f"the field {name} of {schema.__name__}") for name in names}
+
+
+def _named(hint: Any, what: str) -> str:
+    """The type that an annotation names; `Annotated[Decimal, "decimal(10, 2)"]` names it itself.
+
+    >>> _named(int | None, "x"), _named(list[str], "x")
+    ('int', 'array<string>')
+    """
+    if hint in _OF_PYTHON:
+        return _OF_PYTHON[hint]
+    own = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, str)]
+    if own:
+        return own[0]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        others = [each for each in arguments if each is not type(None)]
+        if len(others) == 1:
+            return _named(others[0], what)
+    if origin is list and len(arguments) == 1:
+        return f"array<{_named(arguments[0], what)}>"
+    raise SchemaError(f'{what} is a {hint}, which names no type of a column; write Annotated[..., "decimal(10, 2)"]')
 
 
 def _arrow_schema(schema: Any) -> pa.Schema | None:
@@ -67,27 +104,27 @@ def _type(arrow: pa.DataType, name: str) -> Type:
     """The type of a column for values of an Arrow type; small integers and floats become the one that we have."""
     import pyarrow as pa
 
-    types = pa.types
+    is_ = pa.types
     kinds = (
-        (types.is_boolean, "bool"),
-        (types.is_integer, "int"),
-        (types.is_floating, "float"),
-        (types.is_date, "date"),
-        (types.is_timestamp, "timestamp"),
+        (is_.is_boolean, "bool"),
+        (is_.is_integer, "int"),
+        (is_.is_floating, "float"),
+        (is_.is_date, "date"),
+        (is_.is_timestamp, "timestamp"),
     )
     for check, kind in kinds:
         if check(arrow):
             return Type(kind)
-    if types.is_dictionary(arrow):
+    if is_.is_dictionary(arrow):
         return _type(arrow.value_type, name)
-    if types.is_decimal(arrow) and arrow.precision <= 38:
+    if is_.is_decimal(arrow) and arrow.precision <= 38:
         return Type("decimal", arrow.precision, arrow.scale)
-    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+    if is_.is_string(arrow) or is_.is_large_string(arrow) or is_.is_string_view(arrow):
         return Type("string")
-    if types.is_binary(arrow) or types.is_large_binary(arrow) or types.is_fixed_size_binary(arrow):
+    if is_.is_binary(arrow) or is_.is_large_binary(arrow) or is_.is_fixed_size_binary(arrow):
         return Type("binary")
-    if types.is_list(arrow) or types.is_large_list(arrow):
+    if is_.is_list(arrow) or is_.is_large_list(arrow):
         return Type("array", element=_type(arrow.value_type, name))
-    if types.is_struct(arrow):
+    if is_.is_struct(arrow):
         return Type("struct", fields=tuple((field.name, _type(field.type, name)) for field in arrow))
     raise SchemaError(f"column {name} has the Arrow type {arrow}, which no column holds; give its type in a mapping")

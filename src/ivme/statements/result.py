@@ -10,14 +10,12 @@ import pyarrow as pa
 
 from ivme.engine.codes.nested_values import python_values
 from ivme.errors import DataError
+from ivme.shown_table import SHOWN_ROWS, html_table, is_number, rows_shown, text_table
 
 if TYPE_CHECKING:
     import pandas
 
 Row = tuple[Any, ...]
-
-_SHOWN_ROWS = 20
-_SHOWN_WIDTH = 60
 
 
 class Result:
@@ -76,59 +74,17 @@ class Result:
         return self._data.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return self.message or text_table(self._data)
+        return self.message or text_table(self.columns, self._first(), self._right, rows_shown(len(self)))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.message)}</pre>" if self.message else html_table(self._data)
+        if self.message:
+            return f"<pre>{escape(self.message)}</pre>"
+        return html_table(self.columns, self._first(), rows_shown(len(self)))
 
+    def _first(self) -> list[Row]:
+        columns = [python_values(column) for column in self._data.slice(0, SHOWN_ROWS).columns]
+        return list(zip(*columns, strict=True))
 
-def shown_value(value: Any) -> str:
-    """A value as tables show it; NULL is a word, and a long text is cut."""
-    text = "NULL" if value is None else str(value)
-    text = text.replace("\n", "\\n").replace("\t", "\\t")
-    return text if len(text) <= _SHOWN_WIDTH else f"{text[: _SHOWN_WIDTH - 3]}..."
-
-
-def _cells(data: pa.Table) -> list[list[str]]:
-    columns = [python_values(column) for column in data.slice(0, _SHOWN_ROWS).columns]
-    return [[shown_value(value) for value in row] for row in zip(*columns, strict=True)]
-
-
-def _summary(data: pa.Table) -> str:
-    rows = f"{data.num_rows:,} row{'' if data.num_rows == 1 else 's'}"
-    return rows if data.num_rows <= _SHOWN_ROWS else f"{rows}, the first {_SHOWN_ROWS} are shown"
-
-
-def is_number(field: pa.Field) -> bool:
-    """Whether a column is shown at the right."""
-    return any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
-
-
-def text_table(data: pa.Table) -> str:
-    """The first rows in columns of text, numbers to the right.
-
-    >>> print(text_table(pa.table({"city": ["Rome", None], "n": [1, 20]})))
-    city   n
-    ----  --
-    Rome   1
-    NULL  20
-    2 rows
-    """
-    cells = _cells(data)
-    titles = [shown_value(name) for name in data.column_names]
-    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
-    right = [is_number(field) for field in data.schema]
-
-    def line(row: list[str]) -> str:
-        parts = zip(row, widths, right, strict=True)
-        return "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in parts).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(titles), rule, *map(line, cells), _summary(data)])
-
-
-def html_table(data: pa.Table) -> str:
-    """The first rows as an HTML table; every text in it is escaped."""
-    head = "".join(f"<th>{escape(shown_value(name))}</th>" for name in data.column_names)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _cells(data))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{_summary(data)}</p>"
+    @property
+    def _right(self) -> list[bool]:
+        return [is_number(field.type) for field in self._data.schema]

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from ivme.engine.codes.arrow_types import arrow_schema, arrow_type
+from ivme.engine.codes.arrow_types import arrow_type
 from ivme.errors import QueryError
 from ivme.query.model import Column
 from ivme.query.parse import is_sql
@@ -24,6 +23,7 @@ from ivme.query.types import Type
 from ivme.query.written import in_place_of
 from ivme.statements.constants import default_values, typed_value, with_values
 from ivme.statements.model import Select
+from ivme.stored_table import StoredTable
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -160,10 +160,7 @@ def _table_rows(definitions: Definitions, name: str) -> Rows | None:
     state = definitions.catalog.tables[name]
     if state.ring:
         return None
-    data, counts = definitions.runtime.reader.contents(name)
-    if not (counts == 1).all():
-        data = data.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
-    return Rows(state.table.columns, data.cast(arrow_schema(state.table)))
+    return Rows(state.table.columns, StoredTable(definitions, name).to_arrow())
 
 
 def _same_view(definitions: Definitions, text: str) -> View | None:

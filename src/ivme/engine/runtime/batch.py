@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice, repeat, takewhile
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +28,9 @@ from ivme.engine.runtime.table_statement import delete_where, update
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.query.model import Table
+
+_PIECE = 65_536
+"""So many rows of an iterator are Python objects at a time."""
 
 
 class Batch:
@@ -82,8 +86,21 @@ class Batch:
         return rows
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows."""
-        self._take(table, rows, 1)
+        """Adds rows; those of an iterator or a reader of record batches are taken in pieces."""
+        if not isinstance(rows, Iterator | pa.RecordBatchReader):
+            self._take(table, rows, 1)
+            return
+        self._check_open()
+        taken = 0
+        with self.all_or_nothing():
+            for piece in rows if isinstance(rows, pa.RecordBatchReader) else _pieces(rows):
+                try:
+                    self._take(table, piece, 1)
+                except DataError as error:
+                    raise DataError(
+                        f"{error} (rows are counted from number {taken} here)" if taken else error
+                    ) from None
+                taken += len(piece)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away."""
@@ -255,6 +272,10 @@ class Batch:
                 given = part.given() if isinstance(part, TableChange) else part
                 if given is not None:
                     given.forget_codes()
+
+
+def _pieces(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    return takewhile(len, (list(islice(rows, _PIECE)) for _ in repeat(None)))
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
