@@ -26,8 +26,6 @@ from ivme.query.written import marked_parts, own_place
 
 DIALECT = "spark"
 
-_PARSER = sqlglot.Dialect.get_or_raise(DIALECT)
-
 _Error = TypeVar("_Error", bound=QueryError)
 
 _WORDS = {
@@ -244,9 +242,9 @@ def _unclosed(text: str) -> int | None:
     return None
 
 
-def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str) -> exp.Expr:
+def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str, dialect: type[sqlglot.Dialect]) -> exp.Expr:
     """The one statement that some tokens are; the places of its parts are those of the whole text."""
-    parsed = _parsed(source, lambda: _PARSER.parser().parse(list(tokens), source.text), instead)
+    parsed = _parsed(source, lambda: dialect().parser().parse(list(tokens), source.text), instead)
     statements = [statement for statement in parsed if statement is not None]
     if len(statements) != 1:
         raise source.broken("this is not one statement", tokens[0].start if tokens else None, instead)

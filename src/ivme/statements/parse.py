@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.query.functions import Function
 from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
-from ivme.query.sql_text import SqlText, parse_tokens, tokenize
+from ivme.query.sql_text import SqlText, tokenize
+from ivme.statements.dialect import StatementDialect, parse_tokens
 from ivme.statements.model import Describe, Explain, Show, Statement, Transaction
 from ivme.statements.parse_change import read_copy, read_delete, read_insert, read_truncate, read_update
 from ivme.statements.parse_definition import read_alter, read_create, read_drop, select_of
@@ -28,13 +27,6 @@ _BEGINNINGS = (
     "begin it with SELECT, CREATE, DROP, ALTER, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, "
     "ROLLBACK, SHOW, DESCRIBE or EXPLAIN"
 )
-
-
-class StatementDialect(Spark):
-    """Spark's; sqlglot's own tokenizer takes what follows SHOW and EXPLAIN for one string, up to a semicolon."""
-
-    class Tokenizer(Spark.Tokenizer):
-        COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 _READERS: dict[str, Callable[[SqlText, exp.Expr], Statement]] = {
@@ -90,7 +82,7 @@ def _statement(source: SqlText) -> Statement:
         raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
     instead = f"see docs/statements.md for the form of {first}"
     node = parse_tokens(source, source.tokens, instead)
-    checked = replace(source, tokens=merge_tokens(source.tokens)) if first == "MERGE" else source
+    checked = replace(source, tokens=merge_tokens(source.tokens)) if first in ("MERGE", "DELETE") else source
     refuse_gaps(checked, [node])
     refuse_odd_names(source, [node])
     return _READERS[first](source, node)

@@ -10,8 +10,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.query.ddl import read_options, read_table
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
-from ivme.query.sql_text import SqlText, parse_tokens, refuse_other_arguments
+from ivme.query.sql_text import SqlText, refuse_other_arguments
 from ivme.query.sql_types import read_type
+from ivme.statements.dialect import parse_tokens
 from ivme.statements.model import (
     AddColumn,
     CreateTable,

@@ -65,7 +65,7 @@ def _when(source: SqlText, node: exp.Expr, table: exp.Table) -> When:
     condition, then = node.args.get("condition"), node.args["then"]
     if isinstance(then, exp.Insert) and rows == "source":
         return _insert(source, then, condition)
-    if isinstance(then, exp.Update) and rows != "source":
+    if isinstance(then, exp.Update) and rows != "source" and isinstance(then.args.get("expressions"), list):
         if [type(each) for each in then.expressions] == [exp.Star] and rows == "both":
             return When(rows, condition, (), is_all=True)
         return When(rows, condition, assignments(source, then.expressions, table))
@@ -77,7 +77,9 @@ def _when(source: SqlText, node: exp.Expr, table: exp.Table) -> When:
 def _insert(source: SqlText, then: exp.Insert, condition: exp.Expr | None) -> When:
     if isinstance(then.this, exp.Star):
         return When("source", condition, (), is_all=True)
-    named = [each.this if isinstance(each, exp.Column) else each for each in then.this.expressions] if then.this else []
+    if not isinstance(then.this, exp.Tuple):
+        raise source.unsupported("the columns are missing", then, "write INSERT (column, ...) VALUES (value, ...)")
+    named = [each.this if isinstance(each, exp.Column) else each for each in then.this.expressions]
     values = then.expression.expressions if isinstance(then.expression, exp.Tuple) else [then.expression]
     if not named or len(named) != len(values):
         message = f"there are {len(named)} columns and {len(values)} values"
