@@ -121,16 +121,16 @@ class Database:
         return self.definitions.create_ring_view(name, query, ring, options)
 
     def create_view(
-        self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
+        self, name: str, query: str, *, if_not_exists: object = False, replace: object = False, **options: object
     ) -> View:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `if_not_exists`, a view that has the name is left as it is. With `replace` it makes way for the new one,
         all or nothing; one that other views are built on is refused.
         """
-        if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
+        if self._is_left(name, if_not_exists=bool(if_not_exists), replace=bool(replace)):
             return self.definitions.map_view(name)
-        return self.definitions.create_view(name, query, options, replace=replace)
+        return self.definitions.create_view(name, query, options, replace=bool(replace))
 
     def create_function(
         self,

@@ -30,7 +30,7 @@ def test_the_module_says_what_it_is() -> None:
 def test_rows_are_fetched(connection: dbapi.Connection) -> None:
     cursor = connection.execute("SELECT a, b, p FROM t ORDER BY a")
     assert [each[0] for each in cursor.description or ()] == ["a", "b", "p"]
-    assert (cursor.description or ())[2][4:6] == (8, 2)
+    assert [each[4:6] for each in cursor.description or ()][2] == (8, 2)
     assert cursor.rowcount == 2
     assert cursor.fetchone() == (1, "x", Decimal("1.50"))
     assert cursor.fetchmany(5) == [(2, None, None)]

@@ -197,8 +197,9 @@ def test_views_and_tables_stream_arrow_data() -> None:
     assert sorted(pa.table(view).to_pylist(), key=repr) == [{"b": "x", "n": 2}, {"b": None, "n": 1}]
     assert pa.table(rows).num_rows == 3
     assert pa.table(db.sql("SELECT a FROM t")).num_rows == 3
-    assert duckdb.sql("SELECT SUM(n) FROM view").fetchall() == [(3,)]
-    assert duckdb.sql("SELECT SUM(a) FROM rows").fetchall() == [(4,)]
+    with duckdb.connect() as peer:
+        assert peer.execute("SELECT SUM(n) FROM view").fetchall() == [(3,)]
+        assert peer.execute("SELECT SUM(a) FROM rows").fetchall() == [(4,)]
 
 
 def test_databases_tables_and_views_are_shown() -> None:

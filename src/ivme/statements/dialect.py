@@ -7,10 +7,16 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.query.sql_text import SqlText
 from ivme.query.sql_text import parse_tokens as parse_by
+
+
+class _StrictParser(SparkParser):
+    def _warn_unsupported(self) -> None:
+        self.raise_error("Not supported")
 
 
 class StatementDialect(Spark):
@@ -21,9 +27,7 @@ class StatementDialect(Spark):
     class Tokenizer(Spark.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
-    class Parser(Spark.Parser):
-        def _warn_unsupported(self) -> None:
-            self.raise_error("Not supported")
+    Parser = _StrictParser
 
 
 def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str) -> exp.Expr:
