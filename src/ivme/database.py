@@ -27,8 +27,8 @@ from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
-from ivme.stored_table import StoredTable
 from ivme.table_columns import add_column, drop_column
+from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
 if TYPE_CHECKING:
@@ -214,10 +214,10 @@ class Database:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.catalog.tables)
 
-    def table(self, name: str) -> StoredTable:
+    def table(self, name: str) -> TableRows:
         """A table to read: its rows in Python, Arrow and pandas."""
         self.definitions.check_open()
-        return StoredTable(self.definitions, name)
+        return TableRows(self.definitions, name)
 
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""

@@ -69,11 +69,12 @@ class Definitions:
         self.check_new(made.name, replaced=self.catalog.tables if replace else ())
         check_table(made)
         with self.runtime.lock, self._change():
-            for old in [each for each in self.catalog.tables if each.lower() == made.name.lower()]:
+            old = next((each for each in self.catalog.tables if each.lower() == made.name.lower()), None)
+            if old is not None:
                 self._drop_table(old)
             self.runtime.installation.add_table(made)
             if self.store is not None:
-                self.store.create_table(made)
+                self.store.create_table(made, replaced=old)
         self.runtime.wait_durable()
 
     def create_view(
@@ -103,15 +104,17 @@ class Definitions:
                 if self._are_current(planned.sources, relations) and self._are_defined(called):
                     self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
                     with self._change():
-                        for old in [each for each in (*self.views, *self.broken) if each.lower() == name.lower()]:
-                            self._drop_view(old)
+                        there = (*self.views, *self.broken)
+                        old = next((each for each in there if each.lower() == name.lower()), None)
+                        replaced = old is not None and self._drop_view(old)
                         made = install_view(self.runtime, planned, build)
                         claim()
                         self.functions.users[name] = tuple(called)
                         made.calls = tuple(each.called_as for each in called.values())
                         if self.store is not None:
                             signatures = [each.plain() for each in self.functions.called_by(name)]
-                            self.store.create_view(name, query, options, text, signatures)
+                            known_as = old if replaced else None
+                            self.store.create_view(name, query, options, text, signatures, replaced=known_as)
                         self.views[name] = made
         if planned.is_new and replanned is not None and not called:
             replanned(planned.text())
@@ -214,22 +217,22 @@ class Definitions:
         with self.runtime.lock:
             name = known(name, (*self.views, *self.broken), "view")
             with self._change():
-                self._drop_view(name)
+                if self._drop_view(name) and self.store is not None:
+                    self.store.drop("view", name)
             reclaim(self.catalog)
         self.runtime.wait_durable()
 
-    def _drop_view(self, name: str) -> None:
-        """Forgets a view, as a part of a change of the catalog."""
+    def _drop_view(self, name: str) -> bool:
+        """Forgets a view, as a part of a change of the catalog; whether its directory keeps it, and has to be told."""
         self._refuse_while_needed("view", name)
         view = self.views.get(name)
         then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
         with self._change(*then):
-            if self.store is not None and (view is None or view.is_stored):
-                self.store.drop("view", name)
             if view is not None:
                 self._forget_view(name)
                 del self.views[name]
             self.functions.users.pop(name, None)
+        return view is None or view.is_stored
 
     def table(self, name: str) -> Table:
         """The table of that name."""
@@ -248,14 +251,14 @@ class Definitions:
             name = known(name, self.catalog.tables, "table")
             with self._change():
                 self._drop_table(name)
+                if self.store is not None:
+                    self.store.drop("table", name)
             reclaim(self.catalog)
         self.runtime.wait_durable()
 
     def _drop_table(self, name: str) -> None:
-        """Forgets a table, as a part of a change of the catalog."""
+        """Forgets a table, as a part of a change of the catalog; its directory has to be told."""
         self._refuse_while_needed("table", name)
-        if self.store is not None:
-            self.store.drop("table", name)
         self.runtime.installation.drop_table(name)
 
     def close(self) -> None:

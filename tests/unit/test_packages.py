@@ -32,7 +32,7 @@ _LAYERS = (
     ("view", "participating_view"),
     ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),
     ("user_functions",),
-    ("database", "definitions", "function_definitions", "statements", "store", "stored_table", "table_columns"),
+    ("database", "definitions", "function_definitions", "statements", "store", "table_rows", "table_columns"),
     ("dbapi",),
     ("pipeline", "serve", "shards"),
     ("spark",),

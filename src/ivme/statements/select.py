@@ -23,7 +23,7 @@ from ivme.query.types import Type
 from ivme.query.written import in_place_of
 from ivme.statements.constants import default_values, typed_value, with_values
 from ivme.statements.model import Select
-from ivme.stored_table import StoredTable
+from ivme.table_rows import TableRows
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _table_rows(definitions: Definitions, name: str) -> Rows | None:
     state = definitions.catalog.tables[name]
     if state.ring:
         return None
-    return Rows(state.table.columns, StoredTable(definitions, name).to_arrow())
+    return Rows(state.table.columns, TableRows(definitions, name).to_arrow())
 
 
 def _same_view(definitions: Definitions, text: str) -> View | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
-class StoredTable:
+class TableRows:
     """The rows of a table. Each time it is read it has those of that moment."""
 
     def __init__(self, definitions: Definitions, name: str) -> None:
