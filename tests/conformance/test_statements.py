@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -441,6 +442,30 @@ def test_users_functions_are_called(shop: Database) -> None:
     assert rows(shop, "SELECT twice(n) AS d FROM sales") == [(10,), (2,), (6,)]
     shop.sql("UPDATE sales SET n = twice(n) WHERE twice(n) > 5")
     assert rows(shop, "SELECT n FROM sales") == [(1,), (10,), (6,)]
+
+
+def test_selects_of_several_threads_see_whole_batches(shop: Database) -> None:
+    shop.sql("TRUNCATE TABLE sales; CREATE VIEW v AS SELECT item, SUM(n) AS n FROM sales GROUP BY item")
+    found: list[Any] = []
+    over = threading.Event()
+
+    def read(text: str) -> None:
+        while not over.is_set():
+            found.append(shop.sql(text).scalar() or 0)
+
+    texts = ("SELECT SUM(n) AS n FROM sales", "SELECT SUM(n) AS n FROM v", "SELECT SUM(n) AS n FROM v WHERE item > -1")
+    readers = [threading.Thread(target=read, args=(text,)) for text in texts]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(40):
+            shop.sql("INSERT INTO sales (item, n) VALUES (1, :n), (2, -:n)", n=number)
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
+    assert set(found) == {0}
+    assert list(shop.definitions.catalog.views) == ["v"]
 
 
 # Files

@@ -6,6 +6,7 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import sqlglot
 from sqlglot import exp
 
@@ -23,6 +24,13 @@ _NOTHING = Table("values", ())
 """What expressions without columns are over."""
 
 _SAFE = 2**53
+
+
+def plain_value(value: Any) -> Any:
+    """A value of Python for one of NumPy, and a list for an array."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def given(source: SqlText, node: exp.Placeholder, values: Parameters) -> Any:

@@ -15,6 +15,7 @@ from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
 from ivme.statements.change import delete, has_query, insert, update
+from ivme.statements.constants import plain_value
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
@@ -58,7 +59,7 @@ class Session:
         if unused:
             raise UnknownNameError(f"there is no parameter :{unused[0]} in the text; leave it out")
         for statement in statements:
-            mine = {name: parameters[name] for name in statement.parameters if name in parameters}
+            mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
             yield self._run(statement, mine)
 
     def close(self) -> None:
