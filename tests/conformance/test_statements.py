@@ -348,6 +348,26 @@ def test_a_transaction_refuses_what_it_cannot_do(shop: Database, text: str) -> N
         shop.sql("COMMIT")
 
 
+def test_a_transaction_refuses_to_read_its_changes_through_closures_and_odd_names(db: Database) -> None:
+    db.create_table("net.edge", {"src": "int", "dst": "int"})
+    db.create_view(
+        "paths",
+        "WITH RECURSIVE reach AS (SELECT src, dst FROM `net.edge` UNION SELECT r.src, e.dst FROM reach r "
+        "JOIN `net.edge` e ON e.src = r.dst) SELECT src, dst FROM reach",
+    )
+    db.sql("INSERT INTO `net.edge` VALUES (1, 2); BEGIN; INSERT INTO net.edge VALUES (2, 3)")
+    for text in (
+        "SELECT src FROM net.edge",
+        "SELECT * FROM `net.edge`",
+        "SELECT * FROM paths",
+        "SELECT src FROM paths",
+    ):
+        with pytest.raises(UnsupportedError, match="the transaction has changed table"):
+            db.sql(text)
+    db.sql("COMMIT")
+    assert rows(db, "SELECT * FROM paths") == [(1, 2), (1, 3), (2, 3)]
+
+
 def test_statements_before_one_that_fails_stay_done(shop: Database) -> None:
     with pytest.raises(ExpressionError):
         shop.sql("DELETE FROM sales WHERE n = 1; UPDATE sales SET n = 1 / (n - 3); TRUNCATE TABLE items")

@@ -111,7 +111,8 @@ def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr) -> Rows
 def tables_read(definitions: Definitions, nodes: list[exp.Expr]) -> set[str]:
     """The tables that queries read, also through views, in lower case."""
     known = {name.lower(): state.relations for name, state in definitions.catalog.views.items()}
-    waiting = [table.name.lower() for node in nodes for table in node.find_all(exp.Table)]
+    written = [table for node in nodes for table in node.find_all(exp.Table)]
+    waiting = [".".join(part.name for part in table.parts).lower() for table in written]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
