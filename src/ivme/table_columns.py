@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: object) -> None:
     """Adds a column behind the others; see `Database.add_column`."""
     check_name(name, f"a column of table {table}")
-    kind = type_ if isinstance(type_, Type) else parse_type(type_)
+    kind = parse_type(type_)
     with definitions.runtime.lock:
         old = _table(definitions, table)
         if old.column(name) is not None:

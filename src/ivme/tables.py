@@ -58,10 +58,10 @@ def _declared(name: object, schema: object) -> Table:
     return table(name, _columns(name, schema))
 
 
-def _columns(name: str, schema: object) -> Mapping[str, str | Type] | tuple[str, ...]:
+def _columns(name: str, schema: object) -> Mapping[str, str | type | Type] | tuple[str, ...]:
     if isinstance(schema, Mapping):
         for column, kind in schema.items():
-            if not isinstance(column, str) or not isinstance(kind, str | Type):
+            if not isinstance(column, str) or not isinstance(kind, str | type | Type):
                 nested = column in _FIELDS or isinstance(kind, Mapping | list | tuple)
                 hint = f"; a table that says more has `columns` among {', '.join(_FIELDS)}" if nested else ""
                 raise SchemaError(

@@ -125,9 +125,7 @@ def _called(expression: Expression | None) -> Iterable[Function]:
 
 def _type(type_: str | Type, name: str) -> Type:
     try:
-        if not isinstance(type_, str | Type):
-            raise SchemaError(f"a type is a text such as 'int'; {shown(type_)} is none")
-        return type_ if isinstance(type_, Type) else parse_type(type_)
+        return parse_type(type_)
     except SchemaError as error:
         raise SchemaError(f"the function {name}: {error}") from None
 

@@ -99,7 +99,8 @@ def _order(tree: exp.Expr) -> tuple[int, ...] | None:
     order = tree.args.get("order")
     if order is None:
         return ()
-    names = [item.alias_or_name for item in tree.selects] if isinstance(tree, exp.Query) else []
+    items = tree.selects if isinstance(tree, exp.Query) else []
+    names = [] if any(item.is_star for item in items) else [item.alias_or_name for item in items]
     places: list[int] = []
     for key in order.expressions:
         subject = key.this

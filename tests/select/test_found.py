@@ -68,6 +68,21 @@ FOUND = (
        WHERE EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = a.i GROUP BY GROUPING SETS ((b.s), ()) HAVING COUNT(*) > 0)""",
     """SELECT j FROM r0 AS a WHERE i = 1 /* parameter */
        AND NOT EXISTS (SELECT 1 FROM r2 AS b WHERE b.i = 1 /* parameter */ AND b.s = a.s)""",
+    "SELECT a.i FROM r0 AS a ANTI JOIN (r1 AS b JOIN r2 AS c ON b.k = c.i) ON a.i = c.i",
+    "SELECT d.k FROM r1 AS d, (r0 AS a SEMI JOIN (r1 AS b JOIN r2 AS c ON b.k = c.i) ON TRUE)",
+    "SELECT a.s, c.s AS t FROM r0 AS a JOIN (r1 AS b JOIN r2 AS c ON b.k = c.i) USING (i)",
+    """SELECT a.i FROM r0 AS a LEFT JOIN LATERAL (SELECT b.i AS x FROM r2 AS b WHERE b.i = a.i
+       GROUP BY GROUPING SETS ((b.i, b.s), ()) HAVING COUNT(*) > 0) AS t ON TRUE""",
+    "SELECT j FROM r0 WHERE j >= ANY (SELECT MAX(i) FROM r2 GROUP BY s)",
+    "SELECT j FROM r0 WHERE j > ALL (SELECT MAX(i) FROM r2)",
+    "SELECT t.j FROM r0 AS t UNION SELECT *, a.j FROM r0 AS a",
+    "SELECT * FROM (SELECT i, i FROM r0) AS t",
+    "SELECT x, i, COUNT(*) AS n FROM (SELECT i AS x, i FROM r0) AS t GROUP BY CUBE (x, i) HAVING COUNT(*) > 0",
+    "SELECT t.i FROM r0 AS t WHERE t.i IN (SELECT t.j FROM r2 AS u WHERE u.i BETWEEN u.i AND t.j)",
+    """SELECT a.j FROM r0 AS a, LATERAL (SELECT b.i FROM r2 AS b
+       WHERE EXISTS (SELECT 1 FROM r1 AS c WHERE c.k = a.i)) AS t""",
+    """SELECT a.s FROM r2 AS a LEFT JOIN (r0 AS b JOIN r1 AS c ON TRUE) ON a.i = c.k
+       FULL JOIN (VALUES (TRUE, 1)) AS t(n, m) ON TRUE""",
 )
 
 

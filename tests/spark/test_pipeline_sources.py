@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from ivme.errors import SchemaError, SparkError
 from ivme.pipeline import read_pipeline
-from ivme.spark.pipeline.driver import Driver, Event, Refused
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.events import Event, Refused
 from ivme.spark.pipeline.micro_batch import MicroBatches
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.sinks import Sinks
@@ -90,7 +91,7 @@ def test_what_a_stream_brings_that_cannot_be_applied_is_quarantined(spark: Spark
     assert ["malformed: the operation or weight is none"] == reasons[:1]
     assert "cannot delete (7, 7)" in reasons[1]
     kept = sorted(path.name for path in (tmp_path / "p.state/quarantine/events").glob("*.parquet"))
-    assert ["batch-000000000000-rows.parquet", "batch-000000000001.parquet"] == kept
+    assert ["batch-000000000000-rows.parquet", "rows-000000000002.parquet"] == kept
 
 
 @pytest.mark.parametrize("moment", ["before the database has it", "before the sinks have it", "before Spark knows"])

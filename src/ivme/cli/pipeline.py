@@ -1,4 +1,4 @@
-"""The commands that take a pipeline file: run, serve, verify and explain."""
+"""The commands that take a pipeline file: run, replay, serve, verify and explain."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import typer
 
 from ivme.cli.directory import is_directory, verify_directory
 from ivme.cli.errors import errors_shown
-from ivme.errors import ServeError
+from ivme.errors import PipelineError, ServeError
 
 if TYPE_CHECKING:
     from ivme.pipeline import Pipeline
     from ivme.serve.settings import Settings
-    from ivme.spark.pipeline.driver import Driver, Report
+    from ivme.spark.pipeline.driver import Driver
+    from ivme.spark.pipeline.events import Report
     from ivme.spark.pipeline.verify import Compared
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
@@ -33,6 +34,7 @@ REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://
 def add_pipeline_commands(app: typer.Typer) -> None:
     """Adds the commands to the command line."""
     app.command()(run)
+    app.command()(replay)
     app.command()(verify)
 
 
@@ -64,6 +66,35 @@ def run(
             with progress.shown():
                 run_driver(driver, once=once, stop=stop)
             console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def replay(
+    pipeline: Annotated[Path, _FILE],
+    table: Annotated[str | None, typer.Option(help="Only the changes of this table.")] = None,
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
+) -> None:
+    """Take changes again that the database refused: rows that wait in the pipeline's quarantine.
+
+    Those that can be taken by now are applied, exactly once, and reach the sinks; the others go on waiting, each
+    with its reason. Mend the cause first: add the row that a delete waits for, or delete the one that has the key.
+    """
+    with errors_shown():
+        from ivme.pipeline import read_pipeline
+
+        found = read_pipeline(pipeline)
+        names = [source.table.name for source in found.tables]
+        if table is not None and table not in names:
+            raise PipelineError(f"{found.file} has no table {table}; there are: {', '.join(names)}")
+        from ivme.spark.pipeline.redelivery import redeliver
+
+        with _opened(found, master, remote, lambda _: None) as driver:
+            for name in names if table is None else [table]:
+                done = redeliver(driver, name)
+                if done.taken or done.waiting:
+                    folder = driver.quarantine.folder / name
+                    print(f"{name}: {done.taken:,} taken, {done.waiting:,} waiting in {folder}")
+            driver.outlets.flush(driver.reached)
 
 
 def serve_pipeline(

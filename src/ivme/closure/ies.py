@@ -133,7 +133,7 @@ def relation(name: str, columns: Mapping[str, str | Type], query: str | None = N
         check_name(each, "a table of an IES, or one of its columns,")
     if not name.isidentifier() or not columns or not all(column.isidentifier() for column in columns):
         raise SchemaError(f"table {name!r} of an IES needs a plain name, and columns with plain names and types")
-    typed = ((column, kind if isinstance(kind, Type) else parse_type(kind)) for column, kind in columns.items())
+    typed = ((column, parse_type(kind)) for column, kind in columns.items())
     made = Relation(name.lower(), tuple(typed), query)
     nested = next((column for column, kind in made.columns if kind.is_nested), None)
     if nested is not None:

@@ -19,7 +19,8 @@ from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
 from ivme.plan.explain.as_text import summary_lines
 from ivme.query.parse import parse
-from ivme.spark.pipeline.driver import Applied, Driver
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.events import Applied
 from ivme.spark.pipeline.progress import Progress
 from ivme.spark.pipeline.recompute import Frames, query_frame
 from ivme.spark.pipeline.runner import run

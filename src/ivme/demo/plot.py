@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ivme.errors import IvmeError
-from ivme.spark.pipeline.driver import Applied
+from ivme.spark.pipeline.events import Applied
 
 if TYPE_CHECKING:
     from ivme.demo.flights import Refreshed

@@ -22,7 +22,7 @@ from typing import Any
 _TABLES = """
 CREATE TABLE IF NOT EXISTS batches (number INTEGER PRIMARY KEY, source TEXT NOT NULL, plan TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS files (
-    source TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, batch INTEGER, reason TEXT,
+    source TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, batch INTEGER, reason TEXT, stamp TEXT,
     PRIMARY KEY (source, name, digest)
 );
 CREATE INDEX IF NOT EXISTS files_by_digest ON files (source, digest);
@@ -40,12 +40,17 @@ class Planned:
     plan: Mapping[str, Any]
 
 
+Stamp = tuple[int, int]
+"""When a file was last written, in nanoseconds, and its size: while both stay, it is not read again."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeFile:
     """A file of changes; `digest` is that of its content."""
 
     name: str
     digest: str
+    stamp: Stamp | None = None
 
 
 class RunJournal:
@@ -62,6 +67,8 @@ class RunJournal:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.executescript(_TABLES)
+        if "stamp" not in [column[1] for column in self._all("PRAGMA table_info(files)")]:  # a state of before
+            self._connection.execute("ALTER TABLE files ADD COLUMN stamp TEXT")
 
     def close(self) -> None:
         with self._lock:
@@ -87,8 +94,8 @@ class RunJournal:
                 (batch.number, batch.source, json.dumps(batch.plan)),
             )
             self._connection.executemany(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, NULL)",
-                [(batch.source, file.name, file.digest, batch.number) for file in files],
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, NULL, ?)",
+                [(batch.source, file.name, file.digest, batch.number, json.dumps(file.stamp)) for file in files],
             )
             self._forget_old(batch)
 
@@ -108,7 +115,8 @@ class RunJournal:
 
     def refuse(self, source: str, file: ChangeFile, reason: str) -> None:
         """Notes that a file is not applied, and why."""
-        self._all("INSERT OR REPLACE INTO files VALUES (?, ?, ?, NULL, ?)", source, file.name, file.digest, reason)
+        values = (source, file.name, file.digest, reason, json.dumps(file.stamp))
+        self._all("INSERT OR REPLACE INTO files VALUES (?, ?, ?, NULL, ?, ?)", *values)
 
     def known(self, source: str, name: str) -> list[tuple[str, str | None]]:
         """The digests under which a file of that name is known, with the reasons for refusing it."""
@@ -121,11 +129,15 @@ class RunJournal:
         found = self._one(statement, source, digest)
         return None if found is None else str(found[0])
 
-    def greatest_name(self, source: str) -> str | None:
-        """The last of the planned or applied files in the order of names."""
-        statement = "SELECT MAX(name) FROM files WHERE source = ? AND reason IS NULL"
-        found = self._all(statement, source)[0][0]
-        return None if found is None else str(found)
+    def names(self, source: str) -> list[str]:
+        """The names of the planned or applied files."""
+        return [name for (name,) in self._all("SELECT name FROM files WHERE source = ? AND reason IS NULL", source)]
+
+    def stamps(self, source: str) -> dict[str, Stamp]:
+        """The files that were looked at, each with its stamp at the time."""
+        found = self._all("SELECT name, stamp FROM files WHERE source = ? ORDER BY rowid", source)
+        read = ((name, None if stamp is None else json.loads(stamp)) for name, stamp in found)
+        return {name: (stamp[0], stamp[1]) for name, stamp in read if stamp is not None}
 
     def applied(self, source: str, up_to: int) -> list[ChangeFile]:
         """The files whose batches are not above a number, in the order of names."""

@@ -54,8 +54,8 @@ class Changes:
     operation: str | None = None
     weight: str | None = None
     files_per_batch: int = 100
-    ordered: bool = True
-    once_by_content: bool = True
+    ordered: bool = False
+    once_by_content: bool = False
     starting_version: int | None = None
 
 

@@ -9,6 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ivme.pipeline.journal import digits
+
+_LETTERS = "rows-"
+"""How the names of files start that hold single rows of a batch."""
+
 
 class Quarantine:
     """A folder with a subfolder for each table."""
@@ -25,6 +30,25 @@ class Quarantine:
         except OSError:
             shutil.copyfile(file, kept)
         return self._explain(kept, reason)
+
+    def keep_letters(self, table: str, batch: int, rows: pa.Table) -> str:
+        """Keeps changes of a batch that the database refused, with their weights and reasons; the name of the file."""
+        self._of(table)
+        kept = self.letters_of(table, batch)
+        partial = kept.with_suffix(".partial")
+        pq.write_table(rows, partial)
+        partial.replace(kept)
+        return kept.name
+
+    def letters(self, table: str, up_to: int) -> list[Path]:
+        """The files of changes that were refused, of batches up to a number."""
+        folder = self.folder / table
+        found = sorted(folder.glob(f"{_LETTERS}*.parquet")) if folder.is_dir() else []
+        return [path for path in found if int(path.stem.removeprefix(_LETTERS)) <= up_to]
+
+    def letters_of(self, table: str, batch: int) -> Path:
+        """Where refused changes of a batch are, if there are any."""
+        return self.folder / table / f"{_LETTERS}{digits(batch)}.parquet"
 
     def keep_rows(self, table: str, name: str, rows: pa.Table, reason: str) -> Path:
         """Keeps rows of a stream, which has no files."""

@@ -112,8 +112,8 @@ def _changes(node: Node, table: Table, home: Path) -> Changes:
         fields["operation"].text() if "operation" in fields else None,
         fields["weight"].text() if "weight" in fields else None,
         fields["files_per_batch"].number() if "files_per_batch" in fields else 100,
-        "order" not in fields or fields["order"].choice("name", "any") == "name",
-        "duplicates" not in fields or fields["duplicates"].choice("quarantine", "apply") == "quarantine",
+        "order" in fields and fields["order"].choice("name", "any") == "name",
+        "duplicates" in fields and fields["duplicates"].choice("quarantine", "apply") == "quarantine",
     )
 
 
@@ -205,7 +205,6 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
             _check_sink(sink, dict(fields["sinks"].entries())[sink.name], database)
 
 
-_PATHLESS = ("kafka", "jdbc", "noop", "console", "memory")
 _LOCAL = ("parquet", "delta", "csv", "json", "orc", "text", "avro", "xml")
 
 
@@ -216,6 +215,8 @@ def _check_sink(sink: Sink, node: Node, database: Database) -> None:
         fields["view"].refuse(f"view {sink.view} has parameters, so that it has no rows of its own; write its changes")
     if sink.what == "changes":
         fields["view"].within(lambda: view.changes().close())
+    if sink.format == "memory":
+        fields["format"].refuse("Spark writes the format memory from streams only; write parquet or delta")
     if sink.path is None and sink.format in _LOCAL:
         node.refuse(f"{node.name} needs a path to write {sink.format} to")
     if sink.what == "changes" and sink.format not in _LOCAL and not sink.duplicates:

@@ -115,7 +115,7 @@ class Table:
 
 def table(
     name: str,
-    schema: Mapping[str, str | Type] | Iterable[str],
+    schema: Mapping[str, str | type | Type] | Iterable[str],
     *,
     primary_key: str | Iterable[str] | None = None,
     append_only: bool = False,
@@ -125,9 +125,7 @@ def table(
 ) -> Table:
     """A declared table from plain Python values, as `Database.create_table` takes them."""
     if isinstance(schema, Mapping):
-        columns = tuple(
-            Column(column, kind if isinstance(kind, Type) else parse_type(kind)) for column, kind in schema.items()
-        )
+        columns = tuple(Column(column, parse_type(kind)) for column, kind in schema.items())
     else:
         columns = tuple(Column(column) for column in schema)
     key = (primary_key,) if isinstance(primary_key, str) else primary_key

@@ -75,6 +75,8 @@ def _cut(item: exp.Expr) -> set[str]:
         item.pop()
     elif isinstance(item.parent, exp.Select):
         name = item.alias_or_name
+        if [each.alias_or_name.lower() for each in item.parent.expressions].count(name.lower()) > 1:
+            name = ""  # one of two columns of that name
         nothing = exp.cast(exp.Null(), "int")
         item.replace(exp.alias_(nothing, name, quoted=True) if name else nothing)
         return {name.lower()}

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import count
 from typing import TypeVar
 
@@ -144,7 +145,7 @@ class _Parser:
         if not self.next.is_name:
             raise self.error(f"expected the name of the query, not {self.next}", _HEAD)
         name = self.take()
-        self.expect("(", "`(` after the name of the query", _HEAD)
+        self.expect("(", "`(` after the name of the query", _meant(name) or _HEAD)
         distinct = self.accept("distinct")
         outputs = self.listed(self.output, "|", ")")
         bar = self.accept("|")
@@ -332,6 +333,12 @@ class _Parser:
             instead = "an integer has up to 64 bits, a decimal up to 38 digits, a float up to 1.8e308"
             raise self.error("a number that no column type holds", instead)
         return Constant(value)
+
+
+def _meant(name: Token) -> str:
+    """Advice for a text that starts almost as SQL does."""
+    found = get_close_matches(name.word, ("select", "with"), n=1)
+    return f"did you mean {found[0].upper()}?" if found else ""
 
 
 def _instead_of_term(token: Token) -> str:

@@ -67,13 +67,19 @@ def _check_join(source: SqlText, join: exp.Join) -> None:
     refuse_other_arguments(source, join, ("this", "on", "using", "method", "side", "kind"), _JOINS)
 
 
+def _start(source: SqlText, node: exp.Expr) -> int | None:
+    """Where a part of FROM starts; what LATERAL has inside is refused in its own place."""
+    start = source.at(node)
+    return source.keyword(["LATERAL"], before=start) if isinstance(node, exp.Lateral) else start
+
+
 def _add(scope: Scope, node: exp.Expr, closures: Mapping[str, Closure]) -> None:
     """Appends an occurrence; a comma before it starts a new segment."""
     source = scope.source
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         names = {"subquery": "a subquery", "table": "a table function"}
         name = names.get(node.key, node.key.upper())
-        position = source.query(node) if isinstance(node, exp.Subquery) else source.at(node)
+        position = source.query(node) if isinstance(node, exp.Subquery) else _start(source, node)
         deep = deep_access(source, node)
         if deep is not None:
             raise deep

@@ -106,15 +106,28 @@ def _quoted(name: str) -> str:
     return name if _WORD.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def parse_type(text: str) -> Type:
-    """The type that `text` names, with SQL's usual synonyms.
+def parse_type(written: str | type | Type) -> Type:
+    """The type that a text names, with SQL's usual synonyms, or a class of Python such as `int`.
 
     >>> str(parse_type("BIGINT")), str(parse_type("decimal(12, 2)")), str(parse_type("varchar(10)"))
     ('int', 'decimal(12,2)', 'string')
     >>> str(parse_type("STRUCT<tags: ARRAY<VARCHAR(9)>, n: INT[]>"))
     'struct<tags array<string>, n array<int>>'
+    >>> str(parse_type(str))
+    'string'
     """
-    return _parsed(text, 0)
+    if isinstance(written, Type):
+        return written
+    if isinstance(written, type) and _SYNONYMS.get(written.__name__, written.__name__) in _OF_PYTHON:
+        return Type(_SYNONYMS.get(written.__name__, written.__name__))
+    if not isinstance(written, str):
+        name = written.__name__ if isinstance(written, type) else shown(written)
+        raise SchemaError(f"a type is a text such as 'int' or 'decimal(10, 2)'; {name} is none")
+    return _parsed(written, 0)
+
+
+_OF_PYTHON = ("int", "float", "string", "bool", "date", "timestamp", "binary")
+"""The kinds that a class of Python names; a decimal needs its digits."""
 
 
 def _parsed(text: str, depth: int) -> Type:

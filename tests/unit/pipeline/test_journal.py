@@ -53,7 +53,7 @@ def test_a_refused_file_is_remembered_with_its_reason_and_is_not_applied(journal
     journal.plan(*plan(1, "a"))
     journal.refuse("R", ChangeFile("b", "x"), "malformed")
     assert [("R", "b", "malformed")] == journal.refused()
-    assert "a" == journal.greatest_name("R")
+    assert ["a"] == journal.names("R")
     assert journal.same_content("R", "x") is None
     assert "a" == journal.same_content("R", "digest of a")
 
@@ -89,3 +89,9 @@ def test_threads_do_not_get_into_each_others_transactions(tmp_path: Path) -> Non
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(write, "abcd"))
     assert [99] * 4 == [journal.written(sink) for sink in "abcd"]
+
+
+def test_files_that_were_looked_at_have_their_stamps(journal: RunJournal) -> None:
+    journal.plan(Planned(1, "R", {}), [ChangeFile("a", "x", (7, 3))])
+    journal.refuse("R", ChangeFile("b", "y", (8, 4)), "malformed")
+    assert {"a": (7, 3), "b": (8, 4)} == journal.stamps("R")

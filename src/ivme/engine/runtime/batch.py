@@ -85,6 +85,17 @@ class Batch:
         self._runtime.wait_durable()
         return rows
 
+    def check(self) -> None:
+        """Raises what ending the batch now would raise, and changes nothing."""
+        self._check_open()
+        self._take_batch_path()
+        self._commit(self._parts, only_check=True)
+
+    def discard(self) -> None:
+        """Forgets the changes so far."""
+        self._check_open()
+        self._parts, self._few, self._progress = {}, None, None
+
     def insert(self, table: str, rows: Any) -> None:
         """Adds rows; those of an iterator or a reader of record batches are taken in pieces."""
         if not isinstance(rows, Iterator | pa.RecordBatchReader):
@@ -236,7 +247,7 @@ class Batch:
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.catalog.tables[known[name.lower()]]
 
-    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]]) -> int:
+    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, only_check: bool = False) -> int:
         """Makes the changes; how many rows they have."""
         batch = {}
         with self._runtime.lock:
@@ -252,7 +263,7 @@ class Batch:
                 if len(changed.weights):
                     batch[name] = changed
             if batch or self._progress is not None:
-                self._runtime.transact(batch, self._progress)
+                self._runtime.transact(batch, self._progress, only_check=only_check)
         return sum(len(changed.weights) for changed in batch.values())
 
     def _resolved(self, state: TableState, parts: Sequence[RowBatch | TableChange]) -> RowBatch:

@@ -52,6 +52,10 @@ class _TooLongError(Exception):
     """The single-row path takes too many operations."""
 
 
+class _CheckedError(Exception):
+    """A batch would have been taken."""
+
+
 class Runtime:
     """One kernel, its tables and views, changed in atomic batches.
 
@@ -70,10 +74,13 @@ class Runtime:
 
     # Batches
 
-    def transact(self, batch: Mapping[str, RowBatch], progress: Progress | None = None) -> None:
+    def transact(
+        self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, only_check: bool = False
+    ) -> None:
         """Applies a batch, all or nothing, and tells those who follow a view that it changed.
 
-        The progress of the source that it comes from is part of it.
+        The progress of the source that it comes from is part of it. With `only_check` it is taken back where it would
+        be recorded: then it raises what it would raise, and changes nothing.
         """
 
         def run(_: Triggers, apply: Apply) -> None:
@@ -90,6 +97,8 @@ class Runtime:
                         apply(name, changed.kept(rows, changed.weights[rows]))
 
         def record() -> None:
+            if only_check:
+                raise _CheckedError
             if self.catalog.journal is not None:
                 self.catalog.journal.batch(batch, progress)
             self._note_in_builds(batch)
@@ -98,9 +107,12 @@ class Runtime:
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
-                self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
-            except (self.backend.overflow, CountError):
-                self._transact(batch, run_deletes_first, record, 0, progress)
+                try:
+                    self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
+                except (self.backend.overflow, CountError):
+                    self._transact(batch, run_deletes_first, record, 0, progress)
+            except _CheckedError:
+                return
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise

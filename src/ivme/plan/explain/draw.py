@@ -14,6 +14,7 @@ from ivme.plan.assemble.stored import stored_map
 from ivme.plan.ir.program import Program
 from ivme.plan.order.variable_order import OrderNode, VariableOrder
 from ivme.plan.order.view_tree import ViewNode
+from ivme.query.model import Query
 
 LEGEND = (("● stored", True), ("○ passed through", False))
 LEAST_WIDTH = 24
@@ -47,6 +48,12 @@ def view_boxes(program: Program, trees: Iterable[ViewNode]) -> tuple[Box, ...]:
 
     boxes = tuple(box(tree) for tree in trees)
     return boxes or tuple(Box(str(declared), declared.role, True, (), declared.name) for declared in program.maps)
+
+
+def query_box(query: Query, strategy: str | None) -> Box:
+    """A query that no program keeps, over the tables that it reads."""
+    tables = (Box(str(atom), "atom", True) for atom in query.atoms)
+    return Box(str(query).partition(" = ")[0], strategy or "query", None, tuple(tables))
 
 
 def order_boxes(order: VariableOrder) -> tuple[Box, ...]:

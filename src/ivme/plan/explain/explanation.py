@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ivme.errors import PlanError
 from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
-from ivme.plan.explain.draw import Box, mermaid, view_boxes
+from ivme.plan.explain.draw import Box, mermaid, query_box, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
 from ivme.plan.explain.notes import notes
@@ -95,9 +94,9 @@ class Explanation:
         return mermaid(self.drawing())
 
     def drawing(self) -> tuple[Box, ...]:
-        """The boxes of the view or mark trees; of the maps, where the strategy follows no trees."""
+        """The boxes of the view or mark trees; of the maps, or the tables, where the strategy follows no trees."""
         if self.program is None:
-            raise PlanError(f"there is nothing to draw: {self.reason}")
+            return (query_box(self.query, self.strategy),)
         return self.mark_trees or view_boxes(self.program, self.view_trees)
 
 

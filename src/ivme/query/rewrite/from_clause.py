@@ -31,8 +31,8 @@ def flatten(select: exp.Select) -> None:
             holder.set("this", parts[0])
             joins.append(holder)
             continue
-        inner = parts is not None and not pads and not any(_joins_by_name(join) for join in parts[1])
-        if parts is None or not (is_start or (inner and not holder.side)):
+        inner = parts is not None and not pads and not any(_is_special(join) for join in (holder, *parts[1]))
+        if parts is None or not (is_start or inner):
             joins += [] if is_start else [holder]
             continue
         first, inside = parts
@@ -46,8 +46,10 @@ def flatten(select: exp.Select) -> None:
     select.set("joins", joins)
 
 
-def _joins_by_name(join: exp.Join) -> bool:
+def _is_special(join: exp.Expr) -> bool:
     """Whether a join means something else once other tables stand before it: NATURAL, USING, and all but inner ones."""
+    if not isinstance(join, exp.Join):
+        return False
     return bool(join.side or join.kind in ("SEMI", "ANTI") or join.method or join.args.get("using"))
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, is_aggregated, items_of
 from ivme.query.sql_aggregates import is_aggregate
 from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.written import spelled
 
 
 def computes_with_groups(select: exp.Select) -> bool:
@@ -35,12 +36,20 @@ def has_total(select: exp.Select) -> bool:
     return is_aggregated(select) and grouping_of(select)[1] == [[]]
 
 
-def refuse_total(select: exp.Select, source: SqlText) -> None:
-    """Refuses ROLLUP and its like where the row of all rows would be there for every key of a query around."""
-    if select.args.get("group") is not None and has_total(select):
+def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> None:
+    """Refuses ROLLUP and its like where the expressions that a query around fixes would have to be keys of all sets."""
+    group = select.args.get("group")
+    if group is None or not tied:
+        return
+    instead = "write the total as a SELECT of its own, behind UNION ALL"
+    if has_total(select):
         message = "the total of ROLLUP, CUBE or GROUPING SETS, which every key has, is not supported here"
-        instead = "write the total as a SELECT of its own, behind UNION ALL"
-        raise source.unsupported(message, select.args["group"], instead)
+        raise source.unsupported(message, group, instead)
+    keys, sets = grouping_of(select)
+    for key in tied:
+        if text_of(key) in map(text_of, keys) and not all(text_of(key) in map(text_of, chosen) for chosen in sets):
+            message = f"{spelled(key)} equals a column of the query around, and some sets of keys leave it out"
+            raise source.unsupported(message, group, instead)
 
 
 def grouping_of(select: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:

@@ -7,10 +7,11 @@ FROM R LEFT JOIN LATERAL (SELECT S.c FROM S WHERE S.b = R.b) x       FROM R LEFT
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from ivme.errors import UnknownNameError
 from ivme.query.rewrite.absent import Finished, as_branch, key_name, keys_of, null_safe, padded, rows_of_keys
 from ivme.query.rewrite.clauses import (
     aggregates_in,
@@ -21,7 +22,7 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.grouping_sets import refuse_total
+from ivme.query.rewrite.grouping_sets import refuse_sets
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.script import aliased, column
@@ -103,31 +104,39 @@ class Lateral:
         for key, name in places.items():
             self.select.append("expressions", aliased(column(*key), name))
         set_where(self.select, kept)
-        return Joined(self.keys.finish(self.select, self.names), [*items, *places.values()], conditions)
+        return Joined(self._closed(self.select), [*items, *places.values()], conditions)
+
+    def _closed(self, select: exp.Select) -> exp.Select:
+        """The finished SELECT, a block of its own: its subqueries see nothing of the tables before it."""
+        try:
+            return self.keys.finish(select, replace(self.names, outer=None))
+        except UnknownNameError as error:
+            message = f"a subquery in LATERAL cannot read the tables before it: {error.message}"
+            raise self.keys.script.source.unsupported(message, error.position, _PLAIN) from None
 
     def _keyed(self, items: list[str]) -> Joined:
         """Groups, or distinct rows, for each key."""
         pairs = self.keys.take_correlated(self.select, self.names)
-        if pairs:
-            refuse_total(self.select, self.keys.script.source)
         inner = [key for key, _ in pairs]
+        refuse_sets(self.select, inner, self.keys.script.source)
         if is_aggregated(self.select):
             group_by(self.select, inner)
         keys = keys_of(inner)
         self.select.set("expressions", [*self.select.expressions, *keys])
         conditions = equal_keys([outer for _, outer in pairs], self.alias)
-        return Joined(self.keys.finish(self.select, self.names), [*items, *(each.alias for each in keys)], conditions)
+        return Joined(self._closed(self.select), [*items, *(each.alias for each in keys)], conditions)
 
     def _whole(self, items: list[str]) -> Joined:
         """Aggregates of all rows, which have a row for each key that the tables before it have."""
         pairs = self.keys.take_correlated(self.select, self.names)
         script, having = self.keys.script, condition_of(self.select, "having")
         if not pairs:
-            return Joined(self.keys.finish(self.select, self.names), items, is_total=not having)
+            return Joined(self._closed(self.select), items, is_total=not having)
         values = [item.unalias() for item in self.select.expressions]
         found = {each.sql(): each for part in (*values, *having) for each in aggregates_in(part)}
         columns = {text: f"{_VALUE}{number}" for number, text in enumerate(found, 1)}
         keys, outer = keys_of([key for key, _ in pairs]), [each for _, each in pairs]
+        self.keys.refuse_undecided(outer)
         groups = self.select.copy()
         groups.set("having", None)
         totals = [aliased(each.copy(), columns[text]) for text, each in found.items()]
@@ -136,7 +145,7 @@ class Lateral:
         aliases = dict.fromkeys(found.table for each in outer for found in own_columns(each))
         tables = [self.keys.names.tables[alias] for alias in aliases]
         left = rows_of_keys(outer, tables, [], script, self.finished)
-        rows = script.rows_of(padded(left, as_branch(self.keys.finish(groups, self.names), script), script))
+        rows = script.rows_of(padded(left, as_branch(self._closed(groups), script), script))
         alias = rows.args["from_"].this.alias
 
         def change(node: exp.Expr) -> exp.Expr | None:

@@ -40,7 +40,7 @@ from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, refuse_repeated, select_all
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
@@ -72,7 +72,7 @@ class Lift:
         if isinstance(node, exp.Select) and not _is_limited(node):
             return self._select(node, domains, is_inner=is_inner)
         if domains:
-            return self._select(_all_of(node), domains, is_inner=is_inner)
+            return self._select(select_all(node), domains, is_inner=is_inner)
         if _is_limited(node):
             return self._limited(node)
         if not isinstance(node, exp.Values):
@@ -372,10 +372,13 @@ class Lift:
                 return None
             return column(renamed[node.table], node.name)
 
+        refuse_repeated(query.expressions if columns is None else (), self.script.source)
         names = columns or [item.alias for item in query.expressions]
         if len(names) != len(query.expressions):
             return None
         made = [replaced(item.unalias(), change) for item in query.expressions]
+        if len({each.sql() for each in made}) < len(made):  # columns that grouping sets tell apart
+            return None
         return Inlined(
             {renamed[table.alias_or_name]: _under(table, renamed[table.alias_or_name]) for table in tables},
             [replaced(each, change) for each in condition_of(query)],
@@ -385,12 +388,6 @@ class Lift:
 
 def _is_limited(node: exp.Expr) -> bool:
     return any(is_set(node.args.get(clause)) for clause in ("limit", "offset"))
-
-
-def _all_of(node: exp.Expr) -> exp.Select:
-    """The rows of a query that is no plain SELECT."""
-    rows = exp.Subquery(this=node.copy(), alias=exp.TableAlias(this=quoted("rows")))
-    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
 
 
 def _under(table: exp.Table, alias: str) -> exp.Table:

@@ -266,7 +266,7 @@ class _Rest:
         """The same for a table that is a block, whose columns are all read."""
         if table.alias_or_name in self.names.sources:
             return self
-        self.names.tables.setdefault(table.alias_or_name, table)
+        self.names.tables[table.alias_or_name] = table
         return _Rest(self.select, self.joins, self.names, self.whole | {table.alias_or_name})
 
     def items(self, alias: str) -> list[exp.Expr]:

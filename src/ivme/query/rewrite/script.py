@@ -59,7 +59,9 @@ class Script:
             name = self._by_text[text] = f"{BLOCK}#{len(self.selects) + 1}"
             self.selects[name] = select
             first = select.expressions[0] if is_union(select) else select
-            self.columns[name] = tuple(item.alias_or_name for item in first.expressions if item.alias != WEIGHT)
+            shown = [item for item in first.expressions if item.alias != WEIGHT]
+            refuse_repeated(shown, self.source)
+            self.columns[name] = tuple(item.alias_or_name for item in shown)
         return name
 
     def refuse_parameters(self, select: exp.Expr) -> None:
@@ -124,6 +126,22 @@ class Script:
             return self.columns[table.name]
         relation = self.tables.relation(table)
         return None if self.tables.is_inferred(relation) else tuple(self.tables.columns(relation))
+
+
+def refuse_repeated(items: Iterable[exp.Expr], source: SqlText) -> None:
+    """Refuses columns that another query reads if two of them have one name."""
+    seen: set[str] = set()
+    for item in items:
+        if item.alias_or_name.lower() in seen:
+            message = f"two columns are named {item.alias_or_name!r}"
+            raise source.unsupported(message, item.unalias(), "rename one with AS")
+        seen.add(item.alias_or_name.lower())
+
+
+def select_all(query: exp.Expr) -> exp.Select:
+    """The rows of a query, read as a derived table."""
+    rows = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=quoted("rows")))
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
 
 
 def select_from(table: exp.Expr, items: Iterable[exp.Expr]) -> exp.Select:

@@ -36,9 +36,8 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.domains import Undecided
 from ivme.query.rewrite.grouping import keys_with_queries
-from ivme.query.rewrite.grouping_sets import refuse_total
+from ivme.query.rewrite.grouping_sets import refuse_sets
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.quantifiers import as_in, is_one_row, quantified, values_of
 from ivme.query.rewrite.script import aliased, column, fresh_name
@@ -47,7 +46,6 @@ from ivme.query.rewrite.tied import first_row, sides_of_union, without_limit
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MARK, _VALUE, _ROWS = "#mark", "#value", "#rows"
-_VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
 _SEVERAL = "a subquery used as a value has several rows"
 
 
@@ -193,11 +191,7 @@ class Subqueries:
 
     def _left(self, outer: list[exp.Expr]) -> exp.Select:
         """The keys that the query around has."""
-        parameter = next((found for each in outer for found in each.find_all(exp.Placeholder)), None)
-        if parameter is not None:
-            message = f"the parameter :{parameter.name} decides this for values that no row has, too"
-            error = self.keys.script.source.unsupported(message, parameter, _VALUES)
-            raise Undecided(parameter.name, error)
+        self.keys.refuse_undecided(outer)
         known = {table.alias_or_name for table in (*self.tables, *self.added)}
         if any(found.table not in known for each in outer for found in own_columns(each)):
             message = "a subquery inside a subquery cannot be tied to the outermost query here"
@@ -328,9 +322,9 @@ class Subqueries:
     ) -> tuple[exp.Select, Names]:
         """The rows of a subquery that may have one for each key only, as a block: its keys and its value."""
         if is_aggregated(inner):
-            if pairs:
-                refuse_total(inner, self.keys.script.source)
-            group_by(inner, [key for key, _ in pairs])
+            tied = [key for key, _ in pairs]
+            refuse_sets(inner, tied, self.keys.script.source)
+            group_by(inner, tied)
         value = inner.expressions[0].unalias().copy()
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), aliased(value, _VALUE)])
         rows = self.keys.script.rows_of(self.keys.script.add(self.keys.finish(inner, names)))

@@ -21,18 +21,19 @@ from ivme.query.rewrite.clauses import (
     replaced,
     set_where,
 )
-from ivme.query.rewrite.domains import Tied
-from ivme.query.rewrite.grouping_sets import grouping_of, refuse_total, text_of
+from ivme.query.rewrite.domains import Tied, Undecided
+from ivme.query.rewrite.grouping_sets import grouping_of, refuse_sets, text_of
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_all
 
 Open = Callable[[exp.Expr, Names], tuple[exp.Select, Names]]
 """Reads the FROM clause of a subquery and qualifies its names, those of the SELECT around included."""
 Finish = Callable[[exp.Select, Names], exp.Select]
 """Takes what is left of a SELECT to the language of blocks."""
 
+_VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
 _KEYS = "compare columns of the subquery with columns outside by =, joined by AND, in the WHERE of the subquery"
 
 
@@ -89,7 +90,10 @@ class SubqueryKeys:
             raise self.script.source.unsupported(message, query, "select as many columns as there are values")
         tests = [] if test is None else [test(items[0].copy())]
         foreign = any(is_outer(found, names) for each in tests for found in own_columns(each))
-        if foreign or any(pair_of(each, names) is None for each in self._correlated(inner, names)):
+        correlated = self._correlated(inner, names)
+        if foreign and is_aggregated(inner) and not correlated:
+            return self.of(select_all(query), values, test, constant=constant, joins=joins)
+        if foreign or any(pair_of(each, names) is None for each in correlated):
             return self._joined_outside(inner, names, list(zip(items, values, strict=False)), tests)
         pairs = [*zip(items, values, strict=False), *self.take_correlated(inner, names)]
         set_where(inner, [*condition_of(inner), *tests])
@@ -111,6 +115,13 @@ class SubqueryKeys:
             self.script.restore(saved)
         return False
 
+    def refuse_undecided(self, outer: list[exp.Expr]) -> None:
+        """Refuses keys of the query around that are parameters, unless their values are joined."""
+        parameter = next((found for each in outer for found in each.find_all(exp.Placeholder)), None)
+        if parameter is not None:
+            message = f"the parameter :{parameter.name} decides this for values that no row has, too"
+            raise Undecided(parameter.name, self.script.source.unsupported(message, parameter, _VALUES))
+
     def _correlated(self, inner: exp.Select, names: Names) -> list[exp.Expr]:
         return [each for each in condition_of(inner) if any(is_outer(found, names) for found in own_columns(each))]
 
@@ -125,9 +136,8 @@ class SubqueryKeys:
             message = "a subquery with aggregates is tied to the query around it by equalities only"
             raise self.script.source.unsupported(message, inner, _KEYS)
         set_where(inner, [with_bound(each, self.names.bound) for each in condition_of(inner)])
-        outside = [
-            each for part in (*condition_of(inner), *tests) for each in own_columns(part) if is_outer(each, names)
-        ]
+        read = (*condition_of(inner), *tests, *(item for item, _ in pairs))
+        outside = [each for part in read for each in own_columns(part) if is_outer(each, names)]
         outside += [found for _, value in pairs for found in own_columns(value)]
         aliases: dict[str, str] = {}
         for each in outside:
@@ -145,7 +155,8 @@ class SubqueryKeys:
         def all_foreign(node: exp.Expr) -> exp.Expr | None:
             return column(aliases[node.table], node.name) if isinstance(node, exp.Column) else None
 
-        equal = [exp.EQ(this=item.copy(), expression=replaced(value, all_foreign)) for item, value in pairs]
+        sides = [(replaced(item, foreign), replaced(value, all_foreign)) for item, value in pairs]
+        equal = [exp.EQ(this=item, expression=value) for item, value in sides]
         set_where(inner, [*(replaced(each, foreign) for each in (*condition_of(inner), *tests)), *equal])
         for alias, new in aliases.items():
             table = self.names.tables[alias].copy()
@@ -164,8 +175,7 @@ class SubqueryKeys:
         if inner.args.get("group") is None and pairs:
             message = "a subquery with aggregates and without GROUP BY has a row for every key"
             raise self.script.source.unsupported(message, inner, "compare its value with =, or leave it out")
-        if pairs:
-            refuse_total(inner, self.script.source)
+        refuse_sets(inner, [key for key, _ in pairs], self.script.source)
         keys, sets = grouping_of(inner)
         group = inner.args.get("group")
         if group is not None and group.args.get("all"):  # of the columns that it shows, which others replace

@@ -1,7 +1,7 @@
-"""A directory of change files: each is applied once, in the order of names, or put into quarantine with the reason.
+"""A directory of change files: each is applied once, or put into quarantine with the reason.
 
-A file is judged before it is planned by what needs no reading of its rows: its name (one that sorts before what has
-been applied is late), its content (one that has been applied under another name is a duplicate) and its columns.
+A file is judged before it is planned by what needs no reading of its rows: its name and content (the same name with
+other content is refused; by choice, equal content and names that come too late are, too) and its columns.
 Rows are read by Spark, all files of a batch in one job; only if that fails is each file read on its own, to find the
 ones to blame.
 """
@@ -9,8 +9,7 @@ ones to blame.
 from __future__ import annotations
 
 import csv
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.errors import DataError, IvmeError, SchemaError, SparkError
-from ivme.pipeline.journal import ChangeFile, RunJournal
+from ivme.pipeline.journal import ChangeFile, RunJournal, Stamp
 from ivme.pipeline.model import TableSource
+from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
+from ivme.spark.pipeline.json_lines import read_json
 from ivme.spark.pipeline.load import read_files, shaped, to_rows, weight_of
-from ivme.spark.pipeline.schema import check_columns, check_names, file_schema
+from ivme.spark.pipeline.schema import check_columns, check_names, file_schema, spark_schema
 from ivme.spark.pipeline.source import Plan, TableChanges, delta_of
 from ivme.spark.session.failure import is_data_failure, reason_of
 
@@ -50,7 +51,7 @@ class Directory:
         self.folder = Path(str(source.changes.rows.path))
         self.limit = source.changes.files_per_batch
         self._spark, self._journal, self._refuse = spark, journal, refuse
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._looked_at: dict[str, Stamp] | None = None
         self._layout = self._files_layout()
 
     def _files_layout(self) -> StructType:
@@ -68,12 +69,13 @@ class Directory:
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
         """The next files in the order of names. What is refused on the way goes into quarantine."""
         chosen: list[ChangeFile] = []
-        for path in self._waiting():
+        for name, stamp in self._waiting():
             if len(chosen) == self.limit:
                 break
-            file = ChangeFile(path.name, _digest(path))
-            self._seen[path.name] = _stamp(path)
-            if any(digest == file.digest for digest, _ in self._journal.known(self.table.name, file.name)):
+            path = self.folder / name
+            file = ChangeFile(name, digest(path), stamp)
+            self._seen[name] = stamp
+            if any(known == file.digest for known, _ in self._journal.known(self.table.name, name)):
                 continue
             reason = self._objection(file, path, chosen)
             if reason is None:
@@ -82,18 +84,24 @@ class Directory:
                 self._refuse(file, path, reason)
         return (files_plan(chosen), chosen) if chosen else None
 
+    @property
+    def _seen(self) -> dict[str, Stamp]:
+        """The stamps of files that were looked at; asked for only once a batch that was not applied is forgotten."""
+        if self._looked_at is None:
+            self._looked_at = self._journal.stamps(self.table.name)
+        return self._looked_at
+
     def lag(self) -> int:
-        return sum(1 for _ in self._waiting())
+        return len(self._waiting())
 
     def first(self) -> int:
         return 0
 
-    def _waiting(self) -> list[Path]:
-        """Files that have not been looked at as they are now. Hidden ones, and those being written, do not count."""
+    def _waiting(self) -> list[tuple[str, Stamp]]:
+        """Files that have not been looked at as they are now."""
         if not self.folder.is_dir():
             raise SparkError(f"the directory of changes {self.folder} of table {self.table.name} does not exist")
-        found = sorted(path for path in self.folder.iterdir() if path.is_file() and path.name[0] not in "._")
-        return [path for path in found if self._seen.get(path.name) != _stamp(path)]
+        return [(name, stamp) for name, stamp in files_in(self.folder) if self._seen.get(name) != stamp]
 
     def _objection(self, file: ChangeFile, path: Path, chosen: list[ChangeFile]) -> str | None:
         """Why a file is not to be applied, as far as that can be told without its rows."""
@@ -105,25 +113,38 @@ class Directory:
             same = same or next((other.name for other in chosen if other.digest == file.digest), None)
             if same is not None:
                 return f"duplicate: it has the same content as {same}, which has been applied"
-        last = self._journal.greatest_name(source)
-        if self._changes.ordered and last is not None and file.name < last:
-            return f"late: files are applied in the order of names, and {last} has been applied"
+        if self._changes.ordered:
+            last = max(self._journal.names(source), key=in_order, default=file.name)
+            if in_order(file.name) < in_order(last):
+                return f"late: files are applied in the order of names, and {last} has been applied"
         try:
-            self._check_layout(path)
+            self._check_layout(file.name, path)
         except (SchemaError, DataError) as error:
             return str(error)
         return None
 
-    def _check_layout(self, path: Path) -> None:
-        what = f"the file {path.name} of table {self.table.name}"
+    def _check_layout(self, name: str, path: Path) -> None:
+        what = f"the file {name} of table {self.table.name}"
+        partition = partition_of(name)
+        unknown = [key for key, _ in partition if key.lower() not in map(str.lower, self._layout.names)]
+        if unknown:
+            raise SchemaError(f"schema drift: the folders of {what} have {', '.join(unknown)} besides")
+        layout = self._without(partition)
         if self._changes.rows.format == "csv":
-            check_names(what, _header(path, dict(self._changes.rows.options)), self._layout.names, exactly=True)
+            check_names(what, _header(path, dict(self._changes.rows.options)), layout.names, exactly=True)
         if self._changes.rows.format == "parquet":
             try:
                 empty = pq.read_schema(path).empty_table()
             except (pa.ArrowInvalid, OSError) as error:
                 raise DataError(f"malformed: {what} is no Parquet file: {error}") from error
-            check_columns(what, self._spark.createDataFrame(empty).schema, self._layout, exactly=True)
+            check_columns(what, spark_schema(empty.schema), layout, exactly=True)
+
+    def _without(self, partition: Partition) -> StructType:
+        """The layout of files whose folders say some of the columns."""
+        from pyspark.sql.types import StructType
+
+        said = {key.lower() for key, _ in partition}
+        return StructType([field for field in self._layout if field.name.lower() not in said])
 
     # Its rows
 
@@ -143,7 +164,7 @@ class Directory:
         paths = []
         for file in files:
             path = self.folder / file.name
-            if not path.exists() or _digest(path) != file.digest:
+            if not path.exists() or digest(path) != file.digest:
                 what = "was changed" if path.exists() else "is gone"
                 raise SparkError(f"{path} {what} after it was applied, or while it was; bring it back as it was")
             paths.append(path)
@@ -154,23 +175,45 @@ class Directory:
         from functools import reduce
 
         rows, weight = self._changes.rows, weight_of(self._changes, strict=True)
-        if rows.format == "json":
-            from ivme.spark.pipeline.json_lines import read_json
-
-            return shaped(read_json(self._spark, rows, self._layout, map(str, paths)), rows, self.table, weight)
-        if rows.format != "csv":
-            return shaped(read_files(self._spark, rows, self._layout, map(str, paths)), rows, self.table, weight)
+        by_partition: dict[Partition, list[Path]] = {}
+        for path in paths:
+            by_partition.setdefault(partition_of(self._name(path)), []).append(path)
         frames = [
-            shaped(read_files(self._spark, rows, layout, map(str, group)), rows, self.table, weight)
-            for layout, group in self._by_header(paths)
+            shaped(self._with_partition(frame, partition), rows, self.table, weight)
+            for partition, group in by_partition.items()
+            for frame in self._frames(self._without(partition), group)
         ]
         return reduce(lambda one, other: one.unionByName(other), frames)
 
-    def _by_header(self, paths: list[Path]) -> list[tuple[StructType, list[Path]]]:
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
+
+    def _frames(self, layout: StructType, paths: list[Path]) -> Iterator[DataFrame]:
+        """What is in files that have the same columns."""
+        rows = self._changes.rows
+        if rows.format == "json":
+            yield read_json(self._spark, rows, layout, map(str, paths))
+        elif rows.format == "csv":
+            for own, group in self._by_header(layout, paths):
+                yield read_files(self._spark, rows, own, map(str, group))
+        else:
+            yield read_files(self._spark, rows, layout, map(str, paths))
+
+    def _with_partition(self, frame: DataFrame, partition: Partition) -> DataFrame:
+        """The rows with the columns that the folders of their files say."""
+        from pyspark.sql import functions as sf
+
+        types = {field.name.lower(): field for field in self._layout}
+        for key, value in partition:
+            field = types[key.lower()]
+            frame = frame.withColumn(field.name, sf.lit(value).cast(field.dataType))
+        return frame
+
+    def _by_header(self, layout: StructType, paths: list[Path]) -> list[tuple[StructType, list[Path]]]:
         """CSV is read by position, so that files with the columns in another order need a layout of their own."""
         from pyspark.sql.types import StructType
 
-        fields = {field.name.lower(): field for field in self._layout}
+        fields = {field.name.lower(): field for field in layout}
         groups: dict[tuple[str, ...], list[Path]] = {}
         for path in paths:
             groups.setdefault(tuple(_header(path, dict(self._changes.rows.options))), []).append(path)
@@ -179,7 +222,7 @@ class Directory:
     def _blame(self, paths: list[Path], error: Exception) -> None:
         """Reads each file on its own; raises `BadFilesError` if some of them are to blame."""
         if len(paths) == 1:
-            raise BadFilesError({paths[0].name: f"malformed: {reason_of(error)}"}) from error
+            raise BadFilesError({self._name(paths[0]): f"malformed: {reason_of(error)}"}) from error
         reasons = {}
         for path in paths:
             try:
@@ -187,7 +230,7 @@ class Directory:
             except Exception as found:
                 if not is_data_failure(self._spark, found):
                     raise
-                reasons[path.name] = f"malformed: {reason_of(found)}"
+                reasons[self._name(path)] = f"malformed: {reason_of(found)}"
         if reasons:
             raise BadFilesError(reasons) from error
 
@@ -195,16 +238,6 @@ class Directory:
 def files_plan(files: Iterable[ChangeFile]) -> Plan:
     """The plan of a batch that consists of files."""
     return {"files": [[file.name, file.digest] for file in files]}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size
 
 
 def _header(path: Path, options: dict[str, str]) -> list[str]:

@@ -5,10 +5,13 @@ A frame that leaves this module has exactly a table's columns, in their types, a
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError, SparkError
@@ -118,6 +121,21 @@ def weight_of(changes: Changes, *, strict: bool) -> Column:
         bad = sf.raise_error(sf.concat(sf.lit("the operation "), said, sf.lit(f" is none of {known}"))).cast("bigint")
     one = sf.when(operation.isin(*INSERTS), sf.lit(1)).when(operation.isin(*DELETES), sf.lit(-1))
     return one.otherwise(bad).cast("bigint")
+
+
+def collected(frame: DataFrame, folder: Path) -> pa.Table:
+    """All rows of a frame, in the driver. Where tasks write to the driver's disk they go by files, of any size;
+    elsewhere through Spark's driver, which takes up to `spark.driver.maxResultSize`."""
+    spark = frame.sparkSession
+    is_classic = hasattr(spark, "_jvm")
+    if not is_classic or not (spark.conf.get("spark.master", "") or "").startswith("local["):
+        return frame.toArrow()
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        frame.write.option("compression", "lz4").parquet(str(folder))
+        return pq.read_table(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def to_rows(frame: DataFrame, table: Table) -> tuple[pa.Table, pa.Array]:

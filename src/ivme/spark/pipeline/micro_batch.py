@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from ivme.errors import DataError, SparkError
 from ivme.pipeline.model import TableSource
-from ivme.spark.pipeline.driver import Driver, Refused
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.events import Refused
 from ivme.spark.pipeline.load import SELF_DESCRIBING, shaped, to_rows, weight_of
 from ivme.spark.pipeline.schema import check_columns, file_schema
 from ivme.spark.pipeline.source import delta_of
@@ -83,14 +84,9 @@ class MicroBatches:
         rows, weights = to_rows(frame, table)
         if weights.null_count:
             bad = pc.is_null(weights)
-            self._refuse(batch_id, rows.filter(bad), "malformed: the operation or weight is none")
+            self._set_aside(batch_id, rows.filter(bad), "malformed: the operation or weight is none")
             rows, weights = rows.filter(pc.invert(bad)), weights.filter(pc.invert(bad))
-        try:
-            self._driver.take_stream(table.name, batch_id, delta_of(rows, weights), self._behind(), start)
-        except DataError as error:
-            self._refuse(batch_id, rows, f"not applicable: {error}", whole=True)
-            nothing = delta_of(rows.slice(0, 0), pa.array([], pa.int64()))
-            self._driver.take_stream(table.name, batch_id, nothing, self._behind(), start)
+        self._driver.take_stream(table.name, batch_id, delta_of(rows, weights), self._behind(), start)
 
     def _behind(self) -> int:
         """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
@@ -98,8 +94,8 @@ class MicroBatches:
         told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
         return int(max(map(float, told), default=0))
 
-    def _refuse(self, batch_id: int, rows: pa.Table, reason: str, *, whole: bool = False) -> None:
-        name = f"batch-{batch_id:012d}{'' if whole else '-rows'}"
+    def _set_aside(self, batch_id: int, rows: pa.Table, reason: str) -> None:
+        name = f"batch-{batch_id:012d}-rows"
         if self._driver.pipeline.stop_at_bad:
             raise DataError(f"{name} of table {self._source.table.name}: {reason}; the pipeline stops at bad changes")
         self._driver.quarantine.keep_rows(self._source.table.name, name, rows, reason)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from ivme.spark.pipeline.driver import Applied, Event, Refused
+from ivme.spark.pipeline.events import Applied, Event, Refused
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ most once after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ivme.database import Database
@@ -16,36 +16,43 @@ from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read import create_table
 from ivme.spark.pipeline.source import TableChanges
+from ivme.view import View
 
 
 def replay(
-    pipeline: Pipeline, database: Database, table: str | None, delta: TableChanges | None, views: Iterable[str]
+    pipeline: Pipeline,
+    database: Database,
+    table: str | None,
+    delta: TableChanges | None,
+    views: Iterable[str],
+    note: Callable[[View], None] = lambda _: None,
 ) -> dict[str, ViewDelta | None]:
     """The changes of views that a batch made; without a batch, all their rows, as changes from nothing.
 
-    Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers.
+    Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers. `note`
+    sees the views.
     """
     with Database(functions=pipeline.functions) as other:
-        for source in pipeline.tables:
-            create_table(other, replace(source.table, append_only=False, static=False))
+        for name in database.tables:
+            create_table(other, replace(database.relation(name), append_only=False, static=False))
         if delta is not None:
-            _fill(pipeline, database, other, table, delta)
+            _fill(database, other, table, delta)
         for view in pipeline.views:
             other.create_view(view.name, view.query, **dict(view.options))
         feeds = {name: other.view(name).changes() for name in views}
+        for name in feeds:
+            note(other.definitions.map_view(name))
         if delta is None:
-            _fill(pipeline, database, other, None, None)
+            _fill(database, other, None, None)
         else:
             other.apply(str(table), delta.rows, delta.weights)
         return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
-def _fill(
-    pipeline: Pipeline, database: Database, other: Database, table: str | None, without: TableChanges | None
-) -> None:
+def _fill(database: Database, other: Database, table: str | None, without: TableChanges | None) -> None:
     with other.batch() as batch:
-        for source in pipeline.tables:
-            rows, weights = database.contents(source.table.name)
-            batch.apply(source.table.name, rows, weights)
+        for name in database.tables:
+            rows, weights = database.contents(name)
+            batch.apply(name, rows, weights)
         if without is not None:
             batch.apply(str(table), without.rows, -without.weights)

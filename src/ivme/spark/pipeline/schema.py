@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import pyarrow as pa
 from pyspark.sql import types as st
 
 from ivme.errors import SchemaError
@@ -49,6 +50,15 @@ def spark_type(type_: Type) -> st.DataType:
     if type_.fields:
         return st.StructType([st.StructField(name, spark_type(each)) for name, each in type_.fields])
     return _SPARK[type_.kind]
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """Spark's own reading of an Arrow schema, for which no job is needed."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    found = from_arrow_schema(schema)
+    assert isinstance(found, st.StructType)
+    return found
 
 
 def column_type(column: Column) -> Type:

@@ -11,8 +11,10 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.engine.runtime.delta import delta_table
+from ivme.errors import PipelineError
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
+from ivme.spark.pipeline.redefinition import Definitions, described, differences, schemas, with_definitions
 from ivme.spark.pipeline.replay import replay
 from ivme.spark.pipeline.sink import Writer, open_writer
 from ivme.spark.pipeline.source import TableChanges
@@ -27,6 +29,8 @@ class Sinks:
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: RunJournal) -> None:
         self._pipeline, self._database, self._journal = pipeline, database, journal
+        for sink in pipeline.sinks:
+            self._check(sink)
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
@@ -36,9 +40,19 @@ class Sinks:
             writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner)
             if journal.written(sink.name) is None:
                 writer.claim()
+                journal.note(f"sink {sink.name}", described(sink))
         followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.what == "changes")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
+
+    def _check(self, sink: Sink) -> None:
+        """A sink that has been written to goes on where it is; another one starts with all rows of its view."""
+        noted = self._journal.fact(f"sink {sink.name}")
+        if self._journal.written(sink.name) is not None and noted not in (None, described(sink)):
+            raise PipelineError(
+                f"{sink.place}: sink {sink.name} wrote {noted} (view, what, format, path) until now, and is "
+                f"{described(sink)} in the file; give it another name, so that it starts with all rows"
+            )
 
     def write(self, batch: int) -> int:
         """Writes the batch that the database has just taken; how many rows of views came or went."""
@@ -84,21 +98,60 @@ class Sinks:
     def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
         return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
 
-    def write_missing(self, batch: int, table: str, delta: Callable[[], TableChanges] | None) -> None:
+    def write_missing(
+        self, batch: int, table: str, delta: Callable[[], TableChanges] | None, old: Definitions | None = None
+    ) -> None:
         """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
 
-        `delta` reads the batch again; it is not needed where no sink lacks changes.
+        `delta` reads the batch again; it is not needed where no sink lacks changes. `old` are the definitions of views
+        when the batch was taken.
         """
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
         if unsure and delta is not None:
-            changes = replay(self._pipeline, self._database, table, delta(), {sink.view for sink in unsure})
+            then = self._pipeline if old is None else with_definitions(self._pipeline, old)
+            changes = replay(then, self._database, table, delta(), {sink.view for sink in unsure})
             for sink in unsure:
                 self._write_changes(sink, batch, changes[sink.view])
         for sink in lacking:
             if sink.what == "rows":
                 self._write_rows(sink, batch)
         self._journal.wrote((sink.name for sink in lacking), batch)
+
+    def check_columns(self, old: Definitions, new: Definitions) -> None:
+        """Refuses views that have other columns than the changes that sinks have of them."""
+        sinks = self._moved(old)
+        before, after = (
+            schemas(with_definitions(self._pipeline, each), self._database, {sink.view for sink in sinks})
+            for each in (old, new)
+        )
+        for sink in sinks:
+            if before[sink.view] != after[sink.view]:
+                had, has = (", ".join(f"{f.name} {f.type}" for f in each[sink.view]) for each in (before, after))
+                raise PipelineError(
+                    f"{sink.place}: sink {sink.name} has changes of view {sink.view} with the columns {had}, and the "
+                    f"view has {has} now; write to a sink with another name and path"
+                )
+
+    def write_difference(self, batch: int, old: Definitions, new: Definitions) -> None:
+        """Gives sinks of changes, as one batch, what other definitions change in the rows of their views."""
+        sinks = [sink for sink in self._moved(old) if self._writers[sink.name].last() != batch]
+        views = {sink.view for sink in sinks}
+        found = differences(with_definitions(self._pipeline, new), old, self._database, views)
+        for sink in sinks:
+            if found[sink.view].num_rows:
+                self._writers[sink.name].write(batch, found[sink.view])
+        for sink in self._pipeline.sinks:
+            if sink.what == "rows" and self._journal.written(sink.name) is not None:
+                self._write_rows(sink, batch)
+        written = [sink.name for sink in self._pipeline.sinks if self._journal.written(sink.name) is not None]
+        self._journal.wrote(written, batch)
+
+    def _moved(self, old: Definitions) -> list[Sink]:
+        """The sinks of changes that have some of a view that there was before."""
+        names = {name for name, *_ in old}
+        sinks = [sink for sink in self._pipeline.sinks if sink.what == "changes" and sink.view in names]
+        return [sink for sink in sinks if self._journal.written(sink.name) is not None]
 
     def _write_rows(self, sink: Sink, batch: int) -> None:
         self._writers[sink.name].write(batch, self._database.view(sink.view).to_arrow())

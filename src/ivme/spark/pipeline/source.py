@@ -19,12 +19,24 @@ from ivme.pipeline.journal import ChangeFile, RunJournal, numbered
 from ivme.pipeline.model import BATCH, DELETES, WEIGHT, Changes, TableSource
 from ivme.query.model import Table
 from ivme.spark.pipeline.load import conformed, plain_arrow
-from ivme.spark.pipeline.schema import check_columns, file_schema
+from ivme.spark.pipeline.schema import check_columns, file_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Plan = Mapping[str, Any]
+
+LOAD, AGAIN = "load of ", "again of "
+"""How the sources of batches start that load a table which was added, or take changes again that were set aside."""
+
+
+def table_of(source: str) -> str:
+    """The table that a batch changes, by its source.
+
+    >>> table_of("load of routes"), table_of("routes")
+    ('routes', 'routes')
+    """
+    return source.removeprefix(LOAD).removeprefix(AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ class DeltaFeed:
         types = found.column("_change_type").to_pylist()
         weights = np.array([-1 if kind in DELETES else 1 for kind in types], dtype=np.int64)
         rows = found.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"])
-        layout = self._spark.createDataFrame(rows.slice(0, 0)).schema
+        layout = spark_schema(rows.schema)
         check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=True)
         return TableChanges(conformed(rows.select(list(self.table.column_names)), self.table), weights)
 
@@ -134,7 +146,7 @@ class ViewChanges:
 
     def read(self, plan: Plan) -> TableChanges:
         found = plain_arrow(self._read(plan["first"], plan["last"]))
-        layout = self._spark.createDataFrame(found.drop_columns([WEIGHT]).slice(0, 0)).schema
+        layout = spark_schema(found.drop_columns([WEIGHT]).schema)
         check_columns(f"the sink {self._path}", layout, file_schema(self.table), exactly=True)
         rows = conformed(found.select(list(self.table.column_names)), self.table)
         return delta_of(rows, found.column(WEIGHT).combine_chunks())

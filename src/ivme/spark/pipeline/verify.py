@@ -9,11 +9,13 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.ordered_view import OrderedView
@@ -50,11 +52,21 @@ class Compared:
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:
     """Compares the tables, then the views, one after the other."""
-    frames = {source.table.name: table_frame(driver, source).cache() for source in driver.pipeline.tables}
+    gone = {source.table.name: _gone(driver, source) for source in driver.pipeline.tables}
+    frames = {
+        source.table.name: (
+            _database_frame(driver, source.table.name) if gone[source.table.name] else table_frame(driver, source)
+        ).cache()
+        for source in driver.pipeline.tables
+    }
     known: list[Table] = [source.table for source in driver.pipeline.tables]
     try:
         for source in driver.pipeline.tables:
-            if source.changes is None or source.changes.kind != "stream":
+            if gone[source.table.name]:
+                rows = int(driver.database.contents(source.table.name)[1].sum())
+                note = f"as the database has it: {gone[source.table.name]} of its files are gone"
+                yield Compared(source.table.name, rows, 0.0, note=note)
+            elif source.changes is None or source.changes.kind != "stream":
                 yield _compare_table(driver, source.table, frames[source.table.name])
         for text in driver.pipeline.views:
             start = time.perf_counter()
@@ -78,6 +90,15 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
     finally:
         for source in driver.pipeline.tables:
             frames[source.table.name].unpersist()
+
+
+def _gone(driver: Driver, source: TableSource) -> int:
+    """How many files that were applied are there no longer, as they are once somebody archives them."""
+    changes = driver.sources.get(source.table.name)
+    if not isinstance(changes, Directory):
+        return 0
+    applied = driver.journal.applied(source.table.name, driver.reached)
+    return sum(not (changes.folder / file.name).exists() for file in applied)
 
 
 def table_frame(driver: Driver, source: TableSource) -> DataFrame:
@@ -130,12 +151,22 @@ def _changes(driver: Driver, table: Table) -> list[DataFrame]:
         return []
     if isinstance(source, Directory):
         paths = source.unchanged(driver.journal.applied(table.name, driver.reached))
-        return [source.frame(paths).withColumnRenamed(WEIGHT, _COUNT)] if paths else []
+        applied = [source.frame(paths).withColumnRenamed(WEIGHT, _COUNT)] if paths else []
+        letters = driver.quarantine.letters(table.name, driver.reached)
+        return applied + [_taken_back(driver, table, path) for path in letters]
     last = driver.journal.last_of(table.name)
     if last is None:
         return []
     delta = source.read({"first": source.first(), "last": last.plan["last"]})
     return [driver.spark.createDataFrame(delta.rows.append_column(_COUNT, pa.array(delta.weights)))]
+
+
+def _taken_back(driver: Driver, table: Table, path: Path) -> DataFrame:
+    """Rows of applied files that the database refused."""
+    letters = pq.read_table(path)
+    rows = letters.select(list(table.column_names))
+    weights = pc.negate(letters.column(WEIGHT))
+    return driver.spark.createDataFrame(rows.append_column(_COUNT, weights))
 
 
 def _expanded(counted: DataFrame) -> DataFrame:

@@ -1,0 +1,33 @@
+"""What a pipeline reports while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a batch. `seconds` is all of it, `engine_seconds` the database's durable commit within; `lag` is
+    what waits at its source."""
+
+    number: int
+    source: str
+    rows_in: int
+    changes_out: int
+    seconds: float
+    engine_seconds: float
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Changes that went into quarantine."""
+
+    source: str
+    name: str
+    reason: str
+
+
+Event = Applied | Refused
+Report = Callable[[Event], None]
