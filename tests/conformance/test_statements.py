@@ -508,6 +508,15 @@ def test_files_are_read(shop: Database, tmp_path: Path, ending: str) -> None:
     assert shop.sql(f"CREATE TABLE again AS SELECT * FROM '{path}'").count == 2
     assert rows(shop, "SELECT n, item FROM again") == [(1, 7), (2, None)]
     assert shop.sql(f"INSERT INTO again SELECT * FROM {ending}.`{path}`").count == 2
+    with pytest.raises(UnsupportedError, match="3 columns for 1"):
+        shop.sql(f"INSERT INTO again (n) SELECT * FROM '{path}'")
+
+
+def test_columns_of_a_file_go_by_name_or_by_place(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("b,a\n1,2\n")
+    db.sql(f"CREATE TABLE t (a BIGINT, b BIGINT); COPY t FROM '{path}'; INSERT INTO t SELECT * FROM '{path}'")
+    assert rows(db, "SELECT * FROM t") == [(1, 2), (2, 1)]
 
 
 def test_csv_without_a_header_has_the_columns_of_the_table(shop: Database, tmp_path: Path) -> None:

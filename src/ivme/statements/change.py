@@ -72,9 +72,8 @@ def insert(definitions: Definitions, statement: Insert, values: Parameters, batc
     places = positions(source, table, statement.columns) if statement.columns else list(range(len(table.columns)))
     add = {"insert": batch.insert, "upsert": batch.upsert, "replace": batch.replace}[statement.how]
     if isinstance(statement.rows, File):
-        data = read_file(source, statement.rows, values, table if not statement.columns else _part(table, places))
-        rows = whole_rows(table, places, [data.column(each) for each in range(data.num_columns)], data.num_rows)
-        add(table.name, rows)
+        data = _file_rows(source, statement, values, _part(table, places))
+        add(table.name, whole_rows(table, places, data.columns, data.num_rows))
         return int(data.num_rows)
     if isinstance(statement.rows, Select):
         types = [declared_type(table, table.columns[place]) for place in places]
@@ -86,6 +85,18 @@ def insert(definitions: Definitions, statement: Insert, values: Parameters, batc
     listed = _values(source, table, places, statement.rows, values)
     add(table.name, listed)
     return len(listed)
+
+
+def _file_rows(source: SqlText, statement: Insert, values: Parameters, table: Table) -> pa.Table:
+    """The rows of a file: COPY goes by the names of its columns, INSERT ... SELECT * by their places."""
+    assert isinstance(statement.rows, File)
+    if statement.is_copy:
+        return read_file(source, statement.rows, values, table)
+    data = read_file(source, statement.rows, values, None)
+    if data.num_columns != len(table.columns):
+        message = f"the file has {data.num_columns} columns for {len(table.columns)} of table {table.name}"
+        raise source.unsupported(message, source.tokens[-1].start, "name the columns behind the table, or use COPY")
+    return data
 
 
 def _part(table: Table, places: Sequence[int]) -> Table:

@@ -111,6 +111,8 @@ class Insert(Statement):
     columns: tuple[exp.Identifier, ...]
     rows: Values | Select | File
     how: Literal["insert", "upsert", "replace"] = "insert"
+    is_copy: bool = False
+    """Whether the columns of a file go by their names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def read_copy(source: SqlText, node: exp.Expr) -> Insert:
     options = {each.name.lower(): _option(source, each) for each in node.args.get("params") or ()}
     format_ = options.pop("format", None)
     file = File(files[0], None if format_ is None else str(format_).lower(), options)
-    return Insert(source, plain_table(source, schema, _COPY), columns, file)
+    return Insert(source, plain_table(source, schema, _COPY), columns, file, is_copy=True)
 
 
 def _option(source: SqlText, node: exp.Expr) -> object:

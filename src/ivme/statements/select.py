@@ -177,7 +177,7 @@ def _same_view(definitions: Definitions, text: str) -> View | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _normal(text: str) -> tuple[object, ...]:
     """What a text says, however it is laid out."""
     source, node = one_statement(text)
@@ -185,7 +185,7 @@ def _normal(text: str) -> tuple[object, ...]:
     return (node.sql(dialect=DIALECT, comments=False), tuple(defaults), tuple(source.lists.items()))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _is_distinct(text: str) -> bool:
     node = one_statement(text)[1]
     return isinstance(node, exp.Select) and node.args.get("distinct") is not None
