@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
+import pydantic
 import pytest
 
 from ivme.database import Database
@@ -38,6 +39,13 @@ class Item:
     price: Annotated[Decimal, "decimal(8, 2)"]
 
 
+class Model(pydantic.BaseModel):
+    id: int
+    name: str | None = None
+    day: datetime.date
+    price: Annotated[Decimal, "decimal(8, 2)"]
+
+
 class Stream:
     """What polars and others look like to us: something that streams Arrow data."""
 
@@ -49,7 +57,7 @@ def types(db: Database, name: str) -> list[str]:
     return [str(column.type) for column in db.relation(name).columns]
 
 
-@pytest.mark.parametrize("schema", [DATA, DATA.schema, Item, Stream(), pyarrow.dataset.dataset(DATA)])
+@pytest.mark.parametrize("schema", [DATA, DATA.schema, Item, Model, Stream(), pyarrow.dataset.dataset(DATA)])
 def test_a_table_is_made_of_what_has_a_schema(schema: Any) -> None:
     db = Database()
     db.create_table("t", schema, primary_key="id")
