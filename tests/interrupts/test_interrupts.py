@@ -84,7 +84,7 @@ CATALOG: dict[str, tuple[str, dict[str, object]]] = {
 def test_a_view_is_there_or_not_at_whatever_line_its_making_is_interrupted(scene: Scene, name: str) -> None:
     query, options = CATALOG[name]
     alive = _alive(scene)
-    for line in lines_of(scene, query, options, 29 if scene.kind == "memory" else 97):
+    for line in lines_of(scene, query, options, 41 if scene.kind == "memory" else 97):
         Lines(line).run(partial(scene.db.create_view, "new", query, **options))
         if "new" in scene.db.views:
             scene.db.view("new").verify()

@@ -73,7 +73,13 @@ def test_a_view_that_is_written_otherwise_brings_its_sinks_along(spark: Any, tmp
     assert set(_expected(flights)) == flights.now()
 
 
-@pytest.mark.parametrize("point", ["before the sinks", "after some sinks", "before the views are noted"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after some sinks",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("before the sinks", "before the views are noted")),
+    ],
+)
 def test_a_crash_while_sinks_are_brought_along_loses_nothing(
     spark: Any, tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +208,7 @@ def test_rows_are_taken_again_once_they_can_be(spark: Any, tmp_path: Path) -> No
     ran(spark, flights.file)
 
 
-@pytest.mark.parametrize("point", ["before", "after"])
+@pytest.mark.parametrize("point", [pytest.param("before", marks=pytest.mark.long), "after"])
 def test_a_crash_while_rows_are_taken_again_loses_nothing(
     spark: Any, tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,9 +44,10 @@ def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str)
     if sink.format == "parquet" and local:
         kind = ParquetChanges if sink.what == "changes" else ParquetRows
         return kind(Path(str(sink.path)), owner)
+    application = f"ivme/{pipeline.name}/{sink.name}/{owner}"
     if sink.format == "delta" and not has_delta(spark):
-        return DeltaWriter(str(sink.path), f"ivme/{pipeline.name}/{sink.name}/{owner}", dict(sink.options), sink.what)
-    return SparkWriter(spark, sink)
+        return DeltaWriter(str(sink.path), application, dict(sink.options), sink.what)
+    return SparkWriter(spark, sink) if sink.format != "delta" else SparkDeltaWriter(spark, sink, application)
 
 
 class ParquetChanges:
@@ -163,6 +164,22 @@ class SparkWriter:
             writer.mode("overwrite").save(f"{sink.path}/{BATCH}={digits(batch)}")
         else:
             writer.mode("overwrite").save(sink.path)
+
+
+class SparkDeltaWriter(SparkWriter):
+    """A Delta table through Delta's jar, which skips a batch of an application that the table's log has already."""
+
+    def __init__(self, spark: SparkSession, sink: Sink, application: str) -> None:
+        super().__init__(spark, sink)
+        self._application = application
+
+    def write(self, batch: int, rows: pa.Table) -> None:
+        sink = self._sink
+        if sink.what == "changes":
+            rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
+        once = {"txnAppId": self._application, "txnVersion": str(batch)}
+        writer = self._spark.createDataFrame(rows).write.format("delta").options(**dict(sink.options), **once)
+        writer.mode("append" if sink.what == "changes" else "overwrite").save(sink.path)
 
 
 def _claim(path: Path, owner: str) -> None:
