@@ -16,6 +16,11 @@ _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv
 _ENDINGS |= {".ndjson": "json"}
 
 
+def names_file(text: str) -> bool:
+    """Whether a text ends as the name of a file of rows does."""
+    return Path(text).suffix.lower() in _ENDINGS
+
+
 def format_of(path: Any, form: str | None = None) -> str:
     """The format of a file, by its name unless it is said."""
     found = form or _ENDINGS.get(Path(path).suffix.lower())

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.codes.value_check import checked
-from ivme.engine.ingest.files import read_path
+from ivme.engine.ingest.files import names_file, read_path
 from ivme.engine.ingest.row_check import check_row, matched, place, positional, refuse_single, row_check
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
@@ -110,7 +110,7 @@ def _frame_columns(rows: Any, table: Table) -> list[_Given] | None:
 
 
 def _arrow_table(rows: Any, table: Table) -> pa.Table | None:
-    if isinstance(rows, str | os.PathLike):
+    if isinstance(rows, os.PathLike) or (isinstance(rows, str) and names_file(rows)):
         return read_path(rows, table)
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(rows, dataset.Dataset | dataset.Scanner):
