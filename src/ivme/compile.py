@@ -32,6 +32,7 @@ from ivme.query.parse import as_asked, is_one_join, parse
 from ivme.query.read_select import ReadSelect
 from ivme.query.typed import TypedQuery, is_declared, typed
 from ivme.structure.analysis import Analysis, analyse
+from ivme.structure.dependencies import view_keys
 from ivme.tables import Tables, read_tables
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Request:
     plan: str | None = None
     functions: Mapping[str, Function] = field(default_factory=dict)
     """The users' functions, by lower-cased name."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows the tables have now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class CompiledView:
         written = self.view.parsed.written
         columns = tuple(Column(c.name, t) for c, t in zip(written.head, self.typed.head, strict=True))
         grows = self.plan is not None and not self.ring and not written.aggregates and only_grows(written)
-        return Table(self.name, columns, append_only=grows)
+        return Table(self.name, columns, append_only=grows, keys=view_keys(written))
 
     def text(self) -> str:
         """The plans as they are stored: those of the blocks, and its own."""
@@ -196,7 +199,8 @@ def analyse_view(view: TypedView) -> AnalysedView:
         return AnalysedView(view, None)
     ring = view.parsed.options.semantics == "ring"
     with planning.not_too_deep(view.query):
-        return AnalysedView(view, analyse(view.query if ring else without_failures(view.query)))
+        rows = view.parsed.request.rows
+        return AnalysedView(view, analyse(view.query if ring else without_failures(view.query), rows))
 
 
 def choose_plan(analysed: AnalysedView) -> CompiledView:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
 from ivme.errors import PlanError, UnknownNameError, UnsupportedError
+from ivme.plan.explain.block_costs import Reached
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
@@ -105,8 +106,8 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
             check_head(compiled.view.query)
     compiled = _with_parameters(script, compiled, blocks)
     if blocks:
-        explained = _explained(script, blocks, compiled, names)
-        compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained))
+        explained, reached = _explained(script, blocks, compiled, names)
+        compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained, reached))
     return replace(compiled, blocks=tuple(blocks), is_new=any(each.is_new for each in (*blocks, compiled)))
 
 
@@ -145,23 +146,20 @@ def _by_block(script: SqlScript, plans: list[str | None]) -> list[str | None]:
 
 def _explained(
     script: SqlScript, blocks: list[Block], view: CompiledView, names: Mapping[str, str]
-) -> tuple[BlockExplanation, ...]:
+) -> tuple[tuple[BlockExplanation, ...], Reached]:
     """What is said about each block: where one row changes in a table, a join may change many, all others one each."""
-    rows_out: dict[str, str] = {}
+    reached = Reached()
     found = []
     for number, block in enumerate((*blocks, view)):
         reads = tuple(table.name for table in block.read)
-        rows_in = "N" if "N" in (rows_out.get(name) for name in reads) else "1"
-        joins = isinstance(block, CompiledView) and _joins(block.view.parsed.written)
-        rows_out[block.name] = "N" if joins else rows_in
+        joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
+        reached.add(block.name, reads, block.explanation, joins=joins, read=block is not view)
+        rows_in, rows_out = reached.in_words(reads), reached.in_words([block.name])
+        if isinstance(block, CompiledView) and block.view.parsed.written.has_closures:
+            rows_out = "N"
         text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
-        found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out[block.name]))
-    return tuple(found)
-
-
-def _joins(query: Query) -> bool:
-    """Whether many rows may change where one does."""
-    return len(query.atoms) > 1 or query.has_closures
+        found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out))
+    return tuple(found), reached
 
 
 def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, is_block: bool = False) -> CompiledView:

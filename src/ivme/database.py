@@ -25,6 +25,7 @@ from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_columns import add_column, drop_column
@@ -88,6 +89,9 @@ class Database:
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        references: References | None = None,
+        unique: Iterable[str | Iterable[str]] = (),
+        not_null: Iterable[str] = (),
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> None:
@@ -96,6 +100,9 @@ class Database:
         The schema maps columns to types, or is that of an Arrow table, a DataFrame of pandas or polars, or a dataclass;
         rows that these hold are not inserted. Of a table or view that is there already, it is an error; it is left as
         it is with `if_not_exists`, and with `replace` a table makes way for the new one.
+
+        A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
+        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -103,7 +110,16 @@ class Database:
         columns = columns_of(name, schema)
         if not columns:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")
-        made = declare(name, columns, primary_key=primary_key, append_only=append_only, static=static)
+        made = declare(
+            name,
+            columns,
+            primary_key=primary_key,
+            append_only=append_only,
+            static=static,
+            references=references,
+            unique=unique,
+            not_null=not_null,
+        )
         self.definitions.create_table(made, replace=replace)
 
     def _is_left(self, name: str, *, if_not_exists: bool, replace: bool) -> bool:
@@ -231,6 +247,15 @@ class Database:
         """What is declared of a table, or known of a view as if it were one."""
         found = {table.name.lower(): table for table in self.definitions.relations()}
         return found[known(name, (table.name for table in found.values()), "table or view").lower()]
+
+    def check_promises(self, table: str | None = None) -> None:
+        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any table.
+
+        Nothing checks them as rows change: they say what updates cost, and no answer depends on them.
+        """
+        from ivme.engine.read.promise_check import check_promises
+
+        check_promises(self, self.tables if table is None else [self.relation(table).name])
 
     def drop_view(self, name: str) -> None:
         """Forgets a view; one that others are built on is refused."""

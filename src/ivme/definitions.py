@@ -128,8 +128,9 @@ class Definitions:
         with self.runtime.lock:
             relations = tuple(each for each in self.relations() if each.name.lower() != name.lower())
             installed = self.runtime.installation.installed()
+            rows = {each: self.runtime.backend.size(state.rows) for each, state in self.catalog.tables.items()}
         defined = dict(self.functions.defined)
-        request = Request(query, relations, options, name, installed, self.is_opening, stored, defined)
+        request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
         with self._naming_broken_views():
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}

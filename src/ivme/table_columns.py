@@ -51,7 +51,15 @@ def drop_column(definitions: Definitions, table: str, name: str) -> None:
             raise SchemaError(f"{column.name} is the only column of table {old.name}; drop the table")
         kept = [i for i in range(len(old.columns)) if i != place]
         distinct = tuple(pair for pair in old.distinct if pair[0].lower() != column.name.lower())
-        new = replace(old, columns=tuple(old.columns[i] for i in kept), distinct=distinct)
+        gone = column.name.lower()
+        new = replace(
+            old,
+            columns=tuple(old.columns[i] for i in kept),
+            distinct=distinct,
+            unique=tuple(key for key in old.unique if gone not in map(str.lower, key)),
+            not_null=tuple(each for each in old.not_null if each.lower() != gone),
+            references=tuple(each for each in old.references if gone not in map(str.lower, each.columns)),
+        )
         _change(definitions, old, new, kept, None)
     definitions.runtime.wait_durable()
 

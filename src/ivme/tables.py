@@ -13,14 +13,18 @@ from ivme.query.types import Type
 
 Schema = Table | Mapping[str, Any] | Iterable[str]
 """A table, its columns with their types, just the names of its columns, or the long form: a mapping with `columns`
-in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `rows` and `distinct`."""
+in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `references`, `unique`,
+`not_null`, `rows` and `distinct`."""
 
 Tables = Mapping[str, Schema] | Iterable[Table]
 
 _MOST_ROWS = 10**18
 """The largest statistic: plans compute with its powers."""
 
-_FIELDS = ("columns", "primary_key", "append_only", "static", "rows", "distinct")
+_FIELDS = (
+    *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
+    *("rows", "distinct"),
+)
 
 
 def read_tables(tables: Tables | None) -> tuple[Table, ...]:
@@ -122,6 +126,11 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
     for field in ("append_only", "static"):
         if not isinstance(entry.get(field, False), bool):
             raise SchemaError(f"{field} of table {name} must be true or false; it is {entry[field]!r}")
+    for field in ("unique", "not_null"):
+        if not isinstance(entry.get(field) or [], str | list | tuple):
+            raise SchemaError(f"{field} of table {name} must list columns; it is {entry[field]!r}")
+    if not isinstance(entry.get("references") or {}, Mapping):
+        raise SchemaError(f"references of table {name} must map columns to tables; it is {entry['references']!r}")
     rows, distinct = entry.get("rows"), entry.get("distinct") or {}
     if not _is_count(rows, optional=True) or not isinstance(distinct, Mapping):
         raise SchemaError(
@@ -135,6 +144,9 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
         primary_key=key,
         append_only=entry.get("append_only", False),
         static=entry.get("static", False),
+        references=entry.get("references"),
+        unique=entry.get("unique") or (),
+        not_null=entry.get("not_null") or (),
         rows=rows,
         distinct=distinct,
     )

@@ -10,11 +10,15 @@ from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.model import BATCH, WEIGHT, Changes, Pipeline, Rows, Settings, Sink, TableSource, ViewText
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.table import promises
 from ivme.user_functions import UserFunction
 
 _ROOT = ("name", "state", "on_bad", "spark", "tables", "functions", "views", "sinks")
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
-_TABLE = ("columns", "primary_key", "append_only", "static", "load", "changes")
+_TABLE = (
+    *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
+    *("load", "changes"),
+)
 _ROWS = ("format", "path", "options", "schema", "select", "where")
 _KINDS = ("directory", "stream", "delta", "view")
 _CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight")
@@ -61,6 +65,9 @@ def _table(name: str, node: Node, home: Path) -> TableSource:
             primary_key=key,
             append_only="append_only" in fields and fields["append_only"].boolean(),
             static="static" in fields and fields["static"].boolean(),
+            references={k: v.text() for k, v in fields["references"].entries()} if "references" in fields else None,
+            unique=[_names(item) for item in fields["unique"].items()] if "unique" in fields else (),
+            not_null=[item.text() for item in fields["not_null"].items()] if "not_null" in fields else (),
         )
     )
     if table.static and "changes" in fields:
@@ -179,14 +186,17 @@ def declare_all(pipeline: Pipeline, database: Database) -> None:
         database.create_view(view.name, view.query, **dict(view.options))
 
 
+def _names(node: Node) -> list[str]:
+    """The columns of a key: `a, b`."""
+    return [name.strip() for name in node.text().split(",")]
+
+
 def create_table(database: Database, table: Table) -> None:
     """Makes one table as it was declared."""
     database.create_table(
         table.name,
         {column.name: column.type for column in table.columns if column.type is not None},
-        primary_key=table.primary_key,
-        append_only=table.append_only,
-        static=table.static,
+        **promises(table),
     )
 
 

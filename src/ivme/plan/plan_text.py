@@ -9,7 +9,7 @@ from dataclasses import dataclass, is_dataclass
 from types import ModuleType
 
 from ivme.errors import StorageError
-from ivme.plan.assemble import blueprint, leaves, plan, tuning
+from ivme.plan.assemble import blueprint, leaves, plan, tuning, update_costs
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain import draw, lower_bound
 from ivme.plan.explain import explanation as explain
@@ -17,15 +17,16 @@ from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir import exponent, program, steps
 from ivme.plan.ir.codec import Codec
 from ivme.plan.order import mark_tree, templates, variable_order, view_tree, widths
-from ivme.query import expression, model, types
-from ivme.structure import fracture, hypergraph
+from ivme.query import expression, model, table, types
+from ivme.structure import dependencies, fracture, hypergraph
 
-PLANNER_VERSION = 2
+PLANNER_VERSION = 3
 """To be raised when the planner makes other plans than before, or the steps of programs come to mean something else:
 views are then planned again when their directory is opened. tests/golden/test_planner_version.py tells when."""
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(expression, model, types, fracture, hypergraph, leaves, blueprint, steps, program, exponent, widths, tuning),
+    *(expression, model, table, types, fracture, hypergraph, dependencies, leaves, blueprint, steps, program),
+    *(exponent, widths, tuning, update_costs),
     *(variable_order, view_tree, templates, mark_tree, draw, lower_bound, plan, explain),
 )
 """Where the classes are that a plan is made of."""

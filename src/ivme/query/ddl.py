@@ -1,8 +1,8 @@
 """CREATE TABLE statements, in Spark's dialect, to tables.
 
-Read are columns with their types, PRIMARY KEY, NOT NULL and COMMENT (which say nothing here), IF NOT EXISTS, and
-TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH (append_only = true). Everything else is refused by
-name.
+Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and FOREIGN KEY, COMMENT (which says
+nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH (append_only =
+true). Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ivme.errors import SchemaError
+from ivme.query.ddl_constraints import Constraints, constraints_of
 from ivme.query.model import Column, Table, check_table
 from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
@@ -18,7 +19,6 @@ from ivme.query.sql_types import read_type
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
 _OPTIONS = ("append_only", "static")
-_IGNORED = (exp.NotNullColumnConstraint, exp.CommentColumnConstraint)
 
 
 def parse_create_tables(text: str) -> tuple[Table, ...]:
@@ -62,13 +62,17 @@ def read_table(source: SqlText, statement: exp.Expr) -> Table:
     refuse_other_arguments(source, schema.this, ("this", "db", "catalog"), _CREATE)
     columns = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     options = read_options(source, statement.args.get("properties"))
+    said: Constraints = constraints_of(source, schema, _CREATE)
     try:
         made = Table(
             name=".".join(part.name for part in schema.this.parts),
             columns=tuple(_column(source, column) for column in columns),
-            primary_key=_primary_key(source, schema),
+            primary_key=said.primary_key,
             append_only=options.get("append_only", False),
             static=options.get("static", False),
+            unique=tuple(said.unique),
+            not_null=tuple(said.not_null),
+            references=tuple(said.references),
         )
         check_table(made)
     except SchemaError as error:
@@ -82,34 +86,6 @@ def _column(source: SqlText, node: exp.ColumnDef) -> Column:
     if not isinstance(kind, exp.DataType):
         raise source.unsupported(f"the column {node.name} has no type that is known", node, _CREATE)
     return Column(node.name, read_type(source, kind))
-
-
-def _primary_key(source: SqlText, schema: exp.Schema) -> tuple[str, ...] | None:
-    keys = []
-    for part in schema.expressions:
-        if isinstance(part, exp.ColumnDef):
-            keys += [(part.name,)] if _is_key(source, part) else []
-            continue
-        if isinstance(part, exp.Identifier):
-            raise source.unsupported(f"the column {part.name} has no type", part, _CREATE)
-        constraints = part.expressions if isinstance(part, exp.Constraint) else [part]
-        for constraint in constraints:
-            if not isinstance(constraint, exp.PrimaryKey):
-                raise source.unsupported(f"{constraint.sql(dialect=DIALECT)} is not supported", part, _CREATE)
-            refuse_other_arguments(source, constraint, ("expressions", "include"), _CREATE)
-            keys.append(tuple(column.name for column in constraint.expressions))
-    if len(keys) > 1:
-        raise source.unsupported("the table has two primary keys", schema, "write PRIMARY KEY (a, b) once")
-    return keys[0] if keys else None
-
-
-def _is_key(source: SqlText, node: exp.ColumnDef) -> bool:
-    kinds = [constraint.args.get("kind") for constraint in node.args.get("constraints") or ()]
-    for kind in kinds:
-        nullable = isinstance(kind, exp.NotNullColumnConstraint) and kind.args.get("allow_null")
-        if nullable or not isinstance(kind, (exp.PrimaryKeyColumnConstraint, *_IGNORED)):
-            raise source.unsupported(f"a constraint of the column {node.name} is not supported", node, _CREATE)
-    return any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds)
 
 
 def read_options(source: SqlText, properties: exp.Expr | None) -> dict[str, bool]:

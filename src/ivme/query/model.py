@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -18,7 +18,27 @@ from ivme.query.aggregate_function import AggregateFunction
 from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.names import check_name
-from ivme.query.types import Type, parse_type
+from ivme.query.table import ClosureOf, Column, ForeignKey, Table, check_table, table
+
+__all__ = [
+    "ORDER_AGGREGATES",
+    "Aggregate",
+    "Atom",
+    "ClosureOf",
+    "Column",
+    "Constant",
+    "ForeignKey",
+    "HeadColumn",
+    "Query",
+    "Table",
+    "Term",
+    "Value",
+    "check_head",
+    "check_table",
+    "column_refs",
+    "plain_head",
+    "table",
+]
 
 Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime | bytes | None
 """A value of any column type; None is SQL's NULL."""
@@ -47,104 +67,6 @@ class Constant:
 
 Term = str | Constant
 """A variable, by its name, or a constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A table's column; `type` is None where only the query's text is known."""
-
-    name: str
-    type: Type | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClosureOf:
-    """That a relation is the transitive closure of the edges in two columns of another; `graph` is their kind."""
-
-    relation: str
-    columns: tuple[str, str]
-    graph: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What is known about a table: its columns, what it promises, and statistics.
-
-    `inferred` marks a table that nobody declared: its columns are those that the query mentions.
-    `rows` and `distinct` (distinct values by column) are statistics; they only break ties between plans.
-    `closure_of` says of a closure, seen as a relation, what it is the closure of.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
-    primary_key: tuple[str, ...] | None = None
-    append_only: bool = False
-    static: bool = False
-    rows: int | None = None
-    distinct: tuple[tuple[str, int], ...] = ()
-    inferred: bool = False
-    closure_of: ClosureOf | None = None
-
-    def __post_init__(self) -> None:
-        names = [column.name.lower() for column in self.columns]
-        if not self.name:
-            raise SchemaError("a table needs a name")
-        for name in names:
-            if names.count(name) > 1:
-                raise SchemaError(f"table {self.name} has two columns named {name!r}")
-        for name in self.primary_key or ():
-            if name.lower() not in names:
-                raise SchemaError(f"table {self.name} has no column {name!r} to be its primary key")
-        if self.append_only and self.static:
-            raise SchemaError(f"table {self.name} cannot be both static and append-only: a static table never changes")
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def key_positions(self) -> tuple[int, ...]:
-        """Where the columns of the primary key are; they are never NULL."""
-        key = {name.lower() for name in self.primary_key or ()}
-        return tuple(i for i, column in enumerate(self.columns) if column.name.lower() in key)
-
-    def column(self, name: str) -> Column | None:
-        """The column of that name, whatever its case, or None."""
-        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
-
-
-def table(
-    name: str,
-    schema: Mapping[str, str | type | Type] | Iterable[str],
-    *,
-    primary_key: str | Iterable[str] | None = None,
-    append_only: bool = False,
-    static: bool = False,
-    rows: int | None = None,
-    distinct: Mapping[str, int] | None = None,
-) -> Table:
-    """A declared table from plain Python values, as `Database.create_table` takes them."""
-    if isinstance(schema, Mapping):
-        columns = tuple(Column(column, parse_type(kind)) for column, kind in schema.items())
-    else:
-        columns = tuple(Column(column) for column in schema)
-    key = (primary_key,) if isinstance(primary_key, str) else primary_key
-    return Table(
-        name,
-        columns,
-        primary_key=None if key is None else tuple(key),
-        append_only=append_only,
-        static=static,
-        rows=rows,
-        distinct=tuple((distinct or {}).items()),
-    )
-
-
-def check_table(declared: Table) -> None:
-    """Refuses a new table with a name that cannot be one; tables that a directory holds are taken as they are."""
-    check_name(declared.name, "a table")
-    for name in declared.column_names:
-        check_name(name, f"a column of table {declared.name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ivme.errors import UnknownNameError
 from ivme.plan.strategy.options import read_options
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.table import plain_promises, read_promises
 from ivme.shards.routing import Routing
 
 
@@ -146,6 +147,8 @@ def _written(value: Any) -> Any:
 def _read(name: str, value: Any) -> Any:
     if name == "epsilon" and isinstance(value, dict):
         return tuple((relation, Fraction(number)) for relation, number in value.items())
+    if name == "changes":
+        return tuple((relation, float(number)) for relation, number in value.items()) if value else ()
     if name == "epsilon" and value not in (None, "auto"):
         return Fraction(value)
     return tuple(value) if isinstance(value, list) else value
@@ -155,17 +158,9 @@ def _table_json(table: Table) -> dict[str, Any]:
     return {
         "name": table.name,
         "columns": {column.name: str(column.type) for column in table.columns},
-        "primary_key": None if table.primary_key is None else list(table.primary_key),
-        "append_only": table.append_only,
-        "static": table.static,
+        **plain_promises(table),
     }
 
 
 def _table_from(found: Mapping[str, Any]) -> Table:
-    return declare(
-        found["name"],
-        found["columns"],
-        primary_key=found["primary_key"],
-        append_only=found["append_only"],
-        static=found["static"],
-    )
+    return declare(found["name"], found["columns"], **read_promises(found))

@@ -19,6 +19,7 @@ from ivme.database import Database
 from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.names import check_name
+from ivme.query.table import References
 from ivme.query.types import Type
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
@@ -84,12 +85,24 @@ class ShardedDatabase:
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        references: References | None = None,
+        unique: Iterable[str | Iterable[str]] = (),
+        not_null: Iterable[str] = (),
     ) -> None:
         """Declares an empty table, as `Database.create_table` does."""
         with self._lock:
             self._check_new(name)
             with Database() as checked:
-                checked.create_table(name, schema, primary_key=primary_key, append_only=append_only, static=static)
+                checked.create_table(
+                    name,
+                    schema,
+                    primary_key=primary_key,
+                    append_only=append_only,
+                    static=static,
+                    references=references,
+                    unique=unique,
+                    not_null=not_null,
+                )
                 (made,) = checked.definitions.relations()
             self._commit(catalog=self._catalog.with_table(made))
 

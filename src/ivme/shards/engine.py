@@ -19,6 +19,7 @@ from ivme.engine.runtime.delta import delta_table
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
+from ivme.query.table import promises
 from ivme.shards.distribute import with_weights
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
@@ -41,9 +42,7 @@ class Engine:
             self._database.create_table(
                 table.name,
                 types,
-                primary_key=table.primary_key,
-                append_only=table.append_only,
-                static=table.static,
+                **promises(table),
             )
 
     @staticmethod

@@ -99,7 +99,7 @@ class Sharding:
         if option in ("append_only", "static"):
             wanted = {name.lower() for name in value}
             return tuple(o.table for o in self.occurrences if o.relation.lower() in wanted)
-        if option == "epsilon" and isinstance(value, tuple):
+        if option in ("epsilon", "changes") and isinstance(value, tuple):
             by_name = {name.lower(): number for name, number in value}
             found = {o.table: by_name.get(o.relation.lower()) for o in self.occurrences}
             return {name: number for name, number in found.items() if number is not None}

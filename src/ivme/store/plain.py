@@ -14,6 +14,7 @@ from typing import Any
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import StorageError
 from ivme.query.model import Table, table
+from ivme.query.table import plain_promises, read_promises
 from ivme.query.types import Type
 
 Convert = Callable[[Any], Any]
@@ -92,20 +93,12 @@ def plain_table(of: Table) -> dict[str, Any]:
     return {
         "name": of.name,
         "columns": [[column.name, str(declared_type(of, column))] for column in of.columns],
-        "primary_key": None if of.primary_key is None else list(of.primary_key),
-        "append_only": of.append_only,
-        "static": of.static,
+        **plain_promises(of),
     }
 
 
 def read_table(given: Mapping[str, Any]) -> Table:
-    return table(
-        given["name"],
-        dict(given["columns"]),
-        primary_key=given["primary_key"],
-        append_only=given["append_only"],
-        static=given["static"],
-    )
+    return table(given["name"], dict(given["columns"]), **read_promises(given))
 
 
 def plain_option(name: str, value: object) -> Any:

@@ -6,7 +6,8 @@ view tree of its own. So a query has one `Shape` with its output and input varia
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import Classification, classify
@@ -26,11 +27,15 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A query with its structure; `ordered` has a shape for each variable that is ordered and not free anyway."""
+    """A query with its structure; `ordered` has a shape for each variable that is ordered and not free anyway.
+
+    `rows` are those that the tables have now, where all of them have some.
+    """
 
     query: Query
     plain: Shape
     ordered: tuple[Shape, ...]
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -44,15 +49,17 @@ class Analysis:
         return max(found, key=lambda each: (not each.cqap0, not each.cqap1, not each.hierarchical_fracture))
 
 
-def analyse(query: Query) -> Analysis:
-    """The structure of a query.
+def analyse(query: Query, rows: Mapping[str, int] | None = None) -> Analysis:
+    """The structure of a query; `rows` are those that tables have now.
 
     >>> from ivme.query.rule import parse_rule
     >>> found = analyse(parse_rule("Q(A, MIN(C)) = R(A, B), S(B, C)"))
     >>> [shape.variable for shape in found.shapes], found.plain.classification.query_class
     (['C'], 'CQAP1')
     """
-    return Analysis(query, _shape(query, None), tuple(_shape(query, variable) for variable in ordered_variables(query)))
+    ordered = tuple(_shape(query, variable) for variable in ordered_variables(query))
+    known = {table.name: (rows or {}).get(table.name, 0) for table in query.tables}
+    return Analysis(query, _shape(query, None), ordered, known if all(known.values()) else {})
 
 
 def ordered_variables(query: Query) -> tuple[str, ...]:

@@ -126,19 +126,25 @@ class Cqap:
         return f"Q({listed(self.output | self.ordered)} | {listed(self.input)}) = {body}"
 
 
+def labels_of(query: Query) -> list[str]:
+    """The labels of a query's atoms: the relation, or `R#1`, `R#2` by occurrence where it repeats."""
+    total = Counter(atom.relation for atom in query.atoms)
+    seen: Counter[str] = Counter()
+    labels = []
+    for atom in query.atoms:
+        seen[atom.relation] += 1
+        name = atom.relation
+        labels.append(name if total[name] == 1 else f"{name}#{seen[name]}")
+    return labels
+
+
 def cqap_of(query: Query, ordered: frozenset[str] = frozenset()) -> Cqap:
     """The structure of a query. A relation that occurs twice gets the labels `R#1`, `R#2` by occurrence.
 
     Constants contribute no variables, and an atom over a closure is an edge like any other.
     """
-    total = Counter(atom.relation for atom in query.atoms)
-    seen: Counter[str] = Counter()
-    edges = []
-    for atom in query.atoms:
-        seen[atom.relation] += 1
-        name = atom.relation
-        label = name if total[name] == 1 else f"{name}#{seen[name]}"
-        edges.append(Edge(label, frozenset(atom.variables)))
+    named = zip(labels_of(query), query.atoms, strict=True)
+    edges = [Edge(label, frozenset(atom.variables)) for label, atom in named]
     output, given = frozenset(query.output), frozenset(query.input)
     return Cqap(Hypergraph(tuple(edges)), output, given, ordered - output - given)
 

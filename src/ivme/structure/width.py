@@ -78,9 +78,17 @@ class EdgeCovers:
         """How many different questions have been answered: a measure of the work that went into them."""
         return len(self._numbers)
 
+    def number_by(self, edges: Iterable[int], variables: int) -> Fraction:
+        """ρ* of a set of variables by other edges than those of the hypergraph, as bitmasks."""
+        spend(1 + len(self.edges) // 4)
+        return sum(self._cover({edge & variables: index for index, edge in enumerate(edges)}).values(), Fraction(0))
+
     def cover(self, variables: int) -> dict[int, Fraction]:
         """The positive weights of an optimal cover, by the position of the edge."""
-        edges = _reduced({edge & variables: index for index, edge in reversed([*enumerate(self.edges)])})
+        return self._cover({edge & variables: index for index, edge in reversed([*enumerate(self.edges)])})
+
+    def _cover(self, restricted: dict[int, int]) -> dict[int, Fraction]:
+        edges = _reduced(restricted)
         shared = _shared(edges)
         found = {index: _ONE for mask, index in edges.items() if not mask & shared}
         for core in _split({mask: index for mask, index in edges.items() if mask & shared}):

@@ -23,7 +23,7 @@ def test_columns_types_and_keys_are_read() -> None:
         "total": "decimal(10, 0)",
     }
     assert parse_create_tables(text) == (
-        table("orders", kinds, primary_key="id"),
+        table("orders", kinds, primary_key="id", not_null="id"),
         table("edge", {"src": "string", "dst": "string"}, primary_key=("src", "dst")),
     )
 
@@ -52,7 +52,7 @@ def test_promises_come_from_table_properties() -> None:
         ("CREATE TABLE t (a INT) TBLPROPERTIES ('owner'='me')", "'owner'='me' is not supported"),
         ("CREATE TABLE t (a INT) TBLPROPERTIES ('static'='maybe')", "'static'='maybe' is not supported"),
         ("CREATE TABLE t (a INT DEFAULT 3)", "a constraint of the column a is not supported"),
-        ("CREATE TABLE t (a INT UNIQUE)", "a constraint of the column a is not supported"),
+        ("CREATE TABLE t (a INT, UNIQUE (b))", "table t has no column 'b' to be unique"),
         ("CREATE TABLE t (a INT, CHECK (a > 1))", "CHECK (a > 1) is not supported"),
         ("CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)", "the table has two primary keys"),
         ("CREATE TABLE t (a INT, A INT)", "table t has two columns named 'a'"),

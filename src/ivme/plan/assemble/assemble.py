@@ -141,17 +141,19 @@ class Assembly:
     # Joins
 
     def _join(self, delta: _Delta, nodes: tuple[Node, ...], pending: Mapping[Node, str]) -> Iterator[ir.Step]:
-        for extension in extensions(frozenset(delta.schema), nodes):
+        for extension in extensions(frozenset(delta.schema), nodes, self.storage.determined):
             yield self._extend(delta, extension, pending)
 
     def _extend(self, delta: _Delta, extension: Extension, pending: Mapping[Node, str]) -> ir.Join:
         nodes = extension.full + extension.partial
         spend(10 + 2 * len(nodes))
         reads = tuple(self.storage.read(node, delta.schema, extension.new, pending.get(node)) for node in nodes)
-        delta.edges = delta.edges.union(*(self.storage.edges(node) for node in nodes))
+        edges = [self.storage.edges(node) for node in nodes]
         delta.schema += extension.new
         origin, delta.name = delta.name, self.register()
-        exponent = self.storage.exponent(delta.edges, delta.schema, delta.fixed)
+        sizes = self.storage.sizes
+        exponent = sizes.work(delta.edges, edges, delta.schema, delta.fixed, grows=bool(extension.new))
+        delta.edges = delta.edges.union(*edges)
         self.joins.setdefault(self.section, []).append((delta.edges, frozenset(delta.schema), delta.fixed))
         return ir.Join(delta.name, origin, reads, delta.schema, exponent)
 

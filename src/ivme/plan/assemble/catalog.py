@@ -27,6 +27,7 @@ from ivme.plan.assemble.blueprint import (
     liveness,
 )
 from ivme.plan.ir.program import Source
+from ivme.structure.dependencies import Dependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class MapCatalog:
     sources: Mapping[str, Source]
     definitions: Mapping[StoredView, Definition]
     unrepeated: frozenset[str]
+    dependencies: Dependencies
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -83,7 +85,8 @@ def catalog_of(blueprints: Mapping[str, Blueprint]) -> MapCatalog:
     sources = {label: source for blueprint in mine.values() for label, source in blueprint.leaves.sources}
     definitions = {d.view: d for blueprint in mine.values() for d in blueprint.definitions}
     unrepeated = frozenset(label for blueprint in mine.values() for label in _unrepeated(blueprint))
-    return MapCatalog(mine, sources, definitions, unrepeated)
+    dependencies = Dependencies(tuple(each for b in mine.values() for each in b.leaves.dependencies.all))
+    return MapCatalog(mine, sources, definitions, unrepeated, dependencies)
 
 
 def _unrepeated(blueprint: Blueprint) -> list[str]:
@@ -148,7 +151,7 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
     sources = tuple((prefix + label, parted(source)) for label, source in blueprint.leaves.sources)
     return replace(
         blueprint,
-        leaves=replace(blueprint.leaves, sources=sources),
+        leaves=replace(blueprint.leaves, sources=sources, dependencies=blueprint.leaves.dependencies.prefixed(prefix)),
         propagations=tuple(Propagation(leaf(p.use), tuple(map(rule, p.rules))) for p in blueprint.propagations),
         definitions=tuple(Definition(view(d.view), tuple(map(node, d.children))) for d in blueprint.definitions),
         reading=read(blueprint.reading),

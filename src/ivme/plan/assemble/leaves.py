@@ -7,23 +7,28 @@ in the payload (algebra.ring), each lifted by the first atom that has the variab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivme.plan.ir.program import Lift, Source
 from ivme.query.aggregates import JOINT, SlotKey, payload_slots
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom, Query, Table
+from ivme.structure.dependencies import Dependencies, dependencies_of
 from ivme.structure.fracture import Fracture
 
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """The sources of all atoms by label, the inputs and outputs of the head, and the slots of the payload."""
+    """The sources of all atoms by label, the inputs and outputs of the head, and the slots of the payload.
+
+    `dependencies` are those of the atoms, in the variables of their sources.
+    """
 
     sources: tuple[tuple[str, Source], ...]
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...]
     slots: tuple[SlotKey, ...]
+    dependencies: Dependencies = field(default_factory=Dependencies)
 
     def source(self, label: str) -> Source:
         return next(source for name, source in self.sources if name == label)
@@ -40,8 +45,10 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
     joined = query.never_null
     lifted_by = {slot: _lifted_by(query, slot) for slot in slots}
     sources = []
+    renamed: dict[str, dict[str, str]] = {}
     for i, (atom, edge) in enumerate(zip(query.atoms, fracture.whole.hypergraph.edges, strict=True)):
         names = {fracture.original(name): name for name in edge.variables}
+        renamed[edge.label] = names
         lifts = tuple(_lift(slot, lifted_by[slot], i, atom) for slot in slots)
         source = Source(
             atom,
@@ -53,7 +60,7 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
         sources.append((edge.label, source))
     named = sorted((query.input.index(fracture.original(name)), name) for name in fracture.whole.input)
     inputs = tuple((name, fracture.original(name)) for _, name in named)
-    return Leaves(tuple(sources), inputs, query.output, slots)
+    return Leaves(tuple(sources), inputs, query.output, slots, dependencies_of(query).renamed(renamed))
 
 
 _ONE = Lift(f"{JOINT}one", 0)

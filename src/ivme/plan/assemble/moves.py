@@ -103,7 +103,7 @@ class MovedDeltas(LeafDeltas):
                 keys,
                 (read,),
                 (*key, *rest),
-                self._storage.exponent(self._storage.edges(origin), rest, key),
+                self._storage.sizes.exponent(self._storage.edges(origin), rest, key),
             )
         )
 

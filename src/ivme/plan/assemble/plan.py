@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.tuning import Tuning
+from ivme.plan.assemble.update_costs import TableCost
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.ir.program import Join, Program, Step
 from ivme.plan.order.mark_tree import MarkForest
@@ -41,6 +42,7 @@ class Check:
 class Plan:
     """What a strategy would do for a query; `orders` and `trees` are empty where it follows none.
 
+    `updates` has the cost of a changed row for each table that is not static, and `update` is the worst of them.
     `followed` is the blueprint that also computes the changes of the result. A plan over heavy and light parts has an
     `epsilon`, unless each relation has its own, and `tuning` if it may be chosen again as the data grows; `marks` are
     the trees that `why` reads. The view is right as long as its `checks` have no row.
@@ -55,6 +57,7 @@ class Plan:
     update: Bound
     delay: Bound
     space: Bound
+    updates: tuple[TableCost, ...]
     widths: Widths | None = None
     orders: tuple[VariableOrder, ...] = ()
     trees: tuple[ViewNode, ...] = ()
@@ -65,17 +68,14 @@ class Plan:
     checks: tuple[Check, ...] = ()
 
 
-def costs(program: Program) -> tuple[Bound, Bound, Bound, Bound]:
-    """Preprocessing, update, delay and space of a program.
+def costs(program: Program) -> tuple[Bound, Bound, Bound]:
+    """Preprocessing, delay and space of a program.
 
     A lazy program pays nothing when tables change and the whole build before the next row.
     """
     build = max(Fraction(1), _dearest(program.build))
-    update = max((_dearest(trigger.steps) for trigger in program.triggers), default=Fraction(0))
     space = bound(max(Fraction(1), _largest(program)))
-    if program.lazy:
-        return bound(1), bound(0), bound(build), space
-    return bound(build), bound(update), bound(0), space
+    return (bound(1), bound(build), space) if program.lazy else (bound(build), bound(0), space)
 
 
 def _dearest(steps: Iterable[Step]) -> Fraction:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from ivme.plan.assemble.blueprint import (
     IndicatorLeaf,
@@ -24,10 +23,9 @@ from ivme.plan.assemble.blueprint import (
     referred,
 )
 from ivme.plan.assemble.catalog import MapCatalog
+from ivme.plan.assemble.join_size import JoinSizes
 from ivme.plan.ir import program as ir
-from ivme.plan.order.degree import Epsilons, Limit, degree_bound, degree_curve, limits_of
-from ivme.structure.hypergraph import Edge, Hypergraph
-from ivme.structure.width import EdgeCovers
+from ivme.structure.hypergraph import Edge
 
 MapKey = tuple[object, ...]
 """What makes two nodes the same map."""
@@ -48,30 +46,26 @@ class _Draft:
 class Storage:
     """The maps of one program under construction.
 
-    `existing` are maps that are there already, by key; new names of leaves start with the prefix. Exponents take more
-    time to find than everything else; callers that only run the program leave them out, and they are 0.
+    `existing` are maps that are there already, by key; new names of leaves start with the prefix.
     """
 
     def __init__(
         self, catalog: MapCatalog, existing: Existing | None = None, prefix: str = "", *, exponents: bool = True
     ) -> None:
         self.catalog = catalog
-        self._exponents = exponents
         self._prefix = prefix
         self._existing = existing or {}
         self._orders = {key: order for key, (_, order) in self._existing.items()}
         self._drafts: dict[MapKey, _Draft] = {}
-        self._covers: dict[frozenset[Edge], EdgeCovers] = {}
         self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
         self._leaves: dict[Leaf | IndicatorLeaf, tuple[MapKey, tuple[str, ...]]] = {}
         self._source_keys: dict[str, MapKey] = {}
         self._atoms = {label: Edge(label, frozenset(source.schema)) for label, source in catalog.sources.items()}
         self._edges: dict[Node, frozenset[Edge]] = {}
-        self._sizes: dict[tuple[frozenset[Edge], frozenset[str]], tuple[Fraction, frozenset[Limit]]] = {}
         epsilons = {split.epsilon for split in catalog.splits}
         own = {split.name: split.epsilon for split in catalog.splits}
-        self._epsilons: Epsilons = epsilons.pop() if len(epsilons) == 1 else own
+        self.sizes = JoinSizes(catalog.sources, epsilons.pop() if len(epsilons) == 1 else own, exponents=exponents)
 
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
@@ -196,7 +190,7 @@ class Storage:
             name += f"[{', '.join(map(str, part))}]" if part else ""
             role, atoms, indicators = kind, (node.label,), ()
         sums = role != "support" and any(self.catalog.sources[label].lifts for label in atoms)
-        exponent = self.exponent(self.edges(node), node.schema)
+        exponent = self.sizes.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
         counted = node.counted if isinstance(node, StoredView) else None
         return ir.Map(chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted)
@@ -234,63 +228,17 @@ class Storage:
             atoms, indicators = (node.label,), ()
         else:
             atoms, indicators = (), ((node.label, node.schema),)
-        return frozenset(
-            {self._atoms[label] for label in atoms}
-            | {Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)) for label, schema in indicators}
-        )
+        found = {self._atoms[label]: (label, None) for label in atoms} | {
+            Edge(f"∃{label}({','.join(sorted(schema))})", frozenset(schema)): (label, frozenset(schema))
+            for label, schema in indicators
+        }
+        for edge, (label, shown) in found.items():
+            self.sizes.rules[edge] = self.catalog.dependencies.of(label, shown)
+        return frozenset(found)
 
-    def exponent(
-        self,
-        edges: frozenset[Edge],
-        variables: Iterable[str],
-        fixed: Iterable[str] = (),
-        epsilons: Epsilons | None = None,
-    ) -> Fraction:
-        """What the variables that are not fixed add to the size: ρ* under these edges, or less by heavy and light
-        parts. `epsilons` takes the place of the partitions' own."""
-        if not self._exponents:
-            return Fraction(0)
-        known = frozenset(fixed)
-        open_variables = frozenset(variables) - known
-        cover, limits = self._size(edges, open_variables)
-        if not limits:
-            return cover
-        return min(cover, degree_bound(limits, known, open_variables, self._epsilons if epsilons is None else epsilons))
-
-    def exponents(
-        self, edges: frozenset[Edge], variables: frozenset[str], fixed: frozenset[str], parts: int
-    ) -> list[int | Fraction]:
-        """`exponent` for one ε = 0, 1/parts, ..., 1 of all partitions, in units of 1/parts."""
-        open_variables = variables - fixed
-        cover, limits = self._size(edges, open_variables)
-        most = cover * parts
-        found: list[int | Fraction] = [most.numerator if most.denominator == 1 else most] * (parts + 1)
-        if not limits:
-            return found
-        return list(map(min, found, degree_curve(limits, fixed, open_variables, parts)))
-
-    def _size(self, edges: frozenset[Edge], variables: frozenset[str]) -> tuple[Fraction, frozenset[Limit]]:
-        """What bounds the join of the edges on some variables: its edge cover, and the limits of parts."""
-        found = self._sizes.get((edges, variables))
-        if found is None:
-            found = self._sizes[edges, variables] = self._cover(edges, variables), self._limits(edges)
-        return found
-
-    def _limits(self, edges: frozenset[Edge]) -> frozenset[Limit]:
-        """The limits of the edges, if one of them is a part; under other names for its variables an edge keeps only the
-        size of its relation."""
-        found = [(edge.variables, self.catalog.sources.get(edge.label)) for edge in edges]
-        if not any(source.part for _, source in found if source):
-            return frozenset()
-        named = [(v, source.part if source and v == frozenset(source.schema) else ()) for v, source in found]
-        return frozenset(limit for variables, part in named for limit in limits_of(variables, part))
-
-    def _cover(self, edges: frozenset[Edge], variables: Iterable[str]) -> Fraction:
-        if edges not in self._covers:
-            ordered = sorted(edges, key=lambda edge: (edge.label, sorted(edge.variables)))
-            self._covers[edges] = EdgeCovers(Hypergraph(tuple(ordered)))
-        covers = self._covers[edges]
-        return covers.number(covers.mask(variables))
+    def determined(self, node: Node, known: frozenset[str]) -> frozenset[str]:
+        """The variables of a node that follow from those that are known."""
+        return self.sizes.determined(self.edges(node), known.intersection(node.schema))
 
     def read(self, node: Node, known: Iterable[str], new: tuple[str, ...], pending: str | None = None) -> ir.Read:
         """A read that takes the `known` variables as its key and yields the `new` ones."""

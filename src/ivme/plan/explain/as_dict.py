@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ivme.plan.assemble.stored import stored_map
 from ivme.plan.explain.as_text import fracture_lines
 from ivme.plan.explain.draw import Box
+from ivme.plan.explain.verdict import verdict
 from ivme.plan.ir.exponent import Bound
 from ivme.plan.ir.program import Program
 from ivme.plan.order.variable_order import OrderNode, VariableOrder
@@ -30,6 +31,8 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
         "static_width": _number(explanation.static_width),
         "dynamic_width": _number(explanation.dynamic_width),
         **{name: _bound(getattr(explanation, name), epsilon) for name in ("preprocessing", "update", "delay", "space")},
+        "updates": {cost.table: _bound(cost.update, epsilon) for cost in explanation.costs},
+        "verdict": verdict(explanation),
         "lower_bound": _lower_bound(explanation),
         "fracture": {
             "components": fracture_lines(explanation.query, explanation.fracture),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ivme.plan.explain.block_text import WIDTH, block_sections
 from ivme.plan.explain.draw import Box, order_boxes, text_tree
+from ivme.plan.explain.verdict import verdict
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.query.model import Query
 from ivme.structure.fracture import Fracture
@@ -59,10 +60,19 @@ def summary_lines(explanation: Explanation) -> list[str]:
     pairs.append(("strategy", f"{explanation.strategy or 'none'}: {explanation.reason}"))
     if explanation.update is not None:
         bounds = ("update", "delay", "preprocessing", "space")
-        pairs += [(name, bound_text(getattr(explanation, name), epsilon)) for name in bounds]
+        told = {name: bound_text(getattr(explanation, name), epsilon) for name in bounds}
+        told["update"] += _by_table(explanation)
+        pairs += [*told.items()]
     if explanation.dynamic_width is not None:
         pairs.append(("widths", f"dynamic δ = {explanation.dynamic_width}, static w = {explanation.static_width}"))
     return _table(pairs)
+
+
+def _by_table(explanation: Explanation) -> str:
+    """The bounds of the tables, where they differ."""
+    if len({cost.update for cost in explanation.costs}) < 2:
+        return ""
+    return ", the worst of " + ", ".join(f"{cost.table} {cost.update}" for cost in explanation.costs)
 
 
 def lower_bound_lines(explanation: Explanation) -> list[str]:
@@ -109,6 +119,9 @@ def _renaming(fracture: Fracture, index: int) -> dict[str, str]:
 
 def _heading(explanation: Explanation) -> Iterator[list[str]]:
     yield wrap(str(explanation.query), WIDTH, subsequent_indent="    ", break_long_words=False)
+    told = verdict(explanation)
+    if told:
+        yield wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False)
     yield summary_lines(explanation)
 
 

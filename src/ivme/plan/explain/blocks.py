@@ -4,36 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
+from ivme.plan.explain.block_costs import Reached
 from ivme.plan.explain.block_text import worst
 from ivme.plan.explain.explanation import BlockExplanation, Explanation
-from ivme.plan.ir.exponent import Bound, bound
+from ivme.plan.ir.exponent import Bound
 
 
-def explain_blocks(own: Explanation, blocks: Sequence[BlockExplanation]) -> Explanation:
+def explain_blocks(own: Explanation, blocks: Sequence[BlockExplanation], reached: Reached) -> Explanation:
     """The explanation of a view of several blocks: the bounds are those of all of them, with no lower bound.
 
     An update costs a block its own bound for each changed row that reaches it.
     """
-    updates = [_reached(each) for each in blocks]
+    costs = reached.table_costs()
     return replace(
         own,
         preprocessing=_largest([each.explanation.preprocessing for each in blocks]),
-        update=_largest(updates),
+        update=_largest([cost.update for cost in costs]),
+        costs=costs,
         space=_largest([each.explanation.space for each in blocks]),
         lower_bound=None,
         notes=own.notes if own.strategy is None else tuple(note for note in own.notes if "lower bound" not in note),
         blocks=tuple(blocks),
     )
-
-
-def _reached(block: BlockExplanation) -> Bound | None:
-    update = block.explanation.update
-    if update is None or block.rows_in == "1":
-        return update
-    half = update.exponent.at(Fraction(1, 2)) if update.depends_on_epsilon else update.exponent.at(Fraction(0))
-    return bound(half + 1, amortised=update.amortised, logs=update.logs)
 
 
 def _largest(bounds: Sequence[Bound | None]) -> Bound | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.update_costs import TableCost
+from ivme.plan.explain.advice import advice
 from ivme.plan.explain.draw import Box, mermaid, query_box, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
@@ -45,10 +47,11 @@ class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
-    those of the query (source 003, Definition 4.12), whatever the strategy; static tables count as constants. `epsilon`
-    is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says that planning stopped
-    at its budget, so that there may be a better plan. `blocks` are the parts of a SELECT that was taken apart, the view
-    itself last; the rest of the explanation is then about the view's own block.
+    those of the query (source 003, Definition 4.12), under its keys, whatever the strategy; static tables count as
+    constants. `epsilon` is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says
+    that planning stopped at its budget, so that there may be a better plan. `costs` are those of a changed row of each
+    table. `blocks` are the parts of a SELECT that was taken apart, the view itself last; the rest of the explanation is
+    then about the view's own block.
     """
 
     query: Query
@@ -71,6 +74,12 @@ class Explanation:
     mark_trees: tuple[Box, ...] = ()
     cut: bool = False
     blocks: tuple[BlockExplanation, ...] = ()
+    costs: tuple[TableCost, ...] = ()
+
+    @property
+    def updates(self) -> dict[str, Bound]:
+        """The bound on the time that a changed row takes, for each table that is not static; `update` is the worst."""
+        return {cost.table: cost.update for cost in self.costs}
 
     def __str__(self) -> str:
         from ivme.plan.explain.as_text import explanation_text
@@ -128,10 +137,11 @@ def explain_choice(
         variable_orders=() if plan is None else plan.orders,
         view_trees=() if plan is None else plan.trees,
         program=None if plan is None else plan.program,
-        notes=notes(query, classification, plain, choice, options),
+        notes=(*notes(query, classification, plain, choice, options), *advice(analysis, plan, options)),
         epsilon=_epsilon(plan, options),
         mark_trees=_mark_trees(plan),
         cut=choice.cut,
+        costs=() if plan is None else plan.updates,
     )
 
 

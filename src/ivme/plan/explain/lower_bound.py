@@ -4,7 +4,9 @@ A bound is a promise about every algorithm, so it is claimed only where its proo
 symbol, no table that is append-only or static (erratum 15), no closure, no output variable that the rows hide, and
 nothing about the tables that would forbid the proof's databases. These put arbitrary values into the variables of the
 pattern that makes the query hard, and one dummy value into all others; a filter, a computed column, a type of two
-values or a primary key on those variables may rule them out, and so may a filter that no dummy is known to pass.
+values or a key on those variables may rule them out, and so may a filter that no dummy is known to pass. The proofs
+change every table, so that a key that makes the changes of some tables cheap leaves the bound as it is: two dimensions
+that change freely stay hard. Where rows reference others, these do not change freely.
 """
 
 from __future__ import annotations
@@ -49,8 +51,9 @@ def lower_bound(query: Query, plain: Classification) -> LowerBound | None:
         delay, source = _TRIANGLE_DELAY[plain.triangle], "003, Proposition 6.8"
     elif plain.cqap1:
         source = "003, section 5.6, Corollary 5.34"
+    changed = " for changes of all tables" if any(table.primary_key for table in query.tables) else ""
     text = (
-        f"no algorithm has both O(N^(1/2-γ)) amortised update time and {delay} delay for any γ > 0, "
+        f"no algorithm has both O(N^(1/2-γ)) amortised update time{changed} and {delay} delay for any γ > 0, "
         "unless the OMv conjecture fails"
     )
     return LowerBound(text, Fraction(1, 2), source, _pattern(plain.obstacle))
@@ -83,6 +86,7 @@ def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
             verb = "is" if len(named) == 1 else "are"
             listed = ", ".join(named)
             yield f"no lower bound is claimed: its proof inserts and deletes in every table, and {listed} {verb} {kind}"
+    yield from _references(query)
     shown = {column.source for column in query.head if isinstance(column.source, str)}
     for variable in query.output:
         if variable not in shown:
@@ -98,6 +102,14 @@ def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
     for variable in joined:
         if len(_kinds(query, variable)) > 1:
             yield f"no lower bound is claimed: {variable} stands for columns of different types"
+
+
+def _references(query: Query) -> Iterator[str]:
+    names = {table.name.lower(): table.name for table in query.tables}
+    for table in query.tables:
+        for target in [names[each.table.lower()] for each in table.references if each.table.lower() in names]:
+            why = f"its proof changes rows of {target} while rows of {table.name} reference them"
+            yield f"no lower bound is claimed: {why}"
 
 
 def _restriction(table: Table, atom: Atom, variables: list[str]) -> str | None:
@@ -159,13 +171,16 @@ def _uses(atom: Atom, column: str) -> int:
 
 
 def _key_restriction(table: Table, atom: Atom, variables: list[str], filtered: set[str]) -> str | None:
-    """A primary key forbids two tuples that differ only in variables outside it; a key column that the query does
-    not mention is no hindrance, because it may take a fresh value in each row, if there are more than two."""
+    """A key forbids two tuples that differ only in variables outside it; a key column that the query does not mention
+    is no hindrance, because it may take a fresh value in each row, if there are more than two."""
     mentioned = filtered.union(name.lower() for expression in atom.columns for name in columns_of(expression))
-    key = [name.lower() for name in table.primary_key or ()]
-    if not key or any(name not in mentioned and not _is_boolean(table, name) for name in key):
-        return None
     columns = {t: c.name.lower() for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
-    if all(columns.get(variable) in key for variable in variables):
-        return None
-    return f"the primary key of {table.name} may make the view easier"
+    primary = [] if table.primary_key is None else [table.primary_key]
+    for declared in (*primary, *table.unique, *table.keys):
+        key = [name.lower() for name in declared]
+        if any(name not in mentioned and not _is_boolean(table, name) for name in key):
+            continue
+        if not all(columns.get(variable) in key for variable in variables):
+            kind = "the primary key" if declared == table.primary_key else "a key"
+            return f"{kind} of {table.name} may make the view easier"
+    return None

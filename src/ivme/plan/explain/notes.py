@@ -66,8 +66,13 @@ def _tables(query: Query, choice: Choice) -> Iterator[str]:
         yield f"the plan gains nothing from {growing} being append-only"
     elif growing:
         yield f"amortised over the inserts into {growing}, append-only: a tuple waits once for each of its partners"
-    if choice.plan is not None and choice.plan.update != bound(0) and any(table.primary_key for table in query.tables):
-        yield "the bounds make no use of primary keys, which only break ties between orders; updates may cost less"
+    for cost in () if choice.plan is None else choice.plan.updates:
+        if cost.referenced_by:
+            listed = ", ".join(cost.referenced_by)
+            yield (
+                f"a change of {cost.table} costs {cost.update}, if its rows come before and go after the rows of "
+                f"{listed} that reference them; a change of a referenced row in place costs {cost.in_place}"
+            )
 
 
 def _aggregates(query: Query, classification: Classification, plain: Classification) -> Iterator[str]:

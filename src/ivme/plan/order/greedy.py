@@ -25,11 +25,14 @@ _SHARE = 0.1
 _Price = tuple[Fraction | int, ...]
 
 
-def good_order(space: OrderSpace, seed: VariableOrder | None, floor: Widths) -> tuple[dict[int, int | None], Widths]:
+def good_order(
+    space: OrderSpace, seed: VariableOrder | None, floor: Widths, *, is_best: bool = True
+) -> tuple[dict[int, int | None], Widths]:
     """The parent of each block (None for the root) in a good access-top order of a component, and its widths.
 
-    `seed` is an access-top order of least widths, if one is known, and `floor` bounds the widths of all orders from
-    below: where the best start is the seed's or reaches the floor, there is nothing to improve.
+    `seed` is an access-top order, if one is known, which has the least widths if it `is_best`; `floor` bounds the
+    widths of all orders from below. Where the best start is the seed's or reaches the floor, there is nothing to
+    improve.
     """
     starts = [
         _eliminated(space, lambda bit, left: space.measure.covers.number(_bag(space, bit, left))),
@@ -40,7 +43,7 @@ def good_order(space: OrderSpace, seed: VariableOrder | None, floor: Widths) -> 
         walked = [node.variable for node in seed.walk() if node.variable in space.blocks]
         starts.append(sorted((1 << space.names.index(name) for name in walked), key=space.tiers.__getitem__))
     price, ranking = min((_price(space, ranking), ranking) for ranking in starts)
-    if seed is None:
+    if seed is None or not is_best:
         price, ranking = _improved(space, price, ranking, floor)
     return _forest(space, ranking), Widths(Fraction(price[0]), Fraction(price[1]))
 
@@ -118,21 +121,20 @@ def _forest(space: OrderSpace, ranking: list[int]) -> dict[int, int | None]:
 
 
 def _price(space: OrderSpace, ranking: list[int]) -> _Price:
-    """The widths, the widths under keys, the work and the size of a ranking's order."""
+    """The widths, the work and the size of a ranking's order."""
     spend(5 * len(ranking))
-    dynamic = static = keyed_dynamic = keyed_static = Fraction(0)
+    dynamic = static = Fraction(0)
     work = size = 0
 
     def place(inside: int) -> set[int]:
-        nonlocal dynamic, static, keyed_dynamic, keyed_static, work, size
+        nonlocal dynamic, static, work, size
         root = next(bit for bit in ranking if bit & inside)
         step = space.step(inside, root)
         fixed = set(step.indicators).union(*(place(part) for part in space.parts(inside & ~root)))
-        dynamic = max(dynamic, step.dynamic, space.dynamic(step.bag, fixed))
-        keyed_dynamic = max(keyed_dynamic, step.keyed.dynamic, space.keyed_dynamic(step.bag, fixed))
-        static, keyed_static = max(static, step.static), max(keyed_static, step.keyed.static)
+        dynamic = max(dynamic, step.dynamic, step.view.dynamic(step.bag, fixed))
+        static = max(static, step.static)
         work, size = work + step.work, size + step.size
         return fixed
 
     place(space.everything)
-    return dynamic, static, keyed_dynamic, keyed_static, work, size
+    return dynamic, static, work, size

@@ -1,7 +1,8 @@
 """The search for the access-top order of least widths (source 003, Definition 4.12).
 
-Dynamic programming over connected sets of variables (see `order_space`), in up to three passes: the least widths,
-then the least widths given primary keys, then the least estimated work, each within the bounds of the one before.
+Dynamic programming over connected sets of variables (see `order_space`), in two passes: the least widths, then the
+least estimated work within them. Where keys hold, widths are those under the dependencies, and the work of an update is
+weighed by the rows of its table: a fact's change counts more than that of a dimension.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from ivme.plan.order.space import OrderSpace, SearchStep
 from ivme.plan.order.variable_order import VariableOrder, acc_top, canonical, order_of
 from ivme.plan.order.widths import Widths, widths, with_indicators
 from ivme.structure.classify import is_cqap0, is_hierarchical
-from ivme.structure.hypergraph import Cqap
+from ivme.structure.dependencies import Dependencies
+from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
+
+_NOTHING = Dependencies()
 
 BUDGET = 700_000
 """How much an exact search may look at in a component, in the units of `OrderSpace.spent`, before it settles for a
@@ -54,23 +58,26 @@ _Cost = Callable[[SearchStep, list[int], tuple[_Partial, ...]], "_Price | None"]
 
 def best_order(
     cqap: Cqap,
-    keys: Mapping[str, frozenset[str]] | None = None,
     sizes: Mapping[str, int] | None = None,
     budget: int = BUDGET,
     static: frozenset[str] = frozenset(),
+    dependencies: Dependencies = _NOTHING,
 ) -> OrderChoice:
     """The access-top order of a fracture with the least dynamic, then static width over all such orders.
 
     `static` labels atoms whose tables do not change: they count as constants, and no update fixes their variables.
     With all atoms static it is the least static width that counts.
 
-    `keys` gives the variables (of the fracture) that are an atom's primary key, and `sizes` the rows of its table,
-    by label. They break ties: widths under the keys, estimated work, fewer columns in views, and names in the last
-    resort. The result is the same in every run. Where the space of orders is beyond the budget, a good order takes
-    the place of the best one; `exact` then says whether its widths are the least all the same.
+    `dependencies` are those of the atoms in the variables of the fracture, and `sizes` the rows of their tables, by
+    label. Sizes break ties: estimated work, fewer columns in views, and names in the last resort. The result is the
+    same in every run. Where the space of orders is beyond the budget, a good order takes the place of the best one;
+    `exact` then says whether its widths are the least all the same.
     """
     parts = [cqap.restricted(component) for component in cqap.hypergraph.components() if component.vertices]
-    searches = [_Search(part, OrderSpace(part, keys or {}, sizes or {}, static), budget, static) for part in parts]
+    searches = [
+        _Search(part, OrderSpace(part, sizes or {}, static, dependencies), budget, static, dependencies)
+        for part in parts
+    ]
     fronts = [search.front() for search in searches]
     bounds = _bounds(fronts)
     parents: dict[str, str | None] = {}
@@ -79,7 +86,7 @@ def best_order(
     order = with_indicators(order_of(cqap, parents), cqap)
     exact = all(search.exact for search in searches)
     note = "no access-top order has smaller widths" if exact else "too many orders to try: there may be a better one"
-    return OrderChoice(order, widths(order, cqap, static), exact, note)
+    return OrderChoice(order, widths(order, cqap, static, dependencies), exact, note)
 
 
 def _bounds(fronts: list[list[Widths]]) -> Widths:
@@ -97,15 +104,18 @@ def _target(front: list[Widths], bounds: Widths) -> Widths:
 class _Search:
     """The search in one component. It starts from a good order, whose widths bound all that is tried later."""
 
-    def __init__(self, cqap: Cqap, space: OrderSpace, budget: int, static: frozenset[str]) -> None:
+    def __init__(
+        self, cqap: Cqap, space: OrderSpace, budget: int, static: frozenset[str], dependencies: Dependencies
+    ) -> None:
         self.space = space
         constants = not static.isdisjoint(edge.label for edge in cqap.hypergraph.edges)
         seed = None if constants else _seed(cqap)
-        floor = Widths(Fraction(0 if constants or is_cqap0(cqap) else 1), Fraction(1))
-        self.good, self.reached = good_order(space, seed, floor)
+        easy = constants or is_cqap0(_reduct(cqap, dependencies) if space.depends else cqap)
+        floor = Widths(Fraction(0 if easy else 1), Fraction(1))
+        self.good, self.reached = good_order(space, seed, floor, is_best=not space.depends)
         self.budget = budget
         self.limit = space.spent + budget
-        self.settled = self.reached == floor or seed is not None
+        self.settled = self.reached == floor or (seed is not None and not space.depends)
         self.exact = True
 
     def front(self) -> list[Widths]:
@@ -113,13 +123,13 @@ class _Search:
 
         No width is between 0 and 1, no static width is below 1, and without static tables the dynamic width is 0 in
         CQAP_0 only (003, Proposition 5.30): an order that reaches these bounds is one of the best without a search.
-        So is the order of ACC-TOP for a hierarchical component whose tables all change.
+        So is the order of ACC-TOP for a hierarchical component whose tables all change, unless keys hold in it.
         """
         if self.settled:
             return [self.reached]
 
         def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
-            dynamic = max([step.dynamic, self.space.dynamic(step.bag, fixed), *(part.cost[0] for part in parts)])
+            dynamic = max([step.dynamic, step.view.dynamic(step.bag, fixed), *(part.cost[0] for part in parts)])
             return dynamic, max([step.static, *(part.cost[1] for part in parts)])
 
         try:
@@ -131,7 +141,7 @@ class _Search:
         return [Widths(Fraction(partial.cost[0]), Fraction(partial.cost[1])) for partial in found]
 
     def cheapest(self, target: Widths) -> Mapping[int, int | None]:
-        """Of the orders within the target, the best under the keys, then that of least work and smallest views.
+        """Of the orders within the target, that of least work, then of smallest views.
 
         All its steps are among those of a search for the widths. Where that was not needed or not possible, a
         tenth of the budget goes to this one, and the good order stands in.
@@ -139,38 +149,19 @@ class _Search:
         self.limit = self.space.spent + self.budget // 10
         try:
             with within(_SHARE):
-                keyed = self.keyed_widths(target)
-                return _parents(self.least_work(target, keyed))
+                return _parents(self.least_work(target))
         except BudgetSpentError:
             return self.good
 
-    def keyed_widths(self, target: Widths) -> Widths:
-        """The least widths under the keys of orders within the target."""
-        space = self.space
-        if space.keyed is None:
-            return target
+    def least_work(self, target: Widths) -> _Partial:
+        """The order of least work, then of the fewest columns in views, within the widths."""
 
         def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
-            if fixed and space.dynamic(step.bag, fixed) > target.dynamic:
-                return None
-            dynamic = max([step.keyed.dynamic, space.keyed_dynamic(step.bag, fixed), *(p.cost[0] for p in parts)])
-            return dynamic, max([step.keyed.static, *(part.cost[1] for part in parts)])
-
-        found = min(partial.cost for partial in self.partials(cost, _within(target, None), _at_most))
-        return Widths(Fraction(found[0]), Fraction(found[1]))
-
-    def least_work(self, target: Widths, keyed: Widths) -> _Partial:
-        """The order of least work, then of the fewest columns in views, within both pairs of widths."""
-        space = self.space
-
-        def cost(step: SearchStep, fixed: list[int], parts: tuple[_Partial, ...]) -> _Price | None:
-            if fixed and space.dynamic(step.bag, fixed) > target.dynamic:
-                return None
-            if fixed and space.keyed_dynamic(step.bag, fixed) > keyed.dynamic:
+            if fixed and step.view.dynamic(step.bag, fixed) > target.dynamic:
                 return None
             return step.work + sum(part.cost[0] for part in parts), step.size + sum(part.cost[1] for part in parts)
 
-        found = self.partials(cost, _within(target, keyed), lambda one, other: one <= other)
+        found = self.partials(cost, _within(target), lambda one, other: one <= other)
         return min(found, key=lambda partial: partial.cost)
 
     def partials(
@@ -212,12 +203,21 @@ def _seed(cqap: Cqap) -> VariableOrder | None:
     return acc_top(canonical(cqap), cqap) if is_hierarchical(cqap.hypergraph) else None
 
 
-def _within(target: Widths, keyed: Widths | None) -> Callable[[SearchStep], bool]:
-    """Whether a step keeps to the widths, and to those under the keys."""
+def _reduct(cqap: Cqap, dependencies: Dependencies) -> Cqap:
+    """The Σ-reduct: every schema, and the free variables, with all that they determine. Outside CQAP_0 some change
+    takes linear time (Olteanu, Huang and Koch, ICDE 2009); within it, one may all the same."""
+    edges = (Edge(e.label, dependencies.closure(e.variables)) for e in cqap.hypergraph.edges)
+    given = cqap.input
+    output = dependencies.closure(cqap.input | cqap.output) - given
+    ordered = dependencies.closure(cqap.free) - output - given
+    return Cqap(Hypergraph(tuple(edges)), output, given, ordered)
+
+
+def _within(target: Widths) -> Callable[[SearchStep], bool]:
+    """Whether a step keeps to the widths."""
 
     def admits(step: SearchStep) -> bool:
-        fits = step.dynamic <= target.dynamic and step.static <= target.static
-        return fits and (keyed is None or (step.keyed.dynamic <= keyed.dynamic and step.keyed.static <= keyed.static))
+        return step.dynamic <= target.dynamic and step.static <= target.static
 
     return admits
 

@@ -2,21 +2,26 @@
 
 In any variable order the subtree of a variable is a connected set S of variables, and its dependency set is all
 neighbours of S. So the price of putting x on top of S depends on S and x alone, and the space of all orders has
-a state for each connected set that can hang below an access-top prefix. Variables with the same edges and the same
-tier are one *block*: a chain of them has the widths of one of them, so the search never needs to part them.
+a state for each connected set that can hang below an access-top prefix. Variables with the same edges, the same tier
+and the same place in all dependencies are one *block*: a chain of them has the widths of one of them, so the search
+never needs to part them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 
 from ivme.budget import spend
-from ivme.plan.order.widths import Measure, Widths
+from ivme.plan.order.widths import Joined, Measure
+from ivme.structure.dependencies import Dependencies, Dependency
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 from ivme.structure.width import bits_of
+
+_NOTHING = Dependencies()
 
 UNKNOWN_ROWS = 1000
 """The size that a table is taken to have when nothing is known about any table of the query."""
@@ -26,14 +31,14 @@ UNKNOWN_ROWS = 1000
 class SearchStep:
     """The price of one variable on top of a connected set: what its view costs whatever the order below is.
 
-    `keyed` are the widths when data obeys the primary keys; `indicators` are the schemas that this variable adds.
-    `work` estimates the rows that updates touch at this view, and `size` counts the columns of the view.
+    `view` is what the view joins; `indicators` are the schemas that this variable adds. `work` estimates the rows that
+    updates touch at this view, and `size` counts the columns of the view.
     """
 
     bag: int
     static: Fraction
     dynamic: Fraction
-    keyed: Widths
+    view: Joined
     indicators: tuple[int, ...]
     work: int
     size: int
@@ -45,22 +50,24 @@ class OrderSpace:
     def __init__(
         self,
         cqap: Cqap,
-        keys: Mapping[str, frozenset[str]],
         sizes: Mapping[str, int],
         static: frozenset[str] = frozenset(),
+        dependencies: Dependencies = _NOTHING,
     ) -> None:
-        self.blocks = _blocks(cqap, keys)
+        self.blocks = _blocks(cqap, dependencies)
         edges = cqap.hypergraph.edges
         self.changing = [edge.label not in static for edge in edges]
         merged = [Edge(edge.label, edge.variables.intersection(self.blocks)) for edge in edges]
-        self.measure = Measure(Hypergraph(tuple(merged)))
+        self.measure = Measure(Hypergraph(tuple(merged)), _merged(dependencies, self.blocks, cqap))
         self.names = self.measure.covers.names
         self.edges = self.measure.covers.edges
         self.everything = (1 << len(self.names)) - 1
         self.tiers = {1 << position: cqap.tier(name) for position, name in enumerate(self.names)}
-        self.keyed = Keys(self, cqap, keys) if any(keys.get(edge.label) is not None for edge in edges) else None
+        everywhere = self.measure.joined(range(len(edges)))
+        self.wide = [everywhere.closure(edge) for edge in self.edges]
+        self.depends = self.wide != [*self.edges]
         default = max(sizes.values(), default=UNKNOWN_ROWS)
-        self.rows = [max(1, sizes.get(edge.label, default)) for edge in edges]
+        self.rows = [max(1, sizes.get(edge.label, self._prior(i, default))) for i, edge in enumerate(edges)]
         self._adjacent = {bit: self._around(bit) for bit in self.tiers}
         self._steps: dict[tuple[int, int], SearchStep] = {}
         self._parts: dict[int, tuple[int, ...]] = {}
@@ -70,8 +77,13 @@ class OrderSpace:
     def spent(self) -> int:
         """How many pairs of an edge and a step, a bag to cover or a join to size have been looked at so far: what a
         search is budgeted by."""
-        covers = self.measure.covers.solved + (0 if self.keyed is None else self.keyed.solved)
-        return (len(self._steps) + len(self._joins) + covers) * len(self.edges)
+        return (len(self._steps) + len(self._joins) + self.measure.covers.solved) * len(self.edges)
+
+    def _prior(self, index: int, rows: int) -> int:
+        """How many rows a table is taken to have: fewer than those of a table whose rows determine its own."""
+        mine = self.wide[index]
+        larger = any(not mine & ~other and other & ~mine for other in self.wide)
+        return max(1, isqrt(rows)) if larger and self.depends else rows
 
     def below(self, inside: int) -> list[int]:
         """The positions of the edges that meet a set."""
@@ -130,89 +142,47 @@ class OrderSpace:
         placed = self.measure.indicators(bag, below)
         indicators = tuple(sorted(schema for index, schema in placed.items() if self.changing[index]))
         fixed = [self.edges[index] for index in below if self.changing[index]]
-        number = self.measure.covers.number
-        static, dynamic = number(bag), self.dynamic(bag, fixed)
-        keyed = Widths(dynamic, static)
-        if self.keyed is not None:
-            keyed = Widths(self.keyed.dynamic(bag, fixed), self.keyed.number(bag))
-        rests = [bag & ~(self.keyed.closure(schema) if self.keyed else schema) for schema in fixed]
-        work = sum(self.join_size(rest) for rest in rests)
+        view = self.measure.joined(below, placed.items())
+        changed = [index for index in below if self.changing[index]]
+        work = sum(
+            self.join_size(bag & ~view.closure(self.edges[index])) * (self.rows[index] if self.depends else 1)
+            for index in changed
+        )
         size = sum(len(self.blocks[name]) for name in self.measure.covers.variables(bag))
-        return SearchStep(bag, static, dynamic, keyed, indicators, work, size)
-
-    def dynamic(self, bag: int, fixed: Iterable[int]) -> Fraction:
-        """The dynamic width of a bag when one of the schemas is fixed by an update."""
-        return self.measure.largest(bag, fixed)
-
-    def keyed_dynamic(self, bag: int, fixed: Iterable[int]) -> Fraction:
-        """The same when a key fixes all that it determines."""
-        return self.dynamic(bag, fixed) if self.keyed is None else self.keyed.dynamic(bag, fixed)
+        return SearchStep(bag, view.number(bag), view.dynamic(bag, fixed), view, indicators, work, size)
 
     def join_size(self, variables: int) -> int:
-        """The least product of table sizes over integral covers of a set of variables."""
+        """The least product of table sizes over integral covers of a set of variables; an edge covers what it
+        determines."""
         known = self._joins.get(variables)
         if known is None:
             spend(1 + len(self.edges) // 4)
             lowest = variables & -variables
             sizes = (
                 rows * self.join_size(variables & ~edge)
-                for edge, rows in zip(self.edges, self.rows, strict=True)
+                for edge, rows in zip(self.wide, self.rows, strict=True)
                 if edge & lowest
             )
             known = self._joins[variables] = min(sizes)
         return known
 
 
-class Keys:
-    """Primary keys as functional dependencies: widths of data that obeys them.
-
-    A key fixes all variables of its atom. An edge then covers all that its own variables determine, and an update
-    fixes that much.
-    """
-
-    def __init__(self, space: OrderSpace, cqap: Cqap, keys: Mapping[str, frozenset[str]]) -> None:
-        self._space = space
-        self._rules = [(keys[e.label], e.variables) for e in cqap.hypergraph.edges if keys.get(e.label) is not None]
-        self._closures: dict[int, int] = {}
-        closed = [
-            Edge(edge.label, space.measure.covers.variables(self.closure(mask)))
-            for edge, mask in zip(cqap.hypergraph.edges, space.edges, strict=True)
-        ]
-        self._measure = Measure(Hypergraph(tuple(closed)))
-
-    @property
-    def solved(self) -> int:
-        """How many bags have been covered."""
-        return self._measure.covers.solved
-
-    def closure(self, schema: int) -> int:
-        """The blocks that a set of blocks determines."""
-        known = self._closures.get(schema)
-        if known is None:
-            covers, blocks = self._space.measure.covers, self._space.blocks
-            fixed = {variable for name in covers.variables(schema) for variable in blocks[name]}
-            before = -1
-            while before != len(fixed):
-                before = len(fixed)
-                fixed.update(*(determined for key, determined in self._rules if key <= fixed))
-            known = covers.mask(name for name in covers.names if fixed.issuperset(blocks[name]))
-            self._closures[schema] = known
-        return known
-
-    def number(self, bag: int) -> Fraction:
-        return self._measure.covers.number(bag)
-
-    def dynamic(self, bag: int, fixed: Iterable[int]) -> Fraction:
-        return self._measure.largest(bag, [self.closure(schema) for schema in fixed])
-
-
-def _blocks(cqap: Cqap, keys: Mapping[str, frozenset[str]]) -> dict[str, tuple[str, ...]]:
-    """Variables of the same edges and tier, by the least name among them; those of keys come first."""
-    identifying = frozenset().union(*keys.values())
-    groups: dict[tuple[frozenset[str], int], list[str]] = defaultdict(list)
+def _blocks(cqap: Cqap, dependencies: Dependencies) -> dict[str, tuple[str, ...]]:
+    """Variables of the same edges, tier and place in dependencies, by the least name among them."""
+    groups: dict[tuple[frozenset[str], int, tuple[int, ...]], list[str]] = defaultdict(list)
     for variable in sorted(cqap.variables):
-        groups[cqap.hypergraph.edges_of(variable), cqap.tier(variable)].append(variable)
-    return {
-        members[0]: tuple(sorted(members, key=lambda variable: (variable not in identifying, variable)))
-        for members in groups.values()
-    }
+        place = tuple(2 * (variable in each.given) + (variable in each.determined) for each in dependencies.all)
+        groups[cqap.hypergraph.edges_of(variable), cqap.tier(variable), place].append(variable)
+    return {members[0]: tuple(members) for members in groups.values()}
+
+
+def _merged(dependencies: Dependencies, blocks: Mapping[str, tuple[str, ...]], cqap: Cqap) -> Dependencies:
+    """The dependencies between blocks, of the edges of the component."""
+    labels = {edge.label for edge in cqap.hypergraph.edges}
+    return Dependencies(
+        tuple(
+            Dependency(each.label, each.given.intersection(blocks), each.determined.intersection(blocks))
+            for each in dependencies.all
+            if each.label in labels
+        )
+    )

@@ -1,26 +1,28 @@
 """The chooser: which strategy maintains a query, and why (DESIGN section 1).
 
-Plans are compared by update time, then delay, preprocessing time and space. `view-tree` wins ties; `recompute`
-maintains nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part. Of a query with many atoms
-only the view trees are planned: the programs of the others grow with the square of its size and more.
+Plans are compared by update time, then delay, preprocessing time and space. Where keys make tables differ in what a
+change costs, it is the mean over all changes that counts first (`weigh`). `view-tree` wins ties; `recompute` maintains
+nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part. Of a query with many atoms only the
+view trees are planned: the programs of the others grow with the square of its size and more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from math import log2
 
 from ivme.budget import BudgetSpentError
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import Bound, bound
-from ivme.plan.ir.program import Join, Program
+from ivme.plan.ir.program import Program
 from ivme.plan.order.widths import Widths
 from ivme.plan.strategy.marks import only_grows, unmarkable
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
-from ivme.query.model import Query
+from ivme.plan.strategy.weigh import Rates, rates_of
 from ivme.structure.analysis import Analysis
 from ivme.structure.classify import Classification
 
@@ -57,19 +59,45 @@ def choose(analysis: Analysis, options: Options) -> Choice:
     trees = plan_with("view-tree", analysis)
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
+    rates = rates_of(analysis, options)
+    if rates is not None and _fits(trees, options) and _is_settled(trees, rates):
+        return Choice(trees, _keyed_reason(trees), trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
-        chosen = _with_static(trees, query)
-        for marked in _found(_marked(analysis, chosen)):
-            return Choice(marked, _reason(marked, chosen, options), trees.widths, compared=False)
-        return Choice(chosen, _tree_reason(chosen, f"{chosen.update} updates"), trees.widths, compared=False)
+        for marked in _found(_marked(analysis, trees)):
+            return Choice(marked, _reason(marked, trees, options), trees.widths, compared=False)
+        return Choice(trees, _tree_reason(trees, f"{trees.update} updates"), trees.widths, compared=False)
     candidates = [plan for plan in _found(_candidates(analysis, trees, options)) if _is_taken(plan, analysis, options)]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
             "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
         )
-    best = min(candidates, key=lambda plan: _costs(plan, options))
-    return Choice(best, _reason(best, trees, options), trees.widths)
+    best = min(candidates, key=lambda plan: (_mean(plan, rates, options), *_costs(plan, options)))
+    reason = _reason(best, trees, options)
+    if best is trees and rates is not None:
+        reason = _keyed_reason(trees)
+    return Choice(best, reason, trees.widths)
+
+
+def _is_settled(trees: Plan, rates: Rates) -> bool:
+    """Whether no other plan can be better: constant time for all changes, or on average, in linear space."""
+    linear = trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
+    return linear and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
+
+
+def _mean(plan: Plan, rates: Rates | None, options: Options) -> int:
+    """The mean work of a change as a power of 2, so that small differences do not decide; 0 without keys."""
+    return 0 if rates is None else round(log2(rates.mean(plan, _epsilon(plan, options))))
+
+
+def _keyed_reason(plan: Plan) -> str:
+    costly = [cost for cost in plan.updates if cost.update.exponent.at(Fraction(1, 2))]
+    if not costly:
+        return "constant update time and delay: by its keys, a changed row finds what it joins with by look-ups"
+    listed = ", ".join(cost.table for cost in costly)
+    cheap = ", ".join(cost.table for cost in plan.updates if cost not in costly)
+    told = f"a change of {cheap} takes a few look-ups by keys" if cheap else "by keys, changes are cheap on average"
+    return f"{told}; one of {listed} takes as many as there are rows that join with it"
 
 
 def _found(plans: Iterator[Plan]) -> list[Plan]:
@@ -85,8 +113,7 @@ def _found(plans: Iterator[Plan]) -> list[Plan]:
 
 def _forced(analysis: Analysis, options: Options) -> Choice:
     assert options.strategy is not None
-    query = analysis.query
-    plan = _with_static(plan_with(options.strategy, analysis, options), query)
+    plan = plan_with(options.strategy, analysis, options)
     if not _fits(plan, options):
         raise PlanError(
             f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
@@ -94,7 +121,7 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
         )
     reason = "asked for"
     try:
-        trees = plan if options.strategy == "view-tree" else _with_static(plan_with("view-tree", analysis), query)
+        trees = plan if options.strategy == "view-tree" else plan_with("view-tree", analysis)
     except BudgetSpentError:
         return Choice(plan, reason, compared=False)
     if _costs(trees, options) < _costs(plan, options):
@@ -109,22 +136,21 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[P
     everything. Where they give updates in less than linear time, the other strategies are left out: each join of their
     updates costs an edge cover, which is 0 or at least 1, and where all are 0, so are the view tree's.
     """
-    known = _with_static(trees, analysis.query)
-    yield known
+    yield trees
     constant = False
-    for plan in _marked(analysis, known):
+    for plan in _marked(analysis, trees):
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
     for strategy in MAINTAINING[1:]:
         if strategy == "marks" or (strategy == "skew" and constant):
             continue
         try:
-            plan = _with_static(plan_with(strategy, analysis, options), analysis.query)
+            plan = plan_with(strategy, analysis, options)
         except PlanError:
             continue
         yield plan
         sublinear = strategy == "skew" and _is_taken(plan, analysis, options) and _costs(plan, options)[0] < 1
-        if sublinear and _fits(known, options):
+        if sublinear and _fits(trees, options):
             return
 
 
@@ -143,19 +169,9 @@ def _marked(analysis: Analysis, trees: Plan) -> Iterator[Plan]:
     query = analysis.query
     if unmarkable(query) or not (query.distinct or only_grows(query)):
         return
-    plan = _with_static(plan_with("marks", analysis), query)
+    plan = plan_with("marks", analysis)
     if _at_half(plan.update) < _at_half(trees.update):
         yield plan
-
-
-def _with_static(plan: Plan, query: Query) -> Plan:
-    """The plan with an update bound over the tables that change: a static table's trigger never runs."""
-    static = {table.name for table in query.tables if table.static}
-    if not static or plan.program.lazy or plan.program.partitions or plan.update.amortised:
-        return plan
-    steps = (step for each in plan.program.triggers if each.relation not in static for step in each.steps)
-    dearest = max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
-    return replace(plan, update=bound(dearest))
 
 
 def _reads_all(plan: Plan, classification: Classification, options: Options) -> bool:

@@ -30,7 +30,11 @@ _MOST_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it."""
+    """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it.
+
+    `changes` are how often tables change, against each other; those left out count as 1. Without it each table counts
+    by its rows.
+    """
 
     strategy: str | None = None
     epsilon: Epsilon | None = None
@@ -40,6 +44,7 @@ class Options:
     space: str | None = None
     rebalance: str = "amortised"
     workload: Workload | None = None
+    changes: tuple[tuple[str, float], ...] = ()
     graph: str = "digraph"
     planning_seconds: float = SECONDS
 
@@ -72,6 +77,7 @@ def read_options(given: Mapping[str, object]) -> Options:
         _names("static", given.get("static", ())),
         **{name: _choice(name, value) for name, value in given.items() if name in CHOICES},
         workload=_workload(given.get("workload")),
+        changes=_changes(given.get("changes")),
         planning_seconds=_seconds(given.get("planning_seconds", SECONDS)),
     )
     if options.rebalance == "deamortised" and options.space == "linear":
@@ -108,6 +114,19 @@ def _workload(value: object) -> Workload | None:
     if not isinstance(value, Mapping) or not set(value) <= set(names):
         raise PlanError(f"workload maps some of {', '.join(names)} to numbers; it is {shown(value)}")
     return Workload(**{str(name): _count(str(name), number) for name, number in value.items()})
+
+
+def _changes(value: object) -> tuple[tuple[str, float], ...]:
+    if isinstance(value, tuple):
+        value = dict(value)
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise PlanError(f"changes maps tables to how often they change, against each other; it is {shown(value)}")
+    found = tuple((str(name), read_count(number)) for name, number in value.items())
+    if any(number is None for _, number in found):
+        raise PlanError(f"changes has numbers from 0 to 10^18; it is {shown(value)}")
+    return tuple((name, float(number or 0)) for name, number in found)
 
 
 def _count(name: str, value: object) -> float:

@@ -14,6 +14,7 @@ def with_promises(query: Query, options: Options) -> Query:
     """The query over tables that promise what the options say about them."""
     append_only = _named(query, "append_only", options.append_only)
     static = _named(query, "static", options.static)
+    _named(query, "changes", (name for name, _ in options.changes))
     if isinstance(options.epsilon, tuple):
         _named(query, "epsilon", (name for name, _ in options.epsilon))
     return query.with_tables(

@@ -25,6 +25,7 @@ from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_bl
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan, costs
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
+from ivme.plan.assemble.update_costs import same_costs, table_costs, worst
 from ivme.plan.ir.exponent import bound
 from ivme.plan.order.search import OrderChoice, best_order
 from ivme.plan.order.variable_order import VariableOrder, order_of
@@ -33,8 +34,7 @@ from ivme.plan.order.widths import Widths, widths
 from ivme.plan.strategy.marks import only_grows, plan_marks
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.plans import skew
-from ivme.query.expression import ColumnRef
-from ivme.query.model import Atom, Query
+from ivme.query.model import Query
 from ivme.structure.analysis import Analysis, Shape, analyse, ordered_reads
 from ivme.structure.fracture import Fracture, unbroken
 
@@ -51,7 +51,7 @@ def recompute(analysis: Analysis) -> Plan:
 
 def factorised(analysis: Analysis) -> Plan:
     """A view tree without fracture and indicators: inputs are free variables like others, on top."""
-    return _tree_plan("factorised", analysis, [_unfractured(analysis.query, shape) for shape in analysis.shapes])
+    return _tree_plan("factorised", analysis, [_unfractured(analysis, shape) for shape in analysis.shapes])
 
 
 def classical(analysis: Analysis) -> Plan:
@@ -66,13 +66,14 @@ def recursive(analysis: Analysis) -> Plan:
 
 def marks(analysis: Analysis) -> Plan:
     """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
-    drawn = plan_marks(analysis)
+    drawn, query = plan_marks(analysis), analysis.query
     notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
-    plan = replace(_plan("marks", drawn.blueprint, drawn.followed, drawn.fracture, notes=notes), marks=drawn.forest)
-    if not only_grows(analysis.query):
+    plan = _plan("marks", query, drawn.blueprint, drawn.followed, drawn.fracture, notes=notes)
+    plan = replace(plan, marks=drawn.forest)
+    if not only_grows(query):
         return plan
-    filled = plan.preprocessing.exponent.at(Fraction(0))
-    return replace(plan, update=bound(filled - 1, amortised=True))
+    update = bound(plan.preprocessing.exponent.at(Fraction(0)) - 1, amortised=True)
+    return replace(plan, update=update, updates=same_costs(update, query))
 
 
 STRATEGIES: Mapping[str, Callable[[Analysis, Options], Plan]] = {
@@ -111,49 +112,33 @@ class _Ordered:
 
 def _fractured(analysis: Analysis, shape: Shape) -> _Ordered:
     leaves = leaves_of(analysis.query, shape.fracture)
-    return _Ordered(shape.variable, shape.fracture, leaves, _search(analysis.query, shape.fracture, leaves))
+    return _Ordered(shape.variable, shape.fracture, leaves, _search(analysis, shape.fracture, leaves))
 
 
-def _unfractured(query: Query, shape: Shape) -> _Ordered:
-    whole = shape.cqap
+def _unfractured(analysis: Analysis, shape: Shape) -> _Ordered:
+    query, whole = analysis.query, shape.cqap
     broken = unbroken(whole)
     leaves = leaves_of(query, broken)
-    choice = _search(query, broken, leaves)
+    choice = _search(analysis, broken, leaves)
     order = order_of(whole, choice.order.parents())
-    choice = replace(choice, order=order, widths=widths(order, whole, _static(query, leaves)))
+    reached = widths(order, whole, _static(query, leaves), leaves.dependencies)
+    choice = replace(choice, order=order, widths=reached)
     return _Ordered(shape.variable, broken, leaves, choice)
 
 
-def _search(query: Query, broken: Fracture, leaves: Leaves) -> OrderChoice:
-    """The best order; ties are broken by primary keys and table sizes."""
-    keys: dict[str, frozenset[str]] = {}
-    sizes: dict[str, int] = {}
-    for label, source in leaves.sources:
-        table = query.table(source.atom.relation)
-        key = _key_variables(query, source.atom)
-        if key is not None:
-            named = dict(zip(source.atom.variables, source.schema, strict=True))
-            keys[label] = frozenset(named[variable] for variable in key)
-        if table.rows is not None:
-            sizes[label] = table.rows
-    return best_order(broken.whole, keys, sizes, static=_static(query, leaves))
+def _search(analysis: Analysis, broken: Fracture, leaves: Leaves) -> OrderChoice:
+    """The best order; ties are broken by declared table sizes, and where keys hold by those that tables have now."""
+    query = analysis.query
+    now = analysis.rows if leaves.dependencies else {}
+    names = {label: source.atom.relation for label, source in leaves.sources}
+    known = {label: query.table(name).rows or now.get(name) for label, name in names.items()}
+    sizes = {label: rows for label, rows in known.items() if rows is not None}
+    return best_order(broken.whole, sizes, static=_static(query, leaves), dependencies=leaves.dependencies)
 
 
 def _static(query: Query, leaves: Leaves) -> frozenset[str]:
     """The labels of the atoms over static tables: constants to the planner."""
     return frozenset(label for label, source in leaves.sources if query.table(source.atom.relation).static)
-
-
-def _key_variables(query: Query, atom: Atom) -> frozenset[str] | None:
-    """The variables that determine all others of the atom, by its table's primary key; None if there is none."""
-    key = query.table(atom.relation).primary_key
-    if key is None:
-        return None
-    terms = {c.name.lower(): t for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
-    if any(column.lower() not in terms for column in key):
-        return None
-    found = (terms[column.lower()] for column in key)
-    return frozenset(term for term in found if isinstance(term, str))
 
 
 def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
@@ -169,6 +154,7 @@ def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, la
         trees += roots
     return _plan(
         strategy,
+        analysis.query,
         replace(reduce(combine, blueprints), lazy=lazy),
         replace(reduce(combine, followed), lazy=lazy),
         ordered[0].fracture,
@@ -193,11 +179,12 @@ def _delta_plan(strategy: str, analysis: Analysis, draw: Callable[[Query, Leaves
         )
         for blueprint, variable in zip(blueprints, variables, strict=True)
     ]
-    return _plan(strategy, reduce(combine, blueprints), reduce(combine, followed), broken)
+    return _plan(strategy, query, reduce(combine, blueprints), reduce(combine, followed), broken)
 
 
 def _plan(
     strategy: str,
+    query: Query,
     blueprint: Blueprint,
     followed: Blueprint,
     broken: Fracture,
@@ -208,7 +195,8 @@ def _plan(
     notes: tuple[str, ...] = (),
 ) -> Plan:
     program = assemble(blueprint)
-    preprocessing, update, delay, space = costs(program)
+    preprocessing, delay, space = costs(program)
+    updates = table_costs(program, query)
     return Plan(
         strategy,
         program,
@@ -216,9 +204,10 @@ def _plan(
         followed,
         broken,
         preprocessing,
-        update,
+        worst(updates),
         delay,
         space,
+        updates,
         widths,
         orders,
         trees,

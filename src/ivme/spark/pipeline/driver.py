@@ -391,4 +391,7 @@ class Driver:
 def _declaration(table: Table) -> str:
     columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
     key = f" primary key ({', '.join(table.primary_key)})" if table.primary_key else ""
-    return f"({columns}){key}{' append-only' * table.append_only}{' static' * table.static}"
+    promised = f"{' append-only' * table.append_only}{' static' * table.static}"
+    further = [f" unique ({', '.join(each)})" for each in table.unique]
+    further += [f" not null ({', '.join(table.not_null)})"] if table.not_null else []
+    return f"({columns}){key}{promised}{''.join(further)}{''.join(f' {each}' for each in table.references)}"

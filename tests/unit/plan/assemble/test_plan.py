@@ -8,12 +8,14 @@ from fractions import Fraction
 import pytest
 
 from ivme.plan.assemble.plan import costs
+from ivme.plan.assemble.update_costs import table_costs, worst
 from ivme.plan.ir.program import Add, Enumeration, Join, Map, Program, Scan, Step, Trigger
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.counting import COUNTING
 
 HALF = Fraction(1, 2)
+QUERY = parse_rule("Q(. | .) = R(A), S(A)")
 
 
 def join(exponent: Fraction | int) -> Join:
@@ -27,7 +29,8 @@ def program(trigger: tuple[Step, ...], build: tuple[Step, ...], *sizes: Fraction
 
 
 def printed(given: Program) -> list[str]:
-    return [str(bound) for bound in costs(given)]
+    preprocessing, delay, space = costs(given)
+    return [str(bound) for bound in (preprocessing, worst(table_costs(given, QUERY)), delay, space)]
 
 
 def test_the_dearest_join_of_all_triggers_is_the_update_time() -> None:
@@ -67,5 +70,7 @@ def test_the_triangle_count_costs_what_source_000_says(strategy: str, expected: 
 @pytest.mark.parametrize("strategy", COUNTING)
 def test_a_plan_says_what_its_program_costs(strategy: str) -> None:
     plan = plan_with(strategy, parse_rule("Q(C, D | E) = R(A, B, C), S(A, B, D), T(A, E)"))
-    assert costs(plan.program) == (plan.preprocessing, plan.update, plan.delay, plan.space)
+    assert costs(plan.program) == (plan.preprocessing, plan.delay, plan.space)
+    assert plan.update == worst(plan.updates)
+    assert [cost.table for cost in plan.updates] == ["R", "S", "T"]
     assert strategy == plan.strategy

@@ -98,8 +98,8 @@ def test_an_indicator_on_fewer_variables_is_a_support_beside_the_summed_leaf() -
 def test_an_indicator_bounds_sizes_by_its_own_variables() -> None:
     found = storage("Q(A, B, C) = R(A, B, X), S(B, C), T(C, A)")
     view = StoredView("V", ("A", "B", "C"), "view", ("S", "T"), (("R", ("A", "B")),))
-    assert Fraction(3, 2) == found.exponent(found.edges(view), "ABC")
-    assert Fraction(2) == found.exponent(found.edges(StoredView("V", ("A", "B", "C"), "view", ("S", "T"))), "ABC")
+    assert Fraction(3, 2) == found.sizes.exponent(found.edges(view), "ABC")
+    assert Fraction(2) == found.sizes.exponent(found.edges(StoredView("V", ("A", "B", "C"), "view", ("S", "T"))), "ABC")
 
 
 def test_a_read_declares_the_index_that_yields_its_new_variables() -> None:

@@ -11,6 +11,7 @@ import pytest
 from ivme.plan.order.search import best_order
 from ivme.plan.order.variable_order import is_access_top, is_valid, order_of
 from ivme.plan.order.widths import Widths, widths, with_indicators
+from ivme.structure.dependencies import Dependencies, Dependency
 from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 from tests.brute_force import cqap, every_elimination_order, least_widths
@@ -66,12 +67,40 @@ def test_columns_of_one_table_are_kept_together_and_cost_nothing() -> None:
     assert choice.exact
 
 
-def test_a_key_breaks_the_tie_between_orders_of_equal_widths() -> None:
+def key(label: str, given: str, determined: str) -> Dependencies:
+    return Dependencies((Dependency(label, frozenset(given), frozenset(determined)),))
+
+
+def test_a_key_lowers_the_widths_of_the_order_that_uses_it() -> None:
     """R(A), S(A,B), T(B): A or B on top, δ = 1 either way. With B a key of S, fixing B fixes A: B belongs on the
     bottom, where an update of T costs 1; by symmetry a key A turns the order round."""
     query = cqap("Q(.|.) = R(A), S(A,B), T(B)")
-    assert [root.variable for root in best_order(query, keys={"S": frozenset("B")}).order.roots] == ["A"]
-    assert [root.variable for root in best_order(query, keys={"S": frozenset("A")}).order.roots] == ["B"]
+    for dependency, top in ((key("S", "B", "A"), "A"), (key("S", "A", "B"), "B")):
+        choice = best_order(query, dependencies=dependency)
+        assert [root.variable for root in choice.order.roots] == [top]
+        assert choice.widths == Widths(Fraction(0), Fraction(1))
+        assert choice.exact
+
+
+def test_a_dependency_holds_only_in_views_that_join_its_atom() -> None:
+    """R(K,V), S(Y,V), G(K,Y) with K and Y keys of G: a view over R and S alone pairs all K and Y of a V. With G as its
+    indicator, R and S cost 1; an insert into G intersects two sets, although the reduct is q-hierarchical."""
+    query = cqap("Q(.|.) = R(K,V), S(Y,V), G(K,Y)")
+    both = Dependencies((*key("G", "K", "Y").all, *key("G", "Y", "K").all))
+    order = order_of(query, {"K": None, "Y": "K", "V": "Y"})
+    assert widths(order, query, frozenset({"G"}), both) == Widths(Fraction(1), Fraction(3, 2))
+    filtered = with_indicators(order, query)
+    assert widths(filtered, query, frozenset({"G"}), both) == Widths(Fraction(0), Fraction(1))
+    assert widths(filtered, query, frozenset(), both) == Widths(Fraction(1), Fraction(1))
+    assert best_order(query, dependencies=both).widths == Widths(Fraction(1), Fraction(1))
+
+
+def test_the_order_makes_the_changes_of_facts_cheap_before_those_of_dimensions() -> None:
+    query = cqap("Q(X,Y|.) = F(A,B), S(A,X), T(B,Y)")
+    keys = Dependencies((*key("S", "A", "X").all, *key("T", "B", "Y").all))
+    choice = best_order(query, dependencies=keys)
+    assert choice.widths == Widths(Fraction(1), Fraction(1))
+    assert widths(choice.order, query, frozenset("ST"), keys) == Widths(Fraction(0), Fraction(1))
 
 
 def test_sizes_break_the_tie_that_widths_leave() -> None:
@@ -86,7 +115,7 @@ def test_sizes_break_the_tie_that_widths_leave() -> None:
 def test_keys_and_sizes_never_make_the_widths_worse() -> None:
     query = cqap("Q(A | .) = R(A,B), S(B,C), T(C,A), U(C,D)")
     plain = best_order(query).widths
-    assert plain == best_order(query, keys={"U": frozenset("D")}, sizes={"R": 1, "U": 10**9}).widths
+    assert plain == best_order(query, {"R": 1, "U": 10**9}, dependencies=key("U", "D", "C")).widths
 
 
 def test_beyond_the_budget_a_good_order_is_taken_and_said_to_be_so() -> None:

@@ -55,8 +55,8 @@ class Measure:
     def _largest(self, sizes: Iterable[_Size], least: int) -> Bound:
         """The largest of some joins or maps, and at least this."""
         if self._own:
-            return bound(max([Fraction(least), *(self._storage.exponent(*size, self._own) for size in sizes)]))
-        return _curved([self._storage.exponents(*size, PARTS) for size in sizes], least)
+            return bound(max([Fraction(least), *(self._storage.sizes.exponent(*size, self._own) for size in sizes)]))
+        return _curved([self._storage.sizes.exponents(*size, PARTS) for size in sizes], least)
 
 
 _NOTHING: frozenset[str] = frozenset()

@@ -15,6 +15,7 @@ from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
+from ivme.plan.assemble.update_costs import same_costs
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.bounds import Measure
 from ivme.plan.strategy.skew.count import count_plan
@@ -120,6 +121,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         replace(each, splits=tuple(replace(split, epsilon=epsilons[split.name]) for split in each.splits))
         for each in (made.blueprint, made.followed)
     )
+    update = replace(update, amortised=bool(blueprint.splits) and not blueprint.gradual)
     return Plan(
         "skew",
         program if blueprint == made.blueprint else assemble(blueprint),
@@ -127,9 +129,10 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         followed,
         broken,
         preprocessing,
-        replace(update, amortised=bool(blueprint.splits) and not blueprint.gradual),
+        update,
         delay,
         space,
+        same_costs(update, query),
         trees=made.roots,
         notes=notes,
         epsilon=chosen if even and blueprint.splits else None,

@@ -1,0 +1,66 @@
+"""What a view costs, in a sentence for people: before exponents and proofs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ivme.plan.ir.exponent import Bound
+
+if TYPE_CHECKING:
+    from ivme.plan.explain.explanation import Explanation
+
+
+def verdict(explanation: Explanation) -> str:
+    """What an update and a read cost; empty if nothing is promised.
+
+    >>> from ivme.compile import compile_query
+    >>> print(verdict(compile_query("Q(A, COUNT) = R(A, B), S(A, C)")))
+    An update costs a few look-ups, whatever the size. Reading costs a few look-ups a row.
+    """
+    if explanation.update is None or explanation.delay is None:
+        return ""
+    if explanation.program is not None and explanation.program.lazy:
+        return "An update costs nothing. The first read after it computes everything again."
+    return f"{_updates(explanation)}. {_reading(explanation)}."
+
+
+def _updates(explanation: Explanation) -> str:
+    assert explanation.update is not None
+    by_cost: dict[Bound, list[str]] = {}
+    for cost in explanation.costs:
+        by_cost.setdefault(cost.update, []).append(cost.table)
+    if len(by_cost) < 2:
+        return f"An update costs {_told(explanation, explanation.update)}"
+    ranked = sorted(by_cost, key=lambda each: (each.exponent.at(_epsilon(explanation)), each.amortised))
+    told = [f"of {_listed(by_cost[each])} costs {_told(explanation, each)}" for each in ranked]
+    return f"A change {'; one '.join(told)}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _told(explanation: Explanation, bound: Bound) -> str:
+    exponent = bound.exponent.at(_epsilon(explanation))
+    if exponent == 0:
+        text = "a few look-ups, whatever the size" if not bound.logs else "a few look-ups, and some more as tables grow"
+    elif exponent == 1:
+        text = "up to as many look-ups as there are rows"
+    else:
+        power = {Fraction(1, 2): "√N", Fraction(2): "N²", Fraction(3): "N³"}.get(exponent)
+        if power is None:
+            power = f"N^{exponent}" if exponent.denominator == 1 else f"N^({exponent})"
+        text = f"up to {power} look-ups over N rows"
+    return f"{text}, on average over many" if bound.amortised else text
+
+
+def _reading(explanation: Explanation) -> str:
+    assert explanation.delay is not None
+    if explanation.delay.exponent.at(_epsilon(explanation)) == 0:
+        return "Reading costs a few look-ups a row"
+    return f"Reading a row costs {_told(explanation, explanation.delay)}"
+
+
+def _epsilon(explanation: Explanation) -> Fraction:
+    return explanation.epsilon if isinstance(explanation.epsilon, Fraction) else Fraction(1, 2)
