@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ivme.engine.runtime.transaction import taken
 from ivme.errors import DataError, PlanError
+from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
 if TYPE_CHECKING:
     import pandas
@@ -96,6 +98,19 @@ class BaseView(ABC):
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""
         return self.to_arrow(**parameters).to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as Arrow's C interface has them, for `pa.table(view)`, `pl.DataFrame(view)`, and DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The first rows, or the parameters that they need."""
+        title = f"<p>view <b>{escape(self.name)}</b></p>"
+        if self.parameters:
+            return f"{title}<p>parameters: {escape(', '.join(self.parameters))}</p>"
+        first = list(islice(self, SHOWN_ROWS + 1))
+        more = f"more than {SHOWN_ROWS} rows" if len(first) > SHOWN_ROWS else rows_shown(len(first))
+        return title + html_table(self.columns, first[:SHOWN_ROWS], more)
 
     def snapshot(self, **parameters: Any) -> pa.Table:
         """The rows as they are now; the result stays as it is while the database moves on."""

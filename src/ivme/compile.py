@@ -29,6 +29,7 @@ from ivme.query.names import check_text
 from ivme.query.one_type import one_type_each
 from ivme.query.order import Order
 from ivme.query.parse import as_asked, is_one_join, parse
+from ivme.query.read_select import ReadSelect
 from ivme.query.typed import TypedQuery, is_declared, typed
 from ivme.structure.analysis import Analysis, analyse
 from ivme.structure.dependencies import view_keys
@@ -48,7 +49,7 @@ class Request:
     A view that was `stored` before brings the text of its plan along, if it has one; its names are not judged again.
     """
 
-    text: str | Query
+    text: str | ReadSelect | Query
     tables: tuple[Table, ...]
     options: Mapping[str, object]
     name: str | None = None

@@ -17,9 +17,10 @@ from ivme.query.model import Column, Query, Table, check_head
 from ivme.query.order import HIDDEN, RANK, Order
 from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
+from ivme.query.read_select import ReadSelect
 from ivme.query.refusals import with_all_others
 from ivme.query.shape import range_shape, shape_of
-from ivme.query.sql_script import SqlScript, read_script
+from ivme.query.sql_script import SqlScript, read_script, script_of
 from ivme.query.typed import TypedQuery, typed
 from ivme.query.types import Type
 from ivme.query.union import Union, UnionTypeError, typed_union
@@ -62,14 +63,13 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
     try:
         return _compile_script(request, compile_block)
     except (UnsupportedError, UnknownNameError) as error:
-        if request.is_stored or not error.text or not is_sql(error.text):
+        if request.is_stored or not isinstance(request.text, str) or not error.text or not is_sql(error.text):
             raise
         raise with_all_others(error, request.tables, request.functions) from error
 
 
 def _compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
-    assert isinstance(request.text, str)
-    script = read_script(request.text, request.tables, request.functions)
+    script = _script(request)
     plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []
     plans = _by_block(script, plans)
     tables, names, blocks = request.tables, dict[str, str](), list[Block]()
@@ -110,6 +110,14 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
         explained, reached = _explained(script, blocks, compiled, names)
         compiled = replace(compiled, explanation=explain_blocks(compiled.explanation, explained, reached))
     return replace(compiled, blocks=tuple(blocks), is_new=any(each.is_new for each in (*blocks, compiled)))
+
+
+def _script(request: Request) -> SqlScript:
+    """The blocks of a text, or of a SELECT that was read already."""
+    if isinstance(request.text, ReadSelect):
+        return script_of(replace(request.text.source, functions=request.functions), request.text.node, request.tables)
+    assert isinstance(request.text, str)
+    return read_script(request.text, request.tables, request.functions)
 
 
 def _with_parameters(script: SqlScript, compiled: CompiledView, blocks: list[Block]) -> CompiledView:
@@ -178,8 +186,8 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
 def _last(script: SqlScript, tables: tuple[Table, ...], names: Mapping[str, str], request: Request) -> Query:
     made = script.block(len(script) - 1, tables, names, request.name or "Q")
     assert isinstance(made, Query), "a view is never a union itself"
-    assert isinstance(request.text, str)
-    return replace(made, text=request.text, known=script.known(made, names))
+    text = request.text if isinstance(request.text, str) else script.source.text
+    return replace(made, text=text, known=script.known(made, names))
 
 
 def _of_blocks(request: Request) -> Mapping[str, object]:

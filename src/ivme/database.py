@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,8 +26,10 @@ from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import References
+from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_columns import add_column, drop_column
+from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from ivme.ies_view import IesView
     from ivme.query.types import Type
     from ivme.ring_view import RingView
+    from ivme.statements.result import Result
+    from ivme.statements.session import Session
     from ivme.view import View
 
 
@@ -78,7 +84,7 @@ class Database:
     def create_table(
         self,
         name: str,
-        schema: Mapping[str, str | type | Type],
+        schema: Any,
         *,
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
@@ -86,18 +92,27 @@ class Database:
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
+        if_not_exists: bool = False,
+        replace: bool = False,
     ) -> None:
         """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary.
+
+        The schema maps columns to types, or is that of an Arrow table, a DataFrame of pandas or polars, or a dataclass;
+        rows that these hold are not inserted. Of a table or view that is there already, it is an error; it is left as
+        it is with `if_not_exists`, and with `replace` a table makes way for the new one.
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
         `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold.
         """
-        self.definitions.check_new(name)
-        if not isinstance(schema, Mapping) or not schema:
+        if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
+            return
+        self.definitions.check_new(name, replaced=self.tables if replace else ())
+        columns = columns_of(name, schema)
+        if not columns:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")
         made = declare(
             name,
-            schema,
+            columns,
             primary_key=primary_key,
             append_only=append_only,
             static=static,
@@ -105,7 +120,14 @@ class Database:
             unique=unique,
             not_null=not_null,
         )
-        self.definitions.create_table(made)
+        self.definitions.create_table(made, replace=replace)
+
+    def _is_left(self, name: str, *, if_not_exists: bool, replace: bool) -> bool:
+        """Whether what has a name already is to be left as it is."""
+        if if_not_exists and replace:
+            raise SchemaError(f"{name} can either be replaced, or left as it is; give if_not_exists or replace")
+        there = (*self.tables, *self.views, *self.broken_views) if if_not_exists and isinstance(name, str) else ()
+        return any(name.lower() == each.lower() for each in there)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
         """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
@@ -114,9 +136,17 @@ class Database:
         """
         return self.definitions.create_ring_view(name, query, ring, options)
 
-    def create_view(self, name: str, query: str, **options: object) -> View:
-        """Makes a view and fills it from the tables; see `ivme.explain` for the options."""
-        return self.definitions.create_view(name, query, options)
+    def create_view(
+        self, name: str, query: str, *, if_not_exists: object = False, replace: object = False, **options: object
+    ) -> View:
+        """Makes a view and fills it from the tables; see `ivme.explain` for the options.
+
+        With `if_not_exists`, a view that has the name is left as it is. With `replace` it makes way for the new one,
+        all or nothing; one that other views are built on is refused.
+        """
+        if self._is_left(name, if_not_exists=bool(if_not_exists), replace=bool(replace)):
+            return self.definitions.map_view(name)
+        return self.definitions.create_view(name, query, options, replace=bool(replace))
 
     def create_function(
         self,
@@ -160,6 +190,20 @@ class Database:
         """
         return self.definitions.create_ies(name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
+    def sql(self, text: str, /, **parameters: Any) -> Result:
+        """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
+
+        `:name` in a statement stands for the value of the parameter of that name. Each statement is done as a whole or
+        not at all; between BEGIN and COMMIT, all changes of rows are.
+        """
+        return self._session.run(text, parameters)
+
+    @cached_property
+    def _session(self) -> Session:
+        from ivme.statements.session import Session
+
+        return Session(self)
+
     def view(self, name: str) -> BaseView:
         """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
         return self.definitions.view(name)
@@ -185,6 +229,11 @@ class Database:
     def tables(self) -> tuple[str, ...]:
         """The names of all tables, in the order in which they were made."""
         return tuple(self._runtime.catalog.tables)
+
+    def table(self, name: str) -> TableRows:
+        """A table to read: its rows in Python, Arrow and pandas."""
+        self.definitions.check_open()
+        return TableRows(self.definitions, name)
 
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
@@ -232,7 +281,7 @@ class Database:
     # Changes
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples or dicts, pandas, polars, pyarrow or numpy."""
+        """Adds rows: tuples or dicts, also of a generator; pandas, polars, pyarrow, numpy; or the path of a file."""
         if type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], 1):
             self._runtime.wait_durable()
             return
@@ -307,6 +356,16 @@ class Database:
     def close(self) -> None:
         """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         self.definitions.close()
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.definitions.store is None else f"in {self.definitions.store.path}"
+        if self.definitions.is_closed:
+            return f"<Database {where}, closed>"
+        return f"<Database {where}: tables {', '.join(self.tables) or 'none'}; views {', '.join(self.views) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        tables = self.sql("SHOW TABLES")._repr_html_()
+        return f"<p>{escape(repr(self))}</p>{tables}{self.sql('SHOW VIEWS')._repr_html_()}"
 
     def __enter__(self) -> Self:
         return self

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain, count
+from typing import TYPE_CHECKING, TypeVar
 
 from ivme.base_view import BaseView
 from ivme.budget import claim
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
 from ivme.closure.install import drop_closures
-from ivme.compile import Request, compile_view
+from ivme.compile import CompiledView, Request, compile_view
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
@@ -40,8 +41,11 @@ from ivme.view import View
 
 if TYPE_CHECKING:
     from ivme.algebra.ring import Ring
+    from ivme.query.read_select import ReadSelect
     from ivme.query.types import Type
     from ivme.store.store import Store
+
+Answer = TypeVar("Answer")
 
 
 class Definitions:
@@ -60,14 +64,17 @@ class Definitions:
         self.is_opening = is_opening
         self.is_closed = False
 
-    def create_table(self, made: Table) -> None:
-        """Adds an empty table."""
-        self.check_new(made.name)
+    def create_table(self, made: Table, *, replace: bool = False) -> None:
+        """Adds an empty table, with `replace` in the place of the one of that name."""
+        self.check_new(made.name, replaced=self.catalog.tables if replace else ())
         check_table(made)
         with self.runtime.lock, self._change():
+            old = next((each for each in self.catalog.tables if each.lower() == made.name.lower()), None)
+            if old is not None:
+                self._drop_table(old)
             self.runtime.installation.add_table(made)
             if self.store is not None:
-                self.store.create_table(made)
+                self.store.create_table(made, replaced=old)
         self.runtime.wait_durable()
 
     def create_view(
@@ -77,40 +84,77 @@ class Definitions:
         options: Mapping[str, object],
         stored: str | None = None,
         replanned: Callable[[str], None] | None = None,
+        *,
+        replace: bool = False,
     ) -> View:
-        """Plans a view, unless its stored plan can be used, and installs it; `replanned` is told a new plan."""
-        self.check_new(name)
+        """Plans a view, unless its stored plan can be used, and installs it; `replanned` is told a new plan.
+
+        With `replace` it takes the place of the view of that name, all or nothing; a view that others are built on is
+        refused.
+        """
+        self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
         if self.store is not None and not isinstance(query, str):
             raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
         made: View | None = None
         while made is None:
-            with self.runtime.lock:
-                relations = self.relations()
-                installed = self.runtime.installation.installed()
-                rows = {name: self.runtime.backend.size(state.rows) for name, state in self.catalog.tables.items()}
-            defined = dict(self.functions.defined)
-            request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
-            with self._naming_broken_views():
-                planned = compile_view(request)
-            called = {each.called_as.lower(): each for each in functions_of(planned)}
+            planned, relations, called = self._planned(name, query, options, stored)
             text = None if self.store is None or called else planned.text()  # code is not stored, also not in plans
             build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
                 if self._are_current(planned.sources, relations) and self._are_defined(called):
-                    self.check_new(name)
+                    self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
                     with self._change():
+                        there = (*self.views, *self.broken)
+                        old = next((each for each in there if each.lower() == name.lower()), None)
+                        replaced = old is not None and self._drop_view(old)
                         made = install_view(self.runtime, planned, build)
                         claim()
                         self.functions.users[name] = tuple(called)
                         made.calls = tuple(each.called_as for each in called.values())
                         if self.store is not None:
                             signatures = [each.plain() for each in self.functions.called_by(name)]
-                            self.store.create_view(name, query, options, text, signatures)
+                            known_as = old if replaced else None
+                            self.store.create_view(name, query, options, text, signatures, replaced=known_as)
                         self.views[name] = made
         if planned.is_new and replanned is not None and not called:
             replanned(planned.text())
         self.runtime.wait_durable()
         return made
+
+    def _planned(
+        self, name: str, query: str | ReadSelect, options: Mapping[str, object], stored: str | None = None
+    ) -> tuple[CompiledView, tuple[Table, ...], dict[str, Function]]:
+        """A view over all other relations, these relations, and the users' functions that it calls."""
+        with self.runtime.lock:
+            relations = tuple(each for each in self.relations() if each.name.lower() != name.lower())
+            installed = self.runtime.installation.installed()
+            rows = {each: self.runtime.backend.size(state.rows) for each, state in self.catalog.tables.items()}
+        defined = dict(self.functions.defined)
+        request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
+        with self._naming_broken_views():
+            planned = compile_view(request)
+        return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
+
+    def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
+        """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
+        while True:
+            self.check_open()
+            name = self._unused_name()
+            planned, relations, called = self._planned(name, query, {})
+            with self.runtime.lock:
+                is_free = name == self._unused_name()
+                if is_free and self._are_current(planned.sources, relations) and self._are_defined(called):
+                    with self._change():
+                        answer = read(install_view(self.runtime, planned))
+                        self._forget_view(name)
+                    reclaim(self.catalog)
+                    return answer
+
+    def _unused_name(self) -> str:
+        """A name that no relation has, nor any of their blocks."""
+        taken = {view_of_block(each).lower() for each in self.catalog.views}
+        taken |= {each.lower() for each in (*self.catalog.tables, *self.catalog.views, *self.views, *self.broken)}
+        return next(name for name in chain(["query"], map("query {}".format, count(2))) if name not in taken)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, options: Mapping[str, object]) -> RingView:
         """Plans and fills a view over a ring."""
@@ -173,18 +217,23 @@ class Definitions:
         """Forgets a view of any kind; one that others are built on is refused."""
         with self.runtime.lock:
             name = known(name, (*self.views, *self.broken), "view")
-            self._refuse_while_needed("view", name)
-            view = self.views.get(name)
-            then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
-            with self._change(*then):
-                if self.store is not None and (view is None or view.is_stored):
+            with self._change():
+                if self._drop_view(name) and self.store is not None:
                     self.store.drop("view", name)
-                if view is not None:
-                    self._forget_view(name)
-                    del self.views[name]
-                self.functions.users.pop(name, None)
             reclaim(self.catalog)
         self.runtime.wait_durable()
+
+    def _drop_view(self, name: str) -> bool:
+        """Forgets a view, as a part of a change of the catalog; whether its directory keeps it, and has to be told."""
+        self._refuse_while_needed("view", name)
+        view = self.views.get(name)
+        then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
+        with self._change(*then):
+            if view is not None:
+                self._forget_view(name)
+                del self.views[name]
+            self.functions.users.pop(name, None)
+        return view is None or view.is_stored
 
     def table(self, name: str) -> Table:
         """The table of that name."""
@@ -201,13 +250,17 @@ class Definitions:
         """Forgets a table and its rows; one that views are built on is refused."""
         with self.runtime.lock:
             name = known(name, self.catalog.tables, "table")
-            self._refuse_while_needed("table", name)
             with self._change():
+                self._drop_table(name)
                 if self.store is not None:
                     self.store.drop("table", name)
-                self.runtime.installation.drop_table(name)
             reclaim(self.catalog)
         self.runtime.wait_durable()
+
+    def _drop_table(self, name: str) -> None:
+        """Forgets a table, as a part of a change of the catalog; its directory has to be told."""
+        self._refuse_while_needed("table", name)
+        self.runtime.installation.drop_table(name)
 
     def close(self) -> None:
         """Ends everything: views answer no more."""
@@ -258,9 +311,9 @@ class Definitions:
         return [each for each in self.catalog.views if each not in self.views and view_of_block(each) == name]
 
     def _forget_definition(self, name: str) -> None:
-        """A view that is dropped is not stored any more, whether it was broken or not."""
+        """A view that is dropped is not stored any more, whether it was broken or not, unless it was replaced."""
         self.broken.pop(name, None)
-        if self.store is not None:
+        if self.store is not None and name not in self.views:
             self.store.forget_view(name)
 
     @property
@@ -285,14 +338,18 @@ class Definitions:
         if self.is_closed:
             raise PlanError("the database is closed")
 
-    def check_new(self, name: str) -> None:
-        """Raises SchemaError if there is a table or view of that name, or if no table or view may have it."""
+    def check_new(self, name: str, replaced: Iterable[str] = ()) -> None:
+        """Raises SchemaError if there is a table or view of that name, or if no table or view may have it.
+
+        Those that may be `replaced` are not in the way.
+        """
         self.check_open()
         if not self.is_opening:
             check_name(name, "a table or view")
         kinds = {"table": self.catalog.tables, "view": (*self.catalog.views, *self.views), "broken view": self.broken}
+        given_up = {each.lower() for each in replaced}
         for kind, others in kinds.items():
-            if name.lower() in {other.lower() for other in others}:
+            if name.lower() in {other.lower() for other in others} - given_up:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 
     def check_sources(self, tables: Iterable[Table]) -> None:

@@ -13,8 +13,8 @@ import ivme
 _HOME = Path(ivme.__file__).parent
 
 _LAYERS = (
-    ("errors", "_kernel", "budget"),
-    ("algebra", "query", "structure", "tables", "rings"),
+    ("errors", "_kernel", "budget", "shown_table"),
+    ("algebra", "query", "structure", "schemas", "tables", "rings"),
     ("plan.ir",),
     ("plan.order",),
     ("plan.assemble",),
@@ -32,7 +32,8 @@ _LAYERS = (
     ("view", "participating_view"),
     ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),
     ("user_functions",),
-    ("database", "definitions", "function_definitions", "store", "table_columns"),
+    ("database", "definitions", "function_definitions", "statements", "store", "table_rows", "table_columns"),
+    ("dbapi",),
     ("pipeline", "serve", "shards"),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),

@@ -1,8 +1,8 @@
 """CREATE TABLE statements, in Spark's dialect, to tables.
 
 Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and FOREIGN KEY, COMMENT (which says
-nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'). Everything else is refused
-by name.
+nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH (append_only =
+true). Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ivme.query.ddl_constraints import Constraints, constraints_of
 from ivme.query.model import Column, Table, check_table
 from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
-from ivme.query.sql_text import DIALECT, SqlText, read_statements, refuse_other_arguments
+from ivme.query.sql_text import DIALECT, SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_types import read_type
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
@@ -31,7 +31,7 @@ def parse_create_tables(text: str) -> tuple[Table, ...]:
     source, statements = read_statements(text, ("CREATE",), _CREATE)
     refuse_odd_names(source, statements)
     try:
-        tables = tuple(_table(source, statement) for statement in statements)
+        tables = tuple(_only_table(source, statement) for statement in statements)
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, _CREATE) from None
     refuse_gaps(source, statements)
@@ -43,18 +43,25 @@ def parse_create_tables(text: str) -> tuple[Table, ...]:
     return tables
 
 
-def _table(source: SqlText, statement: exp.Expr) -> Table:
+def _only_table(source: SqlText, statement: exp.Expr) -> Table:
+    if is_set(statement.args.get("replace")):
+        raise source.unsupported("OR REPLACE is not supported here", statement, _CREATE)
+    return read_table(source, statement)
+
+
+def read_table(source: SqlText, statement: exp.Expr) -> Table:
+    """The table that a CREATE TABLE declares; whether it may exist already is for the caller."""
     if not isinstance(statement, exp.Create) or statement.args.get("kind") != "TABLE":
         raise source.unsupported("the statement does not create a table", statement, _CREATE)
     if statement.args.get("expression") is not None:
         raise source.unsupported("CREATE TABLE ... AS is not supported", statement.args["expression"], _CREATE)
-    refuse_other_arguments(source, statement, ("this", "kind", "exists", "properties"), _CREATE)
+    refuse_other_arguments(source, statement, ("this", "kind", "exists", "replace", "properties"), _CREATE)
     schema = statement.this
     if not isinstance(schema, exp.Schema) or not isinstance(schema.this, exp.Table):
         raise source.unsupported("the table has no columns", statement, _CREATE)
     refuse_other_arguments(source, schema.this, ("this", "db", "catalog"), _CREATE)
     columns = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
-    options = _options(source, statement.args.get("properties"))
+    options = read_options(source, statement.args.get("properties"))
     said: Constraints = constraints_of(source, schema, _CREATE)
     try:
         made = Table(
@@ -81,11 +88,12 @@ def _column(source: SqlText, node: exp.ColumnDef) -> Column:
     return Column(node.name, read_type(source, kind))
 
 
-def _options(source: SqlText, properties: exp.Expr | None) -> dict[str, bool]:
+def read_options(source: SqlText, properties: exp.Expr | None) -> dict[str, bool]:
+    """What WITH (append_only = true) says, or TBLPROPERTIES."""
     options: dict[str, bool] = {}
     for part in [] if properties is None else properties.expressions:
         name = part.name.lower() if type(part) is exp.Property else ""
-        value = part.args["value"].name.lower() if name in _OPTIONS else ""
+        value = str(part.args["value"].this).lower() if name in _OPTIONS else ""
         if value not in ("true", "false"):
             raise source.unsupported(f"{part.sql(dialect=DIALECT)} is not supported", part, _CREATE)
         options[name] = value == "true"

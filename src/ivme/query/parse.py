@@ -8,6 +8,7 @@ from dataclasses import replace
 from ivme.errors import QueryError
 from ivme.query.model import Query, Table
 from ivme.query.names import check_text
+from ivme.query.read_select import ReadSelect
 from ivme.query.rule import is_join, parse_rule
 
 _SQL = re.compile(
@@ -18,7 +19,7 @@ _SQL = re.compile(
 """How SQL starts, after comments, each read in one way only. A rule starts with a name and a parenthesis."""
 
 
-def parse(text: str | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:
+def parse(text: str | ReadSelect | Query, tables: tuple[Table, ...], *, is_stored: bool = False) -> Query:
     """The query that a text says, in whichever of the two notations; a `Query` is taken as it is.
 
     A stored one was read before, and is not refused for its length or its characters.
@@ -44,9 +45,11 @@ def is_sql(text: str) -> bool:
     return _SQL.match(text) is not None
 
 
-def is_one_join(text: str | Query, tables: tuple[Table, ...]) -> bool:
+def is_one_join(text: str | ReadSelect | Query, tables: tuple[Table, ...]) -> bool:
     """Whether a text is a rule that is one join of its atoms, or a query already; all else may be several blocks."""
-    return not isinstance(text, str) or (not is_sql(text) and is_join(text, tables))
+    if isinstance(text, str):
+        return not is_sql(text) and is_join(text, tables)
+    return not isinstance(text, ReadSelect)
 
 
 def as_asked(query: Query, semantics: object) -> Query:

@@ -67,7 +67,18 @@ def parse_sql(text: str, tables: Mapping[str, Table] | Iterable[Table] = (), nam
 def one_statement(
     text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
 ) -> tuple[SqlText, exp.Expr]:
-    """The only statement of a text, which must be whole."""
+    """The only statement of a text, in which lists of parameters are one member each."""
+    source, written = whole_statement(text, origin, functions)
+    node, lists = take_lists(written)
+    for name, equality in lists.items():
+        source.lists[name] = check_list(source, node, name, equality)
+    return source, node
+
+
+def whole_statement(
+    text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
+) -> tuple[SqlText, exp.Expr]:
+    """The only statement of a text, as it is written."""
     source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin, functions, has_defaults=True)
     if len(statements) != 1:
         if not statements:
@@ -78,10 +89,7 @@ def one_statement(
         name_columns(statements[0], origin.word)
     refuse_gaps(source, statements)
     refuse_odd_names(source, statements)
-    node, lists = take_lists(statements[0])
-    for name, equality in lists.items():
-        source.lists[name] = check_list(source, node, name, equality)
-    return source, node
+    return source, statements[0]
 
 
 def read_query(source: SqlText, node: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], name: str) -> Query:

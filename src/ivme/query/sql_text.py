@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from types import MappingProxyType
@@ -112,6 +112,12 @@ class SqlText:
                 return sigil.start
         return None
 
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of all parameters, in the order in which they are written."""
+        pairs = zip(self.tokens, self.tokens[1:], strict=False)
+        found = [word.text for sigil, word in pairs if sigil.token_type == TokenType.COLON and _NAME.match(word.text)]
+        return tuple(dict.fromkeys(found))
+
     def _only_token(self, node: exp.Expr) -> int | None:
         """The offset of a constant that sqlglot keeps no offset for, where it is written once."""
         kind = TokenType.NULL if isinstance(node, exp.Null) else TokenType.PLACEHOLDER
@@ -198,7 +204,7 @@ def read_statements(
     sqlglot's own failures, and nesting that exhausts the stack, become `ParseError`s. Parameters may have defaults if
     `has_defaults`.
     """
-    source = replace(_tokenize(text), origin=origin, functions=functions)
+    source = SqlText(text, tokenize(text), origin, functions, parsed=text)
     if has_defaults:
         parsed, tokens, defaults = without_defaults(text, source.tokens)
         source = replace(source, tokens=tokens, parsed=parsed, defaults=defaults)
@@ -211,9 +217,10 @@ def read_statements(
     return source, [statement for statement in _parse(source, instead) if statement is not None]
 
 
-def _tokenize(text: str) -> SqlText:
+def tokenize(text: str, dialect: str | type[sqlglot.Dialect] = DIALECT) -> tuple[Token, ...]:
+    """The tokens of a text."""
     try:
-        return SqlText(text, tuple(sqlglot.tokenize(text, read=DIALECT)), parsed=text)
+        return tuple(sqlglot.tokenize(text, read=dialect))
     except Exception as error:
         reason = "a string, a quoted name or a comment does not end"
         raise ParseError(reason, text=text, position=_unclosed(text), instead="close it") from error
@@ -235,9 +242,22 @@ def _unclosed(text: str) -> int | None:
     return None
 
 
+def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str, dialect: type[sqlglot.Dialect]) -> exp.Expr:
+    """The one statement that some tokens are; the places of its parts are those of the whole text."""
+    parsed = _parsed(source, lambda: dialect().parser().parse(list(tokens), source.text), instead)
+    statements = [statement for statement in parsed if statement is not None]
+    if len(statements) != 1:
+        raise source.broken("this is not one statement", tokens[0].start if tokens else None, instead)
+    return statements[0]
+
+
 def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
+    return _parsed(source, lambda: sqlglot.parse(source.parsed, read=DIALECT), instead)
+
+
+def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], instead: str) -> list[exp.Expr | None]:
     try:
-        return list(sqlglot.parse(source.parsed, read=DIALECT))
+        return list(parse())
     except SqlglotParseError as error:
         raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:

@@ -83,11 +83,16 @@ def parse_condition(text: str, table: Table, values: Parameters) -> Expression:
     if where is None:
         raise source.broken("there is no condition", None, _ONE)
     refuse_other_arguments(source, where, ("this",), _ONE)
-    body, expression = _read(source, select, where.this, table, values)
+    return read_condition(source, select, where.this, table, values)
+
+
+def read_condition(source: SqlText, select: exp.Select, node: exp.Expr, table: Table, values: Parameters) -> Expression:
+    """A condition over the rows of the table that a SELECT is from."""
+    body, expression = _read(source, select, node, table, values)
     kind = body.kind(Key(0, expression))
     if is_predicate(expression) is False or kind not in (None, "bool"):
-        written = where.this.sql(dialect=DIALECT)
-        raise source.unsupported(f"{written} is not a condition", where.this, compared(written, kind))
+        written = node.sql(dialect=DIALECT)
+        raise source.unsupported(f"{written} is not a condition", node, compared(written, kind))
     return expression if kind == "bool" else cast_to(expression, None, BOOL)
 
 
@@ -96,13 +101,31 @@ def parse_value(text: str, table: Table, wanted: Type, values: Parameters) -> Ex
     source, select = _select(text, f"SELECT {text} FROM {_quoted(table.name)}", "expressions")
     if len(select.expressions) != 1 or isinstance(select.expressions[0], exp.Star | exp.Alias):
         raise source.unsupported("this is not one expression", None, _ONE)
-    node = select.expressions[0]
-    _, expression = _read(source, select, node, table, values)
+    return read_value(source, select, select.expressions[0], table, wanted, values)
+
+
+def read_value(
+    source: SqlText, select: exp.Select, node: exp.Expr, table: Table, wanted: Type, values: Parameters
+) -> Expression:
+    """A value for a column, from the rows of the table that a SELECT is from."""
+    expression = read_expression(source, select, node, table, values)
     own = type_of(expression, table)
+    check_assignable(source, node, own, wanted)
+    return cast_to(expression, own, wanted)
+
+
+def read_expression(
+    source: SqlText, select: exp.Select, node: exp.Expr, table: Table, values: Parameters
+) -> Expression:
+    """An expression over the rows of the table that a SELECT is from."""
+    return _read(source, select, node, table, values)[1]
+
+
+def check_assignable(source: SqlText, node: exp.Expr | int | None, own: Type | None, wanted: Type) -> None:
+    """Refuses values of another kind than the column's; numbers are of one kind."""
     if own is not None and own.kind != wanted.kind and not {own.kind, wanted.kind}.issubset(_NUMBERS):
         message = f"the value is of type {own}, and the column of type {wanted}"
         raise source.unsupported(message, node, f"CAST it AS {wanted}, or give a value of that type")
-    return cast_to(expression, own, wanted)
 
 
 def _select(given: str, text: str, clause: str) -> tuple[SqlText, exp.Select]:

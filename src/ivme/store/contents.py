@@ -1,9 +1,9 @@
 """What records of the log say, and what they add up to.
 
 A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
-name}`, `{"change_columns": ...}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`. A batch has a
-part for each table: a few rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as
-its last column.
+name}`, `{"change_columns": ...}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`; one that
+creates something in the place of another drops that, too. A batch has a part for each table: a few rows stand in the
+text, more are an Arrow stream in the record's bytes, with the weights as its last column.
 """
 
 from __future__ import annotations
@@ -176,6 +176,10 @@ def _joined(pieces: list[tuple[pa.Table, Codes]]) -> tuple[pa.Table, Codes]:
     return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
 
 
+_CATALOG_RECORDS = ("drop_table", "drop_view", "create_table", "change_columns", "create_view", "closed")
+"""What records say about the catalog. One that replaces something has what goes and what comes, in this order."""
+
+
 @dataclass(slots=True)
 class Contents:
     """What a directory holds: the catalog, rows, and positions of sources.
@@ -224,7 +228,14 @@ class Contents:
             self.positions[content["source"]] = content["position"]
 
     def _change_catalog(self, content: Mapping[str, Any]) -> None:
-        ((kind, what),) = content.items()
+        unknown = set(content) - set(_CATALOG_RECORDS)
+        if unknown or not content:
+            raise KeyError(*unknown)
+        for kind in _CATALOG_RECORDS:
+            if kind in content:
+                self._take(kind, content[kind])
+
+    def _take(self, kind: str, what: Any) -> None:
         if kind == "create_table":
             self.tables[what["name"]] = StoredTable(read_table(what))
             self.changed.add(what["name"])
@@ -239,8 +250,6 @@ class Contents:
             del self.tables[what]
         elif kind == "drop_view":
             del self.views[what]
-        elif kind != "closed":
-            raise KeyError(kind)
 
     def _change_columns(self, table: Mapping[str, Any], places: list[int | None], default: Any) -> None:
         declared = read_table(table)

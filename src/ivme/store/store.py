@@ -103,8 +103,10 @@ class Store:
 
     # The catalog
 
-    def create_table(self, table: Table) -> None:
-        self.log.append({"create_table": plain_table(table)})
+    def create_table(self, table: Table, *, replaced: str | None = None) -> None:
+        """Keeps that there is a table, perhaps in the place of another."""
+        gone = {} if replaced is None else {"drop_table": replaced}
+        self.log.append({**gone, "create_table": plain_table(table)})
         self._changed.add(table.name)
 
     def change_columns(self, table: Table, places: Sequence[int | None], default: object) -> None:
@@ -123,10 +125,14 @@ class Store:
         options: Mapping[str, object],
         plan: str | None = None,
         functions: Sequence[Mapping[str, Any]] = (),
+        *,
+        replaced: str | None = None,
     ) -> None:
+        """Keeps that there is a view, perhaps in the place of another."""
         kept = {option: plain_option(option, value) for option, value in options.items()}
         view = StoredView(name, query, kept, plan, functions)
-        self.log.append({"create_view": view.plain()})
+        gone = {} if replaced is None else {"drop_view": replaced}
+        self.log.append({**gone, "create_view": view.plain()})
         self.views.pop(name, None)  # views are built again in the order in which they were made
         self.views[name] = view
 

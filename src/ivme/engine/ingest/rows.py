@@ -1,7 +1,8 @@
 """Rows as users have them, in whatever form, to an Arrow table with exactly the columns of one of our tables.
 
-Accepted are lists (any iterables) of tuples, lists or dicts; pandas and polars DataFrames; pyarrow tables and record
-batches, and whatever else streams Arrow data; NumPy arrays, structured or of two dimensions; and Spark DataFrames.
+Accepted are lists (any iterables) of tuples, lists or dicts; pandas and polars DataFrames; pyarrow tables, record
+batches and datasets, and whatever else streams Arrow data; NumPy arrays, structured or of two dimensions; Spark
+DataFrames; and the paths of files.
 Columns that already have the right Arrow type are shared, not copied. No value is changed on the way in (the rule is
 in `value_check`), except that pandas' NaN and NaT mean NULL, as pandas has it. What does not fit is a `DataError` that
 names table, column, row and value. Each column is converted as a whole; only one that does not convert is gone
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
@@ -25,6 +27,7 @@ import pyarrow.compute as pc
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.codes.value_check import checked
+from ivme.engine.ingest.files import names_file, read_path
 from ivme.engine.ingest.row_check import check_row, matched, place, positional, refuse_single, row_check
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
@@ -107,6 +110,11 @@ def _frame_columns(rows: Any, table: Table) -> list[_Given] | None:
 
 
 def _arrow_table(rows: Any, table: Table) -> pa.Table | None:
+    if isinstance(rows, os.PathLike) or (isinstance(rows, str) and names_file(rows)):
+        return read_path(rows, table)
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(rows, dataset.Dataset | dataset.Scanner):
+        return rows.to_table()
     if isinstance(rows, pa.Table):
         return rows
     if isinstance(rows, pa.RecordBatch):

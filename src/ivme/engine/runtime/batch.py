@@ -5,7 +5,9 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice, repeat, takewhile
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +28,9 @@ from ivme.engine.runtime.table_statement import delete_where, update
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.query.model import Table
+
+_PIECE = 65_536
+"""So many rows of an iterator are Python objects at a time."""
 
 
 class Batch:
@@ -58,6 +63,18 @@ class Batch:
         finally:
             self._parts, self._few = {}, None
 
+    def make(self) -> int:
+        """Makes the changes, for a caller who holds the lock, and waits until they are durable when it has released it.
+
+        How many rows they have.
+        """
+        self._over = True
+        try:
+            self._take_batch_path()
+            return self._commit(self._parts)
+        finally:
+            self._parts, self._few = {}, None
+
     def _commit_all(self) -> int:
         """Makes the changes, durably if that was asked for; how many rows they have."""
         few = self._few
@@ -80,8 +97,21 @@ class Batch:
         self._parts, self._few, self._progress = {}, None, None
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows."""
-        self._take(table, rows, 1)
+        """Adds rows; those of an iterator or a reader of record batches are taken in pieces."""
+        if not isinstance(rows, Iterator | pa.RecordBatchReader):
+            self._take(table, rows, 1)
+            return
+        self._check_open()
+        taken = 0
+        with self.all_or_nothing():
+            for piece in rows if isinstance(rows, pa.RecordBatchReader) else _pieces(rows):
+                try:
+                    self._take(table, piece, 1)
+                except DataError as error:
+                    raise DataError(
+                        f"{error} (rows are counted from number {taken} here)" if taken else error
+                    ) from None
+                taken += len(piece)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away."""
@@ -128,6 +158,26 @@ class Batch:
         """
         state = self._changed_table(table)
         self._add(state, update(state.table, set, where, parameters))
+
+    def change(self, table: str, change: TableChange) -> None:
+        """Changes a table by what was made of a statement already."""
+        self._add(self._changed_table(table), change)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What is added to the batch in this block is a part of it as a whole, or not at all."""
+        parts = {name: list(changes) for name, changes in self._parts.items()}
+        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+        try:
+            yield
+        except BaseException:
+            self._parts, self._few, self._clipped = parts, few, clipped
+            raise
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it changes."""
+        return (*self._parts, *{change.table for change in self._few or ()})
 
     def _changed_table(self, name: str) -> TableState:
         self._check_open()
@@ -233,6 +283,10 @@ class Batch:
                 given = part.given() if isinstance(part, TableChange) else part
                 if given is not None:
                     given.forget_codes()
+
+
+def _pieces(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    return takewhile(len, (list(islice(rows, _PIECE)) for _ in repeat(None)))
 
 
 def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:

@@ -7,7 +7,7 @@ logged and told to followers is a plain change like any other. A change in a bat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,10 @@ from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.model import Table
+
+
+def ignore(_: int) -> None:
+    """Takes no note of how many rows a change has."""
 
 
 class TableChange(ABC):
@@ -57,9 +61,13 @@ class DeleteWhere(TableChange):
     """All rows for which a condition holds go, or without one all rows."""
 
     where: Expression | None
+    tell: Callable[[int], object] = ignore
+    """Told how many rows there are, when it is known."""
 
     def resolved(self, catalog: Catalog, state: TableState, before: RowBatch | None) -> RowBatch:
-        return _negated(_chosen(catalog, state, before, self.where))
+        old = _chosen(catalog, state, before, self.where)
+        self.tell(int(old.weights.sum()))
+        return _negated(old)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +76,12 @@ class Update(TableChange):
 
     where: Expression | None
     values: Mapping[int, Expression]
+    tell: Callable[[int], object] = ignore
+    """Told how many rows there are, when it is known."""
 
     def resolved(self, catalog: Catalog, state: TableState, before: RowBatch | None) -> RowBatch:
         old = _chosen(catalog, state, before, self.where)
+        self.tell(int(old.weights.sum()))
         wanted = [FeedColumn(expression, "code", None) for expression in self.values.values()]
         computed = computed_columns(state.table, wanted, catalog.domains).of(old)
         columns = old.codes()

@@ -1,0 +1,98 @@
+"""Rows in files: Parquet, CSV and JSON (one object a line), by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.errors import DataError
+from ivme.query.model import Table
+
+_ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json"}
+_ENDINGS |= {".ndjson": "json"}
+
+
+def names_file(text: str) -> bool:
+    """Whether a text ends as the name of a file of rows does."""
+    return Path(text).suffix.lower() in _ENDINGS
+
+
+def format_of(path: Any, form: str | None = None) -> str:
+    """The format of a file, by its name unless it is said."""
+    found = form or _ENDINGS.get(Path(path).suffix.lower())
+    if found not in ("parquet", "csv", "json"):
+        raise DataError(f"{path}: the format is not known; name the file .parquet, .csv or .json, or say FORMAT")
+    return found
+
+
+def read_path(
+    path: Any, table: Table | None, form: str | None = None, options: Mapping[str, object] | None = None
+) -> pa.Table:
+    """The rows of a file, by the columns of a table if one is given: in its order, and in CSV and JSON in its types."""
+    form = format_of(path, form)
+    schema = None if table is None else arrow_schema(table)
+    try:
+        if form == "parquet":
+            import pyarrow.parquet as pq
+
+            data = pq.read_table(path)
+        elif form == "csv":
+            data = _csv(path, schema, options or {})
+        else:
+            from pyarrow import json
+
+            told = None if schema is None else json.ParseOptions(explicit_schema=_written(schema))
+            data = json.read_json(path, parse_options=told)
+            if schema is not None:
+                fields = [
+                    schema.field(name) if name in schema.names else data.schema.field(name)
+                    for name in data.column_names
+                ]
+                data = data.cast(pa.schema(fields))
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as {form}: {error}") from error
+    return data if table is None else _arranged(path, data, table)
+
+
+def _written(schema: pa.Schema) -> pa.Schema:
+    """What JSON has for columns: dates and decimals are texts in it."""
+    texts = (pa.types.is_date, pa.types.is_decimal)
+    fields = [pa.field(f.name, pa.string()) if any(is_text(f.type) for is_text in texts) else f for f in schema]
+    return pa.schema(fields)
+
+
+def _csv(path: Any, schema: pa.Schema | None, options: Mapping[str, object]) -> pa.Table:
+    from pyarrow import csv
+
+    header = str(options.get("header", True)).lower() == "true"
+    names = None if header else None if schema is None else schema.names
+    delimiter = str(options.get("delimiter", options.get("delim", options.get("sep", ""))))
+    delimiter = delimiter or ("\t" if str(path).lower().endswith(".tsv") else ",")
+    null = options.get("nullstr", options.get("null"))
+    nulls = ["", "NULL"] if null is None else [str(null)]
+    return csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=names, autogenerate_column_names=names is None and not header),
+        parse_options=csv.ParseOptions(delimiter=delimiter),
+        convert_options=csv.ConvertOptions(
+            column_types=schema, null_values=nulls, strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
+
+
+def _arranged(path: Any, data: pa.Table, table: Table) -> pa.Table:
+    """The columns of a file in the order of the table's; the names have to be the same, case aside."""
+    names = [name.lower() for name in data.column_names]
+    wanted = [name.lower() for name in table.column_names]
+    if sorted(names) != sorted(wanted):
+        raise DataError(
+            f"{path} has the columns {', '.join(data.column_names)}, and table {table.name} has "
+            f"{', '.join(table.column_names)}; they must be the same: name those that the file has in parentheses"
+        )
+    return data.select([names.index(name) for name in wanted])

@@ -1,0 +1,19 @@
+"""A SELECT that was read before: a part of a statement, or made of parts of one, with its places in that text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from ivme.query.sql_text import SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSelect:
+    """The syntax tree of a SELECT. It has no parameters: they have been replaced by their values."""
+
+    source: SqlText
+    node: exp.Expr

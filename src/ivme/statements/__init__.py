@@ -1,0 +1,1 @@
+"""SQL statements: `parse` reads a text into statements, `session` runs them on a database."""

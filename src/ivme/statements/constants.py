@@ -1,0 +1,153 @@
+"""Constants: values of parameters as parts of a syntax tree, and the values of expressions without columns."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import sqlglot
+from sqlglot import exp
+
+from ivme.errors import SchemaError, shown
+from ivme.query.expression import evaluate
+from ivme.query.inference import type_of
+from ivme.query.model import Table
+from ivme.query.sql_literals import read_number
+from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.table_expression import Parameters, literal, read_expression, read_value
+from ivme.query.types import Type
+from ivme.query.written import in_place_of
+
+_NOTHING = Table("values", ())
+"""What expressions without columns are over."""
+
+_SAFE = 2**53
+
+
+def plain_value(value: Any) -> Any:
+    """A value of Python for one of NumPy, and a list for an array."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def given(source: SqlText, node: exp.Placeholder, values: Parameters) -> Any:
+    """The value of a parameter; an error at its place if it has none."""
+    if not node.this:
+        raise source.unsupported("a parameter needs a name", node, "write :name")
+    if node.name not in values.given:
+        raise source.unknown(f"the parameter :{node.name} has no value", node, f"give {node.name}=...")
+    values.used.add(node.name)
+    return values.given[node.name]
+
+
+def with_values(source: SqlText, tree: exp.Expr, values: Parameters) -> exp.Expr:
+    """The tree with constants in the place of its parameters; `x IN (:list)` has one for each member."""
+    tree = _with_lists(tree.copy())
+    for node in list(tree.find_all(exp.Placeholder)):
+        value = given(source, node, values)
+        listing = node.parent if isinstance(value, list | tuple) else None
+        if isinstance(listing, exp.In) and node.arg_key == "expressions":
+            members = [in_place_of(constant_node(each, node.name), node) for each in value or ()]
+            others = [each for each in listing.expressions if each is not node]
+            if others or members:
+                listing.set("expressions", [*others, *members])
+            else:
+                listing.replace(exp.Boolean(this=False))
+            continue
+        made = in_place_of(constant_node(value, node.name), node)
+        if node is tree:
+            return made
+        node.replace(made)
+    return tree
+
+
+def _with_lists(tree: exp.Expr) -> exp.Expr:
+    """The tree with `x IN (:list)` for `x = ANY (:list)`."""
+    for node in list(tree.find_all(exp.EQ)):
+        listed = node.expression.this.unnest() if isinstance(node.expression, exp.Any) else None
+        if isinstance(listed, exp.Placeholder):
+            made = exp.In(this=node.this.copy(), expressions=[listed.copy()])
+            if node is tree:
+                return made
+            node.replace(made)
+    return tree
+
+
+def default_values(source: SqlText) -> dict[str, Any]:
+    """The values of the parameters that have a default in the text."""
+    found = {}
+    for default in source.defaults:
+        node = sqlglot.parse_one(source.text[default.start : default.end], read=DIALECT)
+        found[default.parameter] = typed_value(source, node, Parameters({}))[0]
+    return found
+
+
+def constant_node(value: Any, name: str) -> exp.Expr:
+    """A Python value as a constant of SQL."""
+    literal(value, f"the parameter :{name}")
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int):
+        number = exp.Literal.number(abs(value))
+        return exp.Neg(this=number) if value < 0 else number
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, bytes):
+        return exp.HexString(this=value.hex())
+    if isinstance(value, float):
+        return _cast(repr(value), "DOUBLE")
+    if isinstance(value, datetime.datetime):
+        return _cast(value.isoformat(" "), "TIMESTAMP")
+    if isinstance(value, datetime.date):
+        return _cast(value.isoformat(), "DATE")
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        scale = max(-int(exponent), 0)
+        precision = max(len(digits) + max(int(exponent), 0), scale, 1)
+        return _cast(f"{value:f}", f"DECIMAL({precision}, {scale})")
+    raise SchemaError(f"the parameter :{name} is {shown(value)}, which no column holds")
+
+
+def _cast(text: str, type_: str) -> exp.Expr:
+    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type_, dialect="spark"))
+
+
+def value_of(source: SqlText, node: exp.Expr, wanted: Type, values: Parameters) -> Any:
+    """The value that an expression without columns gives to a column."""
+    if isinstance(node, exp.Placeholder) and node.this:
+        return given(source, node, values)
+    plain = _plain(source, node, wanted)
+    if plain is not None:
+        return plain
+    return evaluate(read_value(source, _from_nothing(), node, _NOTHING, wanted, values), {})
+
+
+def typed_value(source: SqlText, node: exp.Expr, values: Parameters) -> tuple[Any, Type | None]:
+    """The value of an expression without columns, and its type; None if it is NULL."""
+    expression = read_expression(source, _from_nothing(), node, _NOTHING, values)
+    return evaluate(expression, {}), type_of(expression, _NOTHING)
+
+
+def _plain(source: SqlText, node: exp.Expr, wanted: Type) -> Any:
+    """The value of a literal that the column takes as it is; None for all else."""
+    if isinstance(node, exp.Boolean) and wanted.kind == "bool":
+        return bool(node.this)
+    sign = "-" if isinstance(node, exp.Neg) else ""
+    inner = node.this if sign else node
+    if not isinstance(inner, exp.Literal):
+        return None
+    if inner.is_string:
+        return str(inner.this) if wanted.kind == "string" and not sign else None
+    value = read_number(source, inner, sign).value
+    if isinstance(value, int):
+        return value if wanted.kind == "int" or (wanted.kind == "float" and abs(value) <= _SAFE) else None
+    return float(value) if wanted.kind == "float" else None
+
+
+def _from_nothing() -> exp.Select:
+    return exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(_NOTHING.name, quoted=True))))

@@ -1,0 +1,142 @@
+"""A text to statements, in Spark's dialect. What only reads a text lives here; nothing looks at a database.
+
+Statements are separated by semicolons. All of a text are read before the first is run. Every error points at its place
+in the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ivme.query.functions import Function
+from ivme.query.names import check_text
+from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
+from ivme.query.sql_text import SqlText, tokenize
+from ivme.statements.dialect import StatementDialect, parse_tokens
+from ivme.statements.model import Describe, Explain, Show, Statement, Transaction
+from ivme.statements.parse_change import read_copy, read_delete, read_insert, read_truncate, read_update
+from ivme.statements.parse_definition import read_alter, read_create, read_drop, select_of
+from ivme.statements.parse_merge import merge_tokens, read_merge
+
+_BEGINNINGS = (
+    "begin it with SELECT, CREATE, DROP, ALTER, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, "
+    "ROLLBACK, SHOW, DESCRIBE or EXPLAIN"
+)
+
+
+_READERS: dict[str, Callable[[SqlText, exp.Expr], Statement]] = {
+    "ALTER": read_alter,
+    "COPY": read_copy,
+    "DELETE": read_delete,
+    "DROP": read_drop,
+    "INSERT": read_insert,
+    "MERGE": read_merge,
+    "TRUNCATE": read_truncate,
+    "UPDATE": read_update,
+}
+
+
+def parse_statements(text: str, functions: Mapping[str, Function] = MappingProxyType({})) -> tuple[Statement, ...]:
+    """The statements of a text, in order.
+
+    >>> [type(each).__name__ for each in parse_statements("CREATE TABLE t (a INT); SELECT a FROM t")]
+    ['CreateTable', 'Select']
+    """
+    check_text(text)
+    tokens = tokenize(text, StatementDialect)
+    whole = SqlText(text, tokens, parsed=text, functions=functions)
+    return tuple(_statement(replace(whole, tokens=part)) for part in _parts(tokens))
+
+
+def _parts(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [tuple(part) for part in parts if part]
+
+
+def _statement(source: SqlText) -> Statement:
+    first = source.tokens[0].text.upper()
+    if first in ("SELECT", "WITH", "(", "FROM", "VALUES"):
+        return select_of(source, source.tokens[0])
+    if first == "CREATE":
+        return read_create(source)
+    if first in ("BEGIN", "START", "COMMIT", "ROLLBACK"):
+        return _transaction(source)
+    if first == "SHOW":
+        return _show(source)
+    if first in ("DESCRIBE", "DESC"):
+        return _describe(source)
+    if first == "EXPLAIN":
+        return _explain(source)
+    if first not in _READERS or source.tokens[0].token_type == TokenType.STRING:
+        message = f"a statement cannot begin with {source.tokens[0].text!r}"
+        raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
+    instead = f"see docs/statements.md for the form of {first}"
+    node = parse_tokens(source, source.tokens, instead)
+    checked = replace(source, tokens=merge_tokens(source.tokens)) if first in ("MERGE", "DELETE") else source
+    refuse_gaps(checked, [node])
+    refuse_odd_names(source, [node])
+    return _READERS[first](source, node)
+
+
+def _words(source: SqlText) -> list[str]:
+    return [token.text.upper() for token in source.tokens]
+
+
+_TRANSACTIONS = {
+    "BEGIN": "BEGIN",
+    "BEGIN TRANSACTION": "BEGIN",
+    "BEGIN WORK": "BEGIN",
+    "START TRANSACTION": "BEGIN",
+    "COMMIT": "COMMIT",
+    "COMMIT TRANSACTION": "COMMIT",
+    "COMMIT WORK": "COMMIT",
+    "ROLLBACK": "ROLLBACK",
+    "ROLLBACK TRANSACTION": "ROLLBACK",
+    "ROLLBACK WORK": "ROLLBACK",
+}
+
+
+def _transaction(source: SqlText) -> Transaction:
+    act = _TRANSACTIONS.get(" ".join(_words(source)))
+    match act:
+        case "BEGIN" | "COMMIT" | "ROLLBACK":
+            return Transaction(source, act)
+    raise source.unsupported("this is not supported here", source.tokens[-1].start, "write BEGIN, COMMIT or ROLLBACK")
+
+
+def _show(source: SqlText) -> Show:
+    match _words(source):
+        case ["SHOW", "TABLES"]:
+            return Show(source, "TABLES")
+        case ["SHOW", "VIEWS"]:
+            return Show(source, "VIEWS")
+    place = source.tokens[min(1, len(source.tokens) - 1)].start
+    instead = "write SHOW TABLES or SHOW VIEWS; DESCRIBE name shows the columns of one"
+    raise source.unsupported("only tables and views can be shown", place, instead)
+
+
+def _describe(source: SqlText) -> Describe:
+    instead = "write DESCRIBE and the name of a table or view"
+    node = parse_tokens(source, source.tokens, instead)
+    if not isinstance(node, exp.Describe) or not isinstance(node.this, exp.Table) or node.args.get("style"):
+        raise source.unsupported("only a table or view can be described", source.tokens[0].start, instead)
+    refuse_odd_names(source, [node])
+    return Describe(source, node.this)
+
+
+def _explain(source: SqlText) -> Explain:
+    instead = "write EXPLAIN and a SELECT; an existing view is explained by db.view(name).explain()"
+    second = source.tokens[1] if len(source.tokens) > 1 else source.tokens[0]
+    if second.text.upper() not in ("SELECT", "WITH", "("):
+        raise source.unsupported("only a SELECT can be explained", second.start, instead)
+    return Explain(source, select_of(source, second))

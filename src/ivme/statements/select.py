@@ -1,0 +1,207 @@
+"""A SELECT that is asked once: by the rows of a table or view if it is just these, else by a view made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ivme.engine.codes.arrow_types import arrow_type
+from ivme.errors import QueryError
+from ivme.query.model import Column
+from ivme.query.parse import is_sql
+from ivme.query.read_select import ReadSelect
+from ivme.query.sql import one_statement, whole_statement
+from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
+from ivme.query.table_expression import Parameters
+from ivme.query.types import Type
+from ivme.query.written import in_place_of
+from ivme.statements.constants import default_values, typed_value, with_values
+from ivme.statements.model import Select
+from ivme.table_rows import TableRows
+from ivme.view import View
+
+if TYPE_CHECKING:
+    from ivme.definitions import Definitions
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows with the types of their columns, which Arrow has only in part."""
+
+    columns: tuple[Column, ...]
+    data: pa.Table
+
+
+@contextmanager
+def pointing_into(query: Select) -> Iterator[None]:
+    """An error in the text of a query points into the text that the query is a part of."""
+    try:
+        yield
+    except QueryError as error:
+        raise _moved(error, query) from error
+
+
+def _moved(error: QueryError, query: Select) -> QueryError:
+    if error.text != query.text:
+        return error
+    position = None if error.position is None else error.position + query.start
+    others = tuple(_moved(other, query) for other in error.others)
+    whole = query.source.text
+    return type(error)(error.message, text=whole, position=position, instead=error.instead, others=others)
+
+
+def select_rows(
+    definitions: Definitions, query: Select, parameters: Mapping[str, Any], wanted: Sequence[Type] = ()
+) -> Rows:
+    """The rows of a query: those of a view of its text, with the values in the place of the parameters.
+
+    A view of the same text answers it as an access request. Else parameters are constants, which may stand anywhere.
+    NULL alone has the type that is `wanted` at its place.
+    """
+    with pointing_into(query):
+        source, node = whole_statement(query.text, functions=definitions.functions.defined)
+        if isinstance(node, exp.Select) and node.args.get("from_") is None and not node.args.get("with_"):
+            return _constants(source, node, parameters)
+        with definitions.runtime.lock:
+            found = _whole_relation(definitions, node, parameters) or _same_view(definitions, query.text)
+            if found is not None:
+                return found if isinstance(found, Rows) else _read(found, parameters)
+        if not source.parameter_names() and not (wanted and (_bare_nulls(node) or _repeated(node))):
+            return definitions.read_once(query.text, lambda view: _read(view, {}))
+        node = with_values(source, node, Parameters({**default_values(source), **parameters}))
+        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node)
+
+
+def _bare_nulls(node: exp.Expr) -> list[tuple[int, exp.Expr]]:
+    """The items of a SELECT that are just NULL, with their places."""
+    items = enumerate(node.expressions if isinstance(node, exp.Select) else [])
+    return [(place, item.unalias()) for place, item in items if isinstance(item.unalias(), exp.Null)]
+
+
+def _repeated(node: exp.Expr) -> list[int]:
+    """The places of items without an alias whose name, or text, another one has as well."""
+    items = node.expressions if isinstance(node, exp.Select) else []
+    names = [(item.alias_or_name or item.sql(dialect=DIALECT)).lower() for item in items]
+    return [place for place, item in enumerate(items) if not item.alias and names.count(names[place]) > 1]
+
+
+def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
+    """The query as one whose columns go by their places: names are not repeated, and NULL has a type."""
+    for place in _repeated(node):
+        item = node.expressions[place]
+        if not isinstance(item, exp.Star) and not item.is_star:
+            item.replace(exp.alias_(item.copy(), f"column {place + 1}", quoted=True))
+    for place, null in _bare_nulls(node):
+        if place < len(wanted):
+            null.replace(in_place_of(exp.cast(exp.Null(), str(wanted[place]), dialect=DIALECT), null))
+    return node
+
+
+def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr) -> Rows:
+    """The rows of a query that was made of parts of a statement, without parameters."""
+    return definitions.read_once(ReadSelect(source, node), lambda view: _read(view, {}))
+
+
+def tables_read(definitions: Definitions, nodes: list[exp.Expr]) -> set[str]:
+    """The tables that queries read, also through views, in lower case."""
+    known = {name.lower(): state.relations for name, state in definitions.catalog.views.items()}
+    written = [table for node in nodes for table in node.find_all(exp.Table)]
+    waiting = [".".join(part.name for part in table.parts).lower() for table in written]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [each.lower() for each in known.get(name, ())]
+    return found
+
+
+def _read(view: View, parameters: Mapping[str, Any]) -> Rows:
+    return Rows(view.state.table.columns, view.to_arrow(**parameters))
+
+
+def _whole_relation(definitions: Definitions, node: exp.Expr, parameters: Mapping[str, Any]) -> Rows | View | None:
+    """The rows of a table, or the view, if a query is SELECT * FROM it."""
+    start = node.args.get("from_")
+    said = {name for name, value in node.args.items() if value}
+    if not isinstance(node, exp.Select) or start is None or said != {"expressions", "from_"} or parameters:
+        return None
+    table = start.this
+    if [type(each) for each in node.expressions] != [exp.Star] or any(v for v in node.expressions[0].args.values()):
+        return None
+    if not isinstance(table, exp.Table) or {name for name, value in table.args.items() if value} - {"this", "alias"}:
+        return None
+    if table.args.get("alias") is not None and table.args["alias"].args.get("columns"):
+        return None
+    name = next((each for each in _names(definitions) if _means(table, each)), None)
+    if name is None:
+        return None
+    view = definitions.views.get(name)
+    if view is None:
+        return _table_rows(definitions, name)
+    return view if isinstance(view, View) and not view.parameters and not view.state.ring else None
+
+
+def _names(definitions: Definitions) -> list[str]:
+    return [*definitions.catalog.tables, *definitions.views]
+
+
+def _means(node: exp.Table, name: str) -> bool:
+    quoted = bool(node.this.args.get("quoted"))
+    return node.name == name if quoted else node.name.lower() == name.lower()
+
+
+def _table_rows(definitions: Definitions, name: str) -> Rows | None:
+    state = definitions.catalog.tables[name]
+    if state.ring:
+        return None
+    return Rows(state.table.columns, TableRows(definitions, name).to_arrow())
+
+
+def _same_view(definitions: Definitions, text: str) -> View | None:
+    """A view of the same text, comments and spaces aside; not one with other semantics than a plain view."""
+    wanted = _normal(text)
+    for view in definitions.views.values():
+        if not isinstance(view, View) or view.state.ring:
+            continue
+        written = view.state.typed.written
+        is_same = bool(written.text) and is_sql(written.text) and _normal(written.text) == wanted
+        if is_same and written.distinct == _is_distinct(written.text):
+            return view
+    return None
+
+
+@lru_cache(maxsize=8192)
+def _normal(text: str) -> tuple[object, ...]:
+    """What a text says, however it is laid out."""
+    source, node = one_statement(text)
+    defaults = [(each.parameter, source.text[each.start : each.end]) for each in source.defaults]
+    return (node.sql(dialect=DIALECT, comments=False), tuple(defaults), tuple(source.lists.items()))
+
+
+@lru_cache(maxsize=8192)
+def _is_distinct(text: str) -> bool:
+    node = one_statement(text)[1]
+    return isinstance(node, exp.Select) and node.args.get("distinct") is not None
+
+
+def _constants(source: SqlText, node: exp.Select, parameters: Mapping[str, Any]) -> Rows:
+    """The one row of a SELECT without FROM."""
+    instead = "add FROM and a table, or select constants only"
+    refuse_other_arguments(source, node, ("expressions",), instead)
+    values = Parameters(parameters)
+    columns, arrays = [], []
+    for item in node.expressions:
+        inner = item.unalias()
+        value, type_ = typed_value(source, inner, values)
+        type_ = type_ or Type("string")
+        columns.append(Column(item.alias or inner.sql(dialect=DIALECT), type_))
+        arrays.append(pa.array([value], arrow_type(type_)))
+    values.refuse_unused()
+    return Rows(tuple(columns), pa.table(arrays, names=[column.name for column in columns]))

@@ -1,0 +1,171 @@
+"""Runs statements on a database, one after the other, each as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ivme.errors import PlanError, UnknownNameError
+from ivme.query.sql import whole_statement
+from ivme.query.sql_text import SqlText
+from ivme.query.table_expression import Parameters
+from ivme.statements import definition
+from ivme.statements.change import delete, has_query, insert, update
+from ivme.statements.constants import plain_value
+from ivme.statements.merge import merge
+from ivme.statements.model import Delete, Insert, Merge, Select, Statement, Transaction, Update
+from ivme.statements.parse import parse_statements
+from ivme.statements.result import Result
+from ivme.statements.select import pointing_into, select_rows, tables_read
+
+if TYPE_CHECKING:
+    from ivme.database import Database
+    from ivme.definitions import Definitions
+    from ivme.engine.runtime.batch import Batch
+
+
+class Session:
+    """One writer of statements, with the transaction that it has begun.
+
+    Changes within a transaction are collected, and made at COMMIT. Statements that read see what is committed; one that
+    would read what its own transaction has changed is refused.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._batch: Batch | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._batch is not None
+
+    def run(self, text: str, parameters: Mapping[str, Any]) -> Result:
+        """Runs the statements of a text; the result of the last. An error ends it: what came before stays done."""
+        results = deque(self.results(text, parameters), maxlen=1)
+        return results[0] if results else Result(message="there is no statement in the text")
+
+    def results(self, text: str, parameters: Mapping[str, Any]) -> Iterator[Result]:
+        """Runs the statements of a text, each when its result is taken."""
+        if not isinstance(text, str):
+            raise PlanError(f"a statement is a text; it is a {type(text).__name__}")
+        self.database.definitions.check_open()
+        statements = parse_statements(text, self.database.definitions.functions.defined)
+        wanted = {name for statement in statements for name in statement.parameters}
+        unused = [name for name in parameters if name not in wanted]
+        if unused:
+            raise UnknownNameError(f"there is no parameter :{unused[0]} in the text; leave it out")
+        for statement in statements:
+            mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
+            yield self._run(statement, mine)
+
+    def close(self) -> None:
+        """Gives up the transaction, if there is one."""
+        self._batch = None
+
+    def _run(self, statement: Statement, parameters: Mapping[str, Any]) -> Result:
+        values = Parameters(parameters)
+        if isinstance(statement, Transaction):
+            return self._transaction(statement)
+        if isinstance(statement, Select):
+            self._refuse_own_changes(statement.source, self._trees(statement))
+            return Result(select_rows(self.database.definitions, statement, parameters).data)
+        if isinstance(statement, Insert | Update | Delete | Merge):
+            return self._change(statement, values)
+        if self._batch is not None and not isinstance(statement, definition.READS):
+            place = statement.source.tokens[0].start
+            message = "tables and views cannot be changed within a transaction"
+            raise statement.source.unsupported(message, place, "COMMIT or ROLLBACK first")
+        return definition.run(self.database, statement, values)
+
+    # Transactions
+
+    def _transaction(self, statement: Transaction) -> Result:
+        place, source = statement.source.tokens[0].start, statement.source
+        if statement.act == "BEGIN":
+            if self._batch is not None:
+                raise source.unsupported("a transaction has begun already", place, "COMMIT or ROLLBACK it first")
+            self._batch = self.database.batch()
+            return Result(message="a transaction begins")
+        if self._batch is None:
+            raise source.unsupported("no transaction has begun", place, "write BEGIN first")
+        batch, self._batch = self._batch, None
+        if statement.act == "ROLLBACK":
+            return Result(message="the transaction is undone")
+        with batch:
+            pass
+        return Result(message="the transaction is committed")
+
+    def _refuse_own_changes(self, source: SqlText, trees: list[exp.Expr]) -> None:
+        """Refuses to read what the transaction has changed, which is not there before COMMIT."""
+        changed = {} if self._batch is None else {name.lower(): name for name in self._batch.tables}
+        read = tables_read(self.database.definitions, trees) if changed else set()
+        for name in read.intersection(changed):
+            message = f"the transaction has changed table {changed[name]}, which is read here"
+            raise source.unsupported(message, source.tokens[0].start, "COMMIT first, or read before the change")
+
+    def _trees(self, query: Select) -> list[exp.Expr]:
+        if self._batch is None:
+            return []
+        with pointing_into(query):
+            return [whole_statement(query.text, functions=query.source.functions)[1]]
+
+    # Changes
+
+    def _change(self, statement: Insert | Update | Delete | Merge, values: Parameters) -> Result:
+        definitions, counts, start = self.database.definitions, list[int](), perf_counter()
+        self._refuse_own_changes(statement.source, self._queries(statement))
+        batch = self._batch or self.database.batch()
+        with definitions.runtime.lock:
+            with batch.all_or_nothing():
+                _add(definitions, statement, values, batch, counts)
+            made = None if batch is self._batch else batch.make()
+        if made is not None:
+            definitions.runtime.wait_durable()
+            definitions.runtime.notify_observers(made, start)
+        return _counted(statement, counts[0] if counts else None)
+
+    def _queries(self, statement: Insert | Update | Delete | Merge) -> list[exp.Expr]:
+        """The queries that a change reads, with the table that it changes if it reads that."""
+        match statement:
+            case Insert(rows=Select() as query):
+                return self._trees(query)
+            case Update() | Delete():
+                nodes = [statement.where] if statement.where is not None else []
+                nodes += [node for _, node in statement.values] if isinstance(statement, Update) else []
+                return [statement.table, *nodes] if has_query(*nodes) else []
+            case Merge():
+                return [statement.table, statement.using]
+        return []
+
+
+def _add(
+    definitions: Definitions,
+    statement: Insert | Update | Delete | Merge,
+    values: Parameters,
+    batch: Batch,
+    counts: list[int],
+) -> None:
+    """Adds a change to a batch; `counts` gets the number of rows when it is known."""
+    match statement:
+        case Insert():
+            counts.append(insert(definitions, statement, values, batch))
+        case Update():
+            update(definitions, statement, values, batch, counts)
+        case Delete():
+            delete(definitions, statement, values, batch, counts)
+        case Merge():
+            counts.append(merge(definitions, statement, values, batch))
+
+
+_DONE: Mapping[type[Statement], str] = {Insert: "inserted", Update: "updated", Delete: "deleted", Merge: "merged"}
+
+
+def _counted(statement: Statement, count: int | None) -> Result:
+    done = _DONE[type(statement)]
+    if count is None:
+        return Result(message=f"rows are {done} at COMMIT")
+    return Result(count=count, message=f"{count:,} row{'' if count == 1 else 's'} {done}")

@@ -1,0 +1,78 @@
+"""A table of a database to read: its rows as they are, in Python, Arrow and pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.engine.codes.nested_values import python_values
+from ivme.query.model import Table
+from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+    from ivme.definitions import Definitions
+
+Row = tuple[Any, ...]
+
+
+class TableRows:
+    """The rows of a table. Each time it is read it has those of that moment."""
+
+    def __init__(self, definitions: Definitions, name: str) -> None:
+        self._definitions = definitions
+        self.name = definitions.table(name).name
+
+    @property
+    def declared(self) -> Table:
+        """Its columns with their types, its key and its options."""
+        return self._definitions.table(self.name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.declared.column_names
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        self._definitions.check_open()
+        with self._definitions.runtime.lock:
+            schema = arrow_schema(self.declared)
+            data, counts = self._definitions.runtime.reader.contents(self.name)
+        if not (counts == 1).all():
+            data = data.take(np.repeat(np.arange(len(counts)), np.maximum(counts, 0)))
+        return data.cast(schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as Arrow's C interface has them, for `pa.table(table)`, `pl.DataFrame(table)`, and DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[Row]:
+        return zip(*map(python_values, self.to_arrow().columns), strict=True)
+
+    def __len__(self) -> int:
+        return int(self.to_arrow().num_rows)
+
+    def __bool__(self) -> bool:
+        """A table is never false, also an empty one."""
+        return True
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{column.name} {column.type}" for column in self.declared.columns)
+        return f"<Table {self.name}: {columns}>"
+
+    def _repr_html_(self) -> str:
+        data = self.to_arrow()
+        first = zip(*map(python_values, data.slice(0, SHOWN_ROWS).columns), strict=True)
+        rows = html_table(self.columns, list(first), rows_shown(data.num_rows))
+        return f"<p>table <b>{escape(self.name)}</b></p>{rows}"

@@ -1,0 +1,229 @@
+"""What people have becomes tables and rows, and what a database holds becomes what they use."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pydantic
+import pytest
+
+from ivme.database import Database
+from ivme.errors import DataError, PlanError, SchemaError
+
+DATA = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int32()),
+        "name": pa.array(["a", None], pa.large_string()),
+        "day": [datetime.date(2024, 1, 1), None],
+        "price": pa.array([Decimal("1.50"), None], pa.decimal128(8, 2)),
+    }
+)
+TYPES = ["int", "string", "date", "decimal(8,2)"]
+
+
+@dataclass
+class Item:
+    id: int
+    name: str | None
+    day: datetime.date
+    price: Annotated[Decimal, "decimal(8, 2)"]
+
+
+class Model(pydantic.BaseModel):
+    id: int
+    name: str | None = None
+    day: datetime.date
+    price: Annotated[Decimal, "decimal(8, 2)"]
+
+
+class Stream:
+    """What polars and others look like to us: something that streams Arrow data."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return DATA.__arrow_c_stream__(requested_schema)
+
+
+def types(db: Database, name: str) -> list[str]:
+    return [str(column.type) for column in db.relation(name).columns]
+
+
+@pytest.mark.parametrize("schema", [DATA, DATA.schema, Item, Model, Stream(), pyarrow.dataset.dataset(DATA)])
+def test_a_table_is_made_of_what_has_a_schema(schema: Any) -> None:
+    db = Database()
+    db.create_table("t", schema, primary_key="id")
+    assert (types(db, "t"), db.relation("t").column_names) == (TYPES, ("id", "name", "day", "price"))
+    assert len(db.table("t")) == 0
+
+
+def test_a_table_is_made_of_a_frame_of_pandas() -> None:
+    db = Database()
+    frame = pd.DataFrame({"a": [1], "b": [1.5], "c": ["x"], "d": pd.to_datetime(["2024-01-01"]), "e": [True]})
+    db.create_table("t", frame)
+    assert types(db, "t") == ["int", "float", "string", "timestamp", "bool"]
+    db.insert("t", frame)
+    assert list(db.table("t")) == [(1, 1.5, "x", datetime.datetime(2024, 1, 1), True)]
+
+
+@dataclass
+class Odd:
+    value: Decimal
+
+
+@pytest.mark.parametrize("schema", [Odd, 5, ["a", "b"], pa.schema([("a", pa.duration("s"))]), {}])
+def test_what_names_no_columns_is_refused(schema: Any) -> None:
+    with pytest.raises(SchemaError):
+        Database().create_table("t", schema)
+
+
+def test_what_is_there_is_left_or_replaced() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int"})
+    db.create_table("t", {"b": "int"}, if_not_exists=True)
+    assert db.relation("t").column_names == ("a",)
+    db.create_table("T", {"b": "int"}, replace=True)
+    assert (db.tables, db.relation("t").column_names) == (("T",), ("b",))
+    view = db.create_view("v", "SELECT b FROM t")
+    assert db.create_view("v", "SELECT b + 1 AS c FROM t", if_not_exists=True) is view
+    assert db.create_view("v", "SELECT b + 1 AS c FROM t", replace=True).columns == ("c",)
+    for name in ("t", "v"):
+        with pytest.raises(SchemaError, match="already"):
+            db.create_table(name, {"b": "int"}, replace=name == "v")
+    with pytest.raises(SchemaError, match="already a table"):
+        db.create_view("t", "SELECT b FROM t", replace=True)
+    with pytest.raises(PlanError, match="v needs it"):
+        db.create_table("t", {"b": "int"}, replace=True)
+    with pytest.raises(SchemaError, match="either"):
+        db.create_table("t", {"b": "int"}, replace=True, if_not_exists=True)
+
+
+def test_a_replaced_view_is_there_when_the_directory_is_opened_again(tmp_path: Path) -> None:
+    for checkpoint in (False, True):
+        with Database(tmp_path / str(checkpoint)) as db:
+            db.create_table("t", {"a": "int"})
+            db.insert("t", [(1,)])
+            db.create_view("v", "SELECT a FROM t")
+            db.create_view("v", "SELECT a + 1 AS b FROM t", replace=True)
+            with pytest.raises(SchemaError):
+                db.create_view("v", "SELECT a AS x FROM t", replace=True, if_not_exists=True)
+            if checkpoint:
+                db.checkpoint()
+        with Database(tmp_path / str(checkpoint)) as db:
+            assert (db.views, list(db.view("v"))) == (("v",), [(2,)])
+
+
+def test_a_broken_view_is_replaced(tmp_path: Path) -> None:
+    with Database(tmp_path) as db:
+        db.create_table("t", {"a": "int"})
+        db.create_function("f", "math:floor", arguments=["float"], returns="int")
+        db.create_view("v", "SELECT f(CAST(a AS DOUBLE)) AS b FROM t")
+    with Database(tmp_path) as db:
+        if db.broken_views:
+            db.sql("CREATE OR REPLACE VIEW v AS SELECT a FROM t")
+            assert (db.views, db.broken_views) == (("v",), {})
+    with Database(tmp_path) as db:
+        assert db.broken_views == {}
+
+
+# Rows
+
+
+def _filled(rows: Any) -> list[Any]:
+    db = Database()
+    db.create_table("t", DATA)
+    db.insert("t", rows)
+    return sorted(db.table("t"), key=repr)
+
+
+EXPECTED = [(1, "a", datetime.date(2024, 1, 1), Decimal("1.50")), (2, None, None, None)]
+
+
+def test_rows_come_from_files(tmp_path: Path) -> None:
+    pq.write_table(DATA, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("name,id,day,price\na,1,2024-01-01,1.5\n,2,,\n")
+    assert _filled(tmp_path / "t.parquet") == EXPECTED
+    assert _filled(str(tmp_path / "t.parquet")) == EXPECTED
+    assert _filled(tmp_path / "t.csv") == EXPECTED
+    for path in (tmp_path / "none.csv", "rows"):
+        with pytest.raises(DataError):
+            _filled(path)
+
+
+def test_rows_come_from_datasets_and_readers() -> None:
+    assert _filled(pyarrow.dataset.dataset(DATA)) == EXPECTED
+    assert _filled(DATA.to_reader(max_chunksize=1)) == EXPECTED
+    assert _filled(Stream()) == EXPECTED
+
+
+def test_rows_of_a_generator_are_one_batch() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int"})
+    changes = db.create_view("v", "SELECT COUNT(*) AS n FROM t").changes()
+    db.insert("t", ((number,) for number in range(150_000)))
+    assert [dict(change) for change in changes] == [{(0,): -1, (150_000,): 1}]
+
+
+def test_a_generator_that_fails_adds_nothing() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int"})
+
+    def rows(last: Any) -> Iterator[Any]:
+        yield from ((number,) for number in range(70_000))
+        if last is None:
+            raise ValueError("no more")
+        yield last
+
+    with pytest.raises(ValueError, match="no more"):
+        db.insert("t", rows(None))
+    with pytest.raises(DataError, match="counted from number 65536"):
+        db.insert("t", rows(("x",)))
+    with db.batch() as batch:
+        batch.insert("t", [(5,)])
+        with pytest.raises(DataError):
+            batch.insert("t", rows(("x",)))
+    assert list(db.table("t")) == [(5,)]
+
+
+# Out of the database
+
+
+def test_views_and_tables_stream_arrow_data() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int", "b": "string"})
+    db.insert("t", [(1, "x"), (1, "x"), (2, None)])
+    view = db.create_view("v", "SELECT b, COUNT(*) AS n FROM t GROUP BY b")
+    rows = db.table("t")
+    assert sorted(pa.table(view).to_pylist(), key=repr) == [{"b": "x", "n": 2}, {"b": None, "n": 1}]
+    assert pa.table(rows).num_rows == 3
+    assert pa.table(db.sql("SELECT a FROM t")).num_rows == 3
+    with duckdb.connect() as peer:
+        assert peer.execute("SELECT SUM(n) FROM view").fetchall() == [(3,)]
+        assert peer.execute("SELECT SUM(a) FROM rows").fetchall() == [(4,)]
+
+
+def test_databases_tables_and_views_are_shown() -> None:
+    db = Database()
+    assert repr(db) == "<Database in memory: tables none; views none>"
+    db.create_table("t", {"a": "int", "b": "string"})
+    db.insert("t", [(number, "<b>") for number in range(30)])
+    view = db.create_view("v", "SELECT a, b FROM t")
+    asked = db.create_view("w", "SELECT a FROM t WHERE b = :b")
+    assert repr(db) == "<Database in memory: tables t; views v, w>"
+    assert repr(db.table("t")) == "<Table t: a int, b string>"
+    for shown in (view._repr_html_(), db.table("t")._repr_html_(), db.sql("SELECT * FROM t")._repr_html_()):
+        assert "&lt;b&gt;" in shown
+        assert shown.count("<tr>") == 21
+        assert "20" in shown
+    assert "parameters: b" in asked._repr_html_()
+    assert "SELECT a, b FROM t" in db._repr_html_()
+    db.close()
+    assert repr(db) == "<Database in memory, closed>"
