@@ -5,7 +5,7 @@ The interface is described in engine/ordered.py. A change takes O(N): this one i
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cmp_to_key
 from itertools import accumulate
@@ -69,10 +69,13 @@ class PureOrderedMap:
         self._set(row, now)
 
     def _set(self, row: Row, copies: int) -> None:
-        if copies and row not in self._counts:
-            insort(self._rows, row, key=self._key)
-        elif not copies and row in self._counts:
-            del self._rows[bisect_left(self._rows, self._key(row), key=self._key)]
+        """Makes the copies of a row these, also where an interrupt left the list and the counts at odds."""
+        place = bisect_left(self._rows, self._key(row), key=self._key)
+        is_there = self._rows[place : place + 1] == [row]
+        if copies and not is_there:
+            self._rows.insert(place, row)
+        elif not copies and is_there:
+            del self._rows[place]
         if copies:
             self._counts[row] = copies
         else:
