@@ -54,6 +54,7 @@ class OrderSpace:
         static: frozenset[str] = frozenset(),
         dependencies: Dependencies = _NOTHING,
     ) -> None:
+        dependencies = _telling(cqap, dependencies)
         self.blocks = _blocks(cqap, dependencies)
         edges = cqap.hypergraph.edges
         self.changing = [edge.label not in static for edge in edges]
@@ -165,6 +166,20 @@ class OrderSpace:
             )
             known = self._joins[variables] = min(sizes)
         return known
+
+
+def _telling(cqap: Cqap, dependencies: Dependencies) -> Dependencies:
+    """The dependencies that tell variables apart, one for each atom and what it is given.
+
+    Variables of the same edges are fixed and covered together anyway, so that one determines another says nothing.
+    """
+    found: dict[tuple[str, frozenset[str]], frozenset[str]] = {}
+    for each in dependencies.all:
+        places = {cqap.hypergraph.edges_of(variable) for variable in each.given | each.determined}
+        if not each.given or len(places) > 1:
+            key = each.label, each.given
+            found[key] = found.get(key, frozenset()) | each.determined
+    return Dependencies(tuple(Dependency(label, given, determined) for (label, given), determined in found.items()))
 
 
 def _blocks(cqap: Cqap, dependencies: Dependencies) -> dict[str, tuple[str, ...]]:
