@@ -77,6 +77,9 @@ FOUND = (
     "SELECT j FROM r0 WHERE j > ALL (SELECT MAX(i) FROM r2)",
     "SELECT t.j FROM r0 AS t UNION SELECT *, a.j FROM r0 AS a",
     "SELECT * FROM (SELECT i, i FROM r0) AS t",
+    "SELECT t.j FROM r0 AS t WHERE (t.j, t.i) IN (SELECT i, 1 AS c FROM r2 GROUP BY i)",
+    "SELECT t.j FROM r0 AS t WHERE (t.i, t.j) IN (SELECT 2 AS c, i FROM r2 GROUP BY i, s)",
+    "SELECT t.j FROM r0 AS t WHERE (t.s, t.j) IN (SELECT s, 1.50 AS c FROM r2 GROUP BY s)",
     "SELECT x, i, COUNT(*) AS n FROM (SELECT i AS x, i FROM r0) AS t GROUP BY CUBE (x, i) HAVING COUNT(*) > 0",
     "SELECT t.i FROM r0 AS t WHERE t.i IN (SELECT t.j FROM r2 AS u WHERE u.i BETWEEN u.i AND t.j)",
     """SELECT a.j FROM r0 AS a, LATERAL (SELECT b.i FROM r2 AS b

@@ -18,7 +18,7 @@ namespace ivme {
 // Ranks within a group: how many copies before, and how many copies, or with DENSE values of what is ordered by, are
 // shown.
 struct OrderedWindow {
-    enum Ties { NONE, LIKE_LAST, DENSE };
+    enum Ties : uint8_t { NONE, LIKE_LAST, DENSE };
     int64_t offset;
     int64_t limit;
     Ties ties;

@@ -221,6 +221,8 @@ def equal_keys(outer: list[exp.Expr], alias: str) -> list[exp.Expr]:
 
 
 def group_by(inner: exp.Select, keys: list[exp.Expr]) -> None:
+    """Adds keys to GROUP BY; a constant is the same in all groups, and a number would be a position."""
+    keys = [key for key in keys if next(own_columns(key), None) is not None]
     if keys:
         group = inner.args.get("group")
         old = [] if group is None else list(group.expressions)
