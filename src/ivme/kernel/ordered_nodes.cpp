@@ -245,7 +245,7 @@ int64_t OrderedTree::check_node(uint32_t node, unsigned level, const int64_t* le
         int64_t here = check_node(static_cast<uint32_t>(children(node)[i]), level + 1, i ? bound(node, i) : least,
                                   i + 1 < fanout(node) ? bound(node, i + 1) : end, rows, beneath);
         if (here != below(node)[i] || !std::equal(beneath.begin(), beneath.end(), slots(node, i))) {
-            throw std::logic_error("a node says something else than what is below it");
+            throw std::logic_error("the totals of a node differ from those of the nodes below it");
         }
         copies += here;
         add_slots(found.data(), beneath.data());

@@ -64,15 +64,15 @@ def table_costs(program: Program, query: Query) -> tuple[TableCost, ...]:
 
 def _cost(program: Program, relation: str, steps: tuple[Step, ...], references: list[JoinedReference]) -> TableCost:
     mine = [each for each in references if program.source(each.label).atom.relation == relation]
-    plain = _dearest(program, steps, ())
-    promised = _dearest(program, steps, mine) if plain and mine else plain
+    plain = _costliest(program, steps, ())
+    promised = _costliest(program, steps, mine) if plain and mine else plain
     if promised == plain:
         return TableCost(relation, bound(plain), bound(plain))
     names = dict.fromkeys(program.source(each.by).atom.relation for each in mine)
     return TableCost(relation, bound(promised, amortised=True), bound(plain), tuple(names))
 
 
-def _dearest(program: Program, steps: Iterable[Step], references: Iterable[JoinedReference]) -> Fraction:
+def _costliest(program: Program, steps: Iterable[Step], references: Iterable[JoinedReference]) -> Fraction:
     """The greatest exponent of the steps, without those whose delta the references make empty."""
     waiting = [*references]
     origin: dict[str, tuple[str, ...]] = {}

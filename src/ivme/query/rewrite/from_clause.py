@@ -23,7 +23,7 @@ def flatten(select: exp.Select) -> None:
         plain.set("alias", start.this.args.get("alias"))
         start.set("this", plain)
     joins: list[exp.Join] = []
-    pads = any(join.side for join in select.args.get("joins") or ())  # then ON is something else than WHERE
+    pads = any(join.side for join in select.args.get("joins") or ())  # then a condition in ON is not one in WHERE
     for holder in (start, *(select.args.get("joins") or ())):
         is_start = holder is start
         parts = parts_of_join(holder.this)
