@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.plan.ir.program import Lift, Source
 from ivme.query.aggregates import JOINT
-from ivme.query.expression import Call, Expression
+from ivme.query.expression import Call, Expression, columns_of
 
 if TYPE_CHECKING:
     from ivme._kernel import Step
@@ -26,6 +26,12 @@ class Feed:
 
     row: tuple[str, ...]
     columns: list[FeedColumn] = field(default_factory=list)
+
+    @property
+    def read(self) -> set[str]:
+        """The relation's columns that they are computed from."""
+        expressions = [e for column in self.columns for e in (column.expression, column.guard) if e is not None]
+        return {name for expression in expressions for name in columns_of(expression)}
 
     def column(self, expression: Expression, form: str = "code", guard: Expression | None = None) -> int:
         wanted = FeedColumn(expression, form, guard if isinstance(expression, Call) else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,7 @@ class Catalog:
         self.queues: dict[str, list[deque[Delta]]] = {}
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
+        self._read_columns: dict[str, set[str]] = {}
         self.single_rows: dict[str, SingleRowPath] = {}
         self.misfits: list[tuple[str, tuple[int, ...]]] = []
 
@@ -116,6 +117,7 @@ class Catalog:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
         self._layouts.clear()
         self._inputs.clear()
+        self._read_columns.clear()
         self.single_rows.clear()
 
     def memory(self) -> dict[str, int]:
@@ -133,9 +135,16 @@ class Catalog:
             name for name, each in self.participants.items() if relation in each.relations and name not in found
         ]
 
-    def takes_nan(self, reader: str) -> bool:
-        """Whether a view takes rows with what no table holds, a sum of floats that is not a number."""
-        return getattr(self.participants.get(reader), "takes_nan", False)
+    def read_columns(self, relation: str) -> Container[str]:
+        """The columns of a view that are read by views that take only what a table may hold."""
+        found = self._read_columns.get(relation)
+        if found is None:
+            found = {column for _, feed in self.feeds(relation) for column in feed.read}
+            takers = [each for each in self.participants.values() if relation in each.relations]
+            if not all(getattr(each, "takes_nan", False) for each in takers):
+                found.update(self.relation(relation).column_names)
+            self._read_columns[relation] = found
+        return found
 
     def is_read_by_builds(self, relation: str) -> bool:
         """Whether a view is being built from a table: then its changes are batches, which are noted."""

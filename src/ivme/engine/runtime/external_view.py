@@ -29,9 +29,6 @@ class ExternalView(SharedViews):
     needs_changes = True
     """Whether it must hear of changes although nobody follows it; one that only reads need not."""
 
-    takes_nan = False
-    """Whether its rows may have what no table holds, a sum of floats that is not a number."""
-
     @abstractmethod
     def build(self, rows: Mapping[str, RowBatch]) -> None: ...
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,8 @@ class Reader:
             columns, weights = net(self.catalog.backend, columns, weights)
         return RowBatch(layout, weights, None, list(columns))
 
-    def rows_to_feed(self, relation: str, *, each: bool = False) -> RowBatch:
-        """The same for another view, which takes what a table may hold.
+    def rows_to_feed(self, relation: str, read: Container[str] | None = None, *, each: bool = False) -> RowBatch:
+        """The same for another view, which takes only what a table may hold, in the columns that it reads (None: all).
 
         With `each`, equal rows of a table may come more than once, and only columns that are asked for are copied.
         """
@@ -66,7 +66,7 @@ class Reader:
             return StoredRows(self.catalog.layout(relation), self.catalog.backend, stored)
         rows = self.all_rows(relation)
         if relation in self.catalog.views:
-            check_numbers(self.catalog.views[relation], rows)
+            check_numbers(self.catalog.views[relation], rows, read)
         return rows
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:
@@ -80,7 +80,7 @@ class Reader:
         try:
             inputs = {}
             for relation, feed in feeds.items():
-                rows = self.rows_to_feed(relation, each=True)
+                rows = self.rows_to_feed(relation, feed.read, each=True)
                 inputs[relation] = (self.catalog.wanted(relation, [("once", feed)]).of(rows)[0][1], rows.weights)
             self.catalog.backend.begin()
             try:
@@ -177,8 +177,9 @@ class Reader:
         state.stale = False
 
 
-def check_numbers(state: ViewState, rows: RowBatch) -> None:
-    """Refuses rows of a view that a table could not hold: a sum of floats may be no number."""
-    for position in state.finisher.floats:
-        if (rows.code(position) == NAN_CODE).any():
-            raise DataError(f"view {state.name}, column {state.table.column_names[position]}: {NAN_REASON}")
+def check_numbers(state: ViewState, rows: RowBatch, read: Container[str] | None = None) -> None:
+    """Refuses rows that a table could not hold in the columns that are read: a sum of floats may be no number."""
+    for position in state.floats:
+        column = state.table.column_names[position]
+        if (read is None or column in read) and (rows.code(position) == NAN_CODE).any():
+            raise DataError(f"view {state.name}, column {column}: {NAN_REASON}")

@@ -204,10 +204,8 @@ class Runtime:
                 continue
             touched.add(state.name)
             changed, _ = changes[state.name] = _change_of(state, triggers)
-            readers = self.catalog.readers(state.name)
-            if changed is not None and readers:
-                if not all(map(self.catalog.takes_nan, readers)):
-                    check_numbers(state, changed)
+            if changed is not None and self.catalog.readers(state.name):
+                check_numbers(state, changed, self.catalog.read_columns(state.name))
                 self._feed(state.name, changed, triggers, apply, few)
         return changes, touched
 

@@ -41,6 +41,9 @@ class SharedViews:
     cut where it has to be rebalanced.
     """
 
+    takes_nan = False
+    """Whether its rows may come from others that have what no table holds, a sum of floats that is not a number."""
+
     def __init__(
         self, name: str, key: tuple[str, ...], backend: Backend, domains: Domains, slots: tuple[str, ...]
     ) -> None:

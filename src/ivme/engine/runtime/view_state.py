@@ -74,6 +74,13 @@ class ViewState:
         query = self.typed.query
         return not {column.source for column in query.head}.issuperset(query.output)
 
+    @property
+    def floats(self) -> list[int]:
+        """The columns that may have what no table takes: a sum or an average that is no number."""
+        if self.group.takes_nan:
+            return [i for i, type_ in enumerate(self.typed.head) if type_.kind == "float"]
+        return self.finisher.floats
+
     def outdate(self) -> None:
         self.stale = True
 
