@@ -135,8 +135,14 @@ class ArrowColumns:
         has validated."""
 
 class Cursor:
-    """An enumeration under way; it says so (`StaleCursor`) once one of its maps has changed."""
+    """An enumeration under way.
 
+    One that is `pinned` reads its maps as they were when it was opened; `StaleCursor` is raised if there was no memory
+    for that. Others raise it once one of their maps has changed.
+    """
+
+    @property
+    def pinned(self) -> bool: ...
     def next_block(self, max_rows: int = 8192) -> tuple[list[Codes], Codes, Slots, list[Codes]]:
         """The next rows: output columns, counts, slots, extremes. No rows means the end.
 
@@ -230,15 +236,26 @@ class Kernel:
         """Opens a transaction: the runs until `commit` are all or nothing together."""
     def commit(self) -> None:
         """Ends the transaction that is open, also another thread's; nothing if none is."""
+    def limit_old_maps(self, bytes: int, /) -> None:
+        """Maps that changed under a reader are kept as they were up to so many bytes."""
+    @property
+    def pinned_maps(self) -> int:
+        """How many maps are being read by cursors that have pinned them."""
+    @property
+    def old_bytes(self) -> int:
+        """The bytes of maps as they were before they changed."""
+    def waits(self) -> list[int]:
+        """How often the kernel's lock was taken at once, or after waiting; see `StateLock.waits`."""
     def roll_back(self) -> None: ...
     def alive(self) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
         """The numbers of all maps, partitions, triggers and readers."""
     def open(self, reader: int, inputs: Sequence[int], whole: bool = False) -> Cursor:
         """With `whole`, all rows of overlapping branches come as one block, summed rather than probed."""
     def request(
-        self, reader: int, inputs: Sequence[int], limit: int
+        self, reader: int, inputs: Sequence[int], limit: int, waits: bool = True
     ) -> tuple[list[list[int]], list[int], list[list[Any]], list[list[int]]] | None:
-        """The answer to one request as lists, of a block's form; None if it has more rows than the limit."""
+        """The answer to one request as lists, of a block's form; None if it has more rows than the limit, or if a
+        writer is at work and it `waits` for none."""
     def request_many(
         self, reader: int, columns: Sequence[Codes]
     ) -> tuple[Codes, list[Codes], Codes, Slots, list[Codes]]:
@@ -270,11 +287,26 @@ class Kernel:
     def scans(self) -> int:
         """How often a step read a whole map, or a census all keys."""
 
+class SharedSide:
+    """A lock as its readers take it."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
 class StateLock:
     """A lock that its thread may take again, and that no asynchronous exception leaves taken in a `with`.
 
-    Whoever takes it first, or lets go of it last, calls `pending.settle()` if something is pending.
+    A thread has it alone, or as `shared` with other readers; a thread that has it alone and takes it as a reader still
+    has it alone. Writers and readers that wait take turns. The thread that takes it first, or lets go of it last, calls
+    `pending.settle()` if something is pending.
     """
+
+    @property
+    def shared(self) -> SharedSide: ...
+    def waits(self) -> list[int]:
+        """How often it was taken at once (the first number), or after waiting for less than 1, 2, 4, ... µs."""
 
     pending: Any
     def __init__(self) -> None: ...

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-    from ivme.engine.runtime.transaction import StateLock
+    from ivme.engine.runtime.transaction import SharedSide, StateLock
 
 Row = tuple[Any, ...]
 
@@ -151,6 +151,11 @@ class BaseView(ABC):
     @abstractmethod
     def lock(self) -> StateLock:
         """The database's lock."""
+
+    @property
+    def read_lock(self) -> StateLock | SharedSide:
+        """The database's lock as readers of this view take it."""
+        return self.lock
 
     @property
     def is_gone(self) -> bool:

@@ -30,6 +30,10 @@ class ListedView(View):
         """The distinct rows of an access request with their multiplicities, all of one state of the database."""
         return iter(added_up(self._counted(parameters)).items())
 
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return sum(count for _, count in self._counted(parameters))
+
     def _counted(self, parameters: Mapping[str, Any]) -> list[tuple[Row, int]]:
         found: list[tuple[Row, int]] = []
         for batch, counts in self.group_batches(parameters):

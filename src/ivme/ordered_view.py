@@ -279,6 +279,8 @@ _SAMPLED = 64
 class _Rows:
     """Rows in pages."""
 
+    pinned = False
+
     def __init__(self, columns: list[Codes], counts: Codes) -> None:
         self._columns = columns
         self._counts = counts

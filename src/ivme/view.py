@@ -19,7 +19,7 @@ from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import added_up, one_each
 from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
-from ivme.engine.runtime.transaction import StateLock
+from ivme.engine.runtime.transaction import SharedSide, StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, VerificationError
 
@@ -105,14 +105,18 @@ class View(BaseView):
         rows.read.read_all()
         return iter(added_up(rows).items())
 
-    def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
+    def _begin(self, parameters: Mapping[str, Any]) -> tuple[OpenRead, dict[str, Any]]:
+        """An answer that is about to be read, and the values of its parameters by variable."""
         self.check_alive()
-        state = self.state
-        with self._runtime.lock:  # codes of parameters stay what they are until they are read by
+        with self.read_lock:  # codes of parameters stay what they are until the answer holds them
             codes, inputs = self.asked.codes(parameters)
-            read = OpenRead(self._runtime.reader, state, codes)
-            if self.parameters:
-                read.read_all()
+            return OpenRead(self._runtime.reader, self.state, codes), inputs
+
+    def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
+        state = self.state
+        read, inputs = self._begin(parameters)
+        if self.parameters:
+            read.read_all()
 
         def parts() -> Iterator[Iterator[Any]]:
             nothing = is_global(state.typed.query.head, state.typed.query.output)
@@ -127,15 +131,38 @@ class View(BaseView):
     def few_rows(self, parameters: Mapping[str, Any]) -> list[Row] | None:
         """The rows of an access request that has few of them, all at once; None if it may have many."""
         self.check_alive()
+        if self._runtime.reader.is_shared(self.state):
+            found = self._try_few(parameters)
+            if found is not None:
+                return found
+        with self.read_lock:
+            return self._few(parameters)
+
+    def _try_few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
+        """The same without the database's lock, as one call of the kernel reads one state.
+
+        A thread that Python stops while it has the lock would keep a writer waiting for all others. If a writer is at
+        work, or codes were taken back meanwhile, or anything is wrong, the answer is found again, under the lock.
+        """
+        domains = self._runtime.domains
+        sweeps = domains.sweeps
+        if domains.is_sweeping:
+            return None
+        try:
+            found = self._few(parameters, waits=False)
+        except Exception:
+            return None
+        return found if domains.sweeps == sweeps else None
+
+    def _few(self, parameters: Mapping[str, Any], *, waits: bool = True) -> list[Row] | None:
         state = self.state
-        with self._runtime.lock:
-            codes, inputs = self.asked.codes(parameters)
-            block = None if codes is None else self._runtime.reader.small_answer(state, codes)
-            if block is None:
-                return None
-            if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
-                return [state.finisher.nothing()]
-            return state.finisher.few(block, inputs)
+        codes, inputs = self.asked.codes(parameters)
+        block = None if codes is None else self._runtime.reader.small_answer(state, codes, waits=waits)
+        if block is None:
+            return None
+        if not len(block[1]) and is_global(state.typed.query.head, state.typed.query.output):
+            return [state.finisher.nothing()]
+        return state.finisher.few(block, inputs)
 
     def request_many(self, **columns: Any) -> pa.Table:
         """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
@@ -148,7 +175,7 @@ class View(BaseView):
         whole = self.asked.complete(columns)
         count = max((len(values) for values in columns.values()), default=1)
         asked = {name: columns[name] if name in columns else [value] * count for name, value in whole.items()}
-        with self._runtime.lock:
+        with self.read_lock:
             return request_many(self._runtime.reader, self.state, asked)
 
     def scalar(self, **parameters: Any) -> Any:
@@ -156,13 +183,16 @@ class View(BaseView):
         rows = self.few_rows(parameters)
         if rows is not None and len(rows) == 1 and len(rows[0]) == 1:
             return rows[0][0]
-        with self.lock:
+        with self.read_lock:
             return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
         """How many rows there are, multiplicities included."""
-        with self._runtime.lock:
-            return sum(multiplicity for _, multiplicity in self.items(**parameters))
+        read, _ = self._begin(parameters)
+        read.read_all()
+        counts = [self.state.finisher.multiplicities(block) for block in read]
+        query = self.state.typed.query
+        return sum(int(each.sum()) for each in counts) if counts else int(is_global(query.head, query.output))
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
@@ -189,18 +219,16 @@ class View(BaseView):
         self, parameters: Mapping[str, Any], most: int | None = None
     ) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
         """The same for each group, also those that look the same; a DataError if there are more than `most` rows."""
-        self.check_alive()
         state = self.state
         batches: list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]] = []
         rows = 0
-        with self._runtime.lock:
-            codes, inputs = self.asked.codes(parameters)
-            blocks = () if codes is None else self._runtime.reader.blocks(state, codes, whole=most is None)
-            for block in blocks:
-                batches.append(state.finisher.batch(block, inputs))
-                rows += int(np.maximum(batches[-1][1], 0).sum())
-                if most is not None and rows > most:
-                    raise DataError(f"view {self.name} has more than {most} rows here")
+        read, inputs = self._begin(parameters)
+        read.read_all(most)
+        for block in read:
+            batches.append(state.finisher.batch(block, inputs))
+            rows += int(np.maximum(batches[-1][1], 0).sum())
+            if most is not None and rows > most:
+                raise DataError(f"view {self.name} has more than {most} rows here")
         if not batches and is_global(state.typed.query.head, state.typed.query.output):
             row = dict(zip(state.finisher.schema.names, state.finisher.nothing(), strict=True))
             return [(pa.RecordBatch.from_pylist([row], schema=state.finisher.schema), np.ones(1, np.int64))]
@@ -214,9 +242,10 @@ class View(BaseView):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
         shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
         if not set(query.output) <= set(shown) or is_global(query.head, query.output) or any(query.known):
-            with self._runtime.lock:
-                return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
-        with self._runtime.lock:
+            rows = self._read(parameters, iter)
+            rows.read.read_all()
+            return sum(multiplicity for found, multiplicity in rows if found == row)
+        with self.read_lock:
             requested, inputs = self.asked.codes(parameters)
             values: dict[Any, Any] = {**shown, **inputs}
             codes = [self.state.finisher.domain(v).find_value(values[v]) for v in query.free]
@@ -324,6 +353,11 @@ class View(BaseView):
     def lock(self) -> StateLock:
         """The database's lock."""
         return self._runtime.lock
+
+    @property
+    def read_lock(self) -> StateLock | SharedSide:
+        """The database's lock as readers of this view take it."""
+        return self._runtime.reader.lock_of(self.state)
 
     def subscribe(self, queue: deque[Any]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""

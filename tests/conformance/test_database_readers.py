@@ -129,6 +129,7 @@ def test_an_iterator_that_would_take_too_much_says_that_it_is_stale(
 ) -> None:
     monkeypatch.setattr(open_read, "MOST_FINISHED", 10)
     monkeypatch.setattr(open_read, "MANY", 4)
+    _keep_no_old_maps(db)
     view = db.create_view("v", JOIN)
     untouched, begun, listed = iter(view), iter(view), iter(view)
     next(begun)
@@ -140,19 +141,50 @@ def test_an_iterator_that_would_take_too_much_says_that_it_is_stale(
     assert {1} == {row[0] for row in untouched}, "nothing of it had been read"
 
 
+def _keep_no_old_maps(db: Database) -> None:
+    backend: Any = db._runtime.backend
+    if backend.shares_reading:
+        backend.kernel.limit_old_maps(0)
+
+
+@pytest.mark.parametrize("read", [list, lambda view: view.to_arrow().to_pylist(), lambda view: [None] * view.count()])
+def test_whole_answers_are_never_stale(db: Database, read: Callable[[Any], list[Any]]) -> None:
+    """Without memory for what maps were they are read again, and the writer waits."""
+    _keep_no_old_maps(db)
+    view = db.create_view("v", JOIN)
+    over, lengths = threading.Event(), set()
+
+    def reader() -> None:
+        while not over.is_set():
+            lengths.add(len(read(view)))
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+    for batch in range(1, 40):
+        _fill(db, batch)
+    over.set()
+    thread.join()
+    assert {ROWS} == lengths
+
+
 def test_an_iterator_that_is_over_or_forgotten_is_not_kept(db: Database) -> None:
     view = db.create_view("v", JOIN)
-    reads = db._runtime.catalog.open_reads
+    backend: Any = db._runtime.backend
+
+    def kept() -> int:
+        pinned: int = backend.kernel.pinned_maps if backend.shares_reading else 0
+        return bool(pinned) + len(db._runtime.catalog.open_reads)
+
     rows = iter(view)
-    assert 0 == len(reads)
+    assert 0 == kept()
     next(rows)
-    assert 1 == len(reads)
+    assert 1 == kept()
     del rows
-    assert 0 == len(reads)
+    assert 0 == kept()
     list(view)
     for _ in view:
         pass
-    assert 0 == len(reads)
+    assert 0 == kept()
 
 
 def test_rows_that_look_the_same_are_one_item(db: Database) -> None:

@@ -219,6 +219,8 @@ def pairs_of(cursor: PairCursor) -> Any:
 class _PairBlocks:
     """A cursor of the engine as one of the runtime."""
 
+    pinned = False
+
     def __init__(self, pairs: PairCursor, outputs: Callable[[Codes, Codes], list[Any]], backend: Backend) -> None:
         self._pairs, self._outputs, self._backend = pairs, outputs, backend
 
@@ -234,6 +236,8 @@ class _PairBlocks:
 
 class _Answer:
     """A cursor over one block."""
+
+    pinned = False
 
     def __init__(self, block: Block) -> None:
         self._block = block

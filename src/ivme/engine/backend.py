@@ -77,8 +77,13 @@ class EmittedDelta:
 class Cursor(Protocol):
     """An enumeration under way."""
 
+    @property
+    def pinned(self) -> bool:
+        """Whether it reads its maps as they were when it was opened, whatever is written meanwhile."""
+
     def next_block(self, max_rows: int = ...) -> Block:
-        """The next rows; none at the end. Raises StaleCursor if its maps changed."""
+        """The next rows; none at the end. Raises StaleCursor if its maps changed, or if there was no memory for what
+        they were."""
 
 
 class KeptRows(Protocol):
@@ -96,6 +101,8 @@ class KeptRows(Protocol):
 class Backend(Protocol):
     """A kernel with room for many views. Names are the runtime's own."""
 
+    shares_reading: bool
+    """Whether several threads may read at a time."""
     stale_cursor: type[Exception]
     overflow: type[Exception]
     broken_check: type[Exception]
@@ -179,7 +186,7 @@ class Backend(Protocol):
     def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         """Begins to read a request; with `whole` all of it will be read, and may come at once if that is quicker."""
 
-    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+    def request(self, reader: str, inputs: Sequence[int], limit: int, *, waits: bool = True) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]: ...

@@ -26,6 +26,7 @@ class NativeBackend:
     def __init__(self, seed: int | None = None) -> None:
         from ivme import _kernel
 
+        self.shares_reading = True
         self.stale_cursor: type[Exception] = _kernel.StaleCursor
         self.overflow: type[Exception] = _kernel.PayloadOverflow
         self.broken_check: type[Exception] = _kernel.BrokenCheck
@@ -209,8 +210,8 @@ class NativeBackend:
     def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         return self.kernel.open(self._readers[reader], inputs, whole)
 
-    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
-        return self.kernel.request(self._readers[reader], inputs, limit)
+    def request(self, reader: str, inputs: Sequence[int], limit: int, *, waits: bool = True) -> Listed | None:
+        return self.kernel.request(self._readers[reader], inputs, limit, waits)
 
     def request_many(self, reader: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         numbers, outputs, counts, slots, extremes = self.kernel.request_many(self._readers[reader], columns)

@@ -51,7 +51,13 @@ class Array {
 
 public:
     Array() = default;
-    Array(const Array&) = delete;
+    // A copy with as much room; never made by accident.
+    explicit Array(const Array& other) {
+        if (!other.capacity_) return;
+        reallocate(other.capacity_);
+        size_ = other.size_;
+        if (size_) std::memcpy(data_, other.data_, size_ * sizeof(T));
+    }
     Array& operator=(const Array&) = delete;
     Array(Array&& other) noexcept { swap(other); }
     Array& operator=(Array&& other) noexcept {

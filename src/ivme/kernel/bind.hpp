@@ -54,6 +54,43 @@ std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned out
                                    const nb::list& branches, bool disjoint);
 std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader);
 
+// So long a thread waits for a lock and keeps the GIL: cursors have the lock for less, and among busy threads it takes
+// 5 ms for each of them until the GIL comes back.
+constexpr std::chrono::milliseconds PATIENCE(2);
+
+// A lock that is waited for without the GIL if it is not free soon: its holder may want the GIL before letting go.
+template <class Attempt, class Wait>
+auto lock_with_python(Attempt attempt, Wait wait) {
+    auto lock = attempt(PATIENCE);
+    if (!lock.owns_lock()) {
+        nb::gil_scoped_release release;
+        lock = wait();
+    }
+    return lock;
+}
+inline Kernel::Writing write_lock(const Kernel& kernel) {
+    return lock_with_python([&](auto patience) { return kernel.try_writing(patience); },
+                            [&] { return kernel.writing(); });
+}
+inline Kernel::Reading read_lock(const Kernel& kernel) {
+    return lock_with_python([&](auto patience) { return kernel.try_reading(patience); },
+                            [&] { return kernel.reading(); });
+}
+
+// Work under a lock and without the GIL.
+template <class Work>
+auto exclusively(const Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.writing();
+    return work();
+}
+template <class Work>
+auto shared(const Kernel& kernel, Work work) {
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
+    return work();
+}
+
 Dictionary* dictionary_of(nb::handle object);
 void bind_arrow(nb::module_& m);
 void bind_closure(nb::module_& m);

@@ -13,15 +13,8 @@ nb::list arrays(Keys& keys) {
     return columns;
 }
 
-template <class Work>
-auto alone(Kernel& kernel, Work work) {
-    nb::gil_scoped_release release;
-    auto lock = kernel.writing();
-    return work();
-}
-
 size_t add_partition(Kernel& kernel, size_t heavy, const Leaves& given) {
-    return alone(kernel, [&] {
+    return exclusively(kernel, [&] {
         std::vector<std::vector<PartSpec>> leaves;
         for (const auto& leaf : given) {
             leaves.emplace_back();
@@ -39,7 +32,7 @@ nb::tuple net(Kernel& kernel, const std::vector<Codes>& columns, const Codes& we
         if (column.size() != weights.size()) throw std::invalid_argument("columns of different lengths");
         from.push_back(column.data());
     }
-    alone(kernel, [&] {
+    exclusively(kernel, [&] {
         netted.shape(count_of(columns), Layout());
         kernel.machine.net(from, weights.data(), weights.size(), netted);
     });
@@ -54,27 +47,23 @@ nb::tuple shown(NotedKeys keys) { return nb::make_tuple(arrays(keys.rising), arr
 
 void bind_partition(nb::class_<Kernel>& kernel) {
     kernel.def("add_partition", &add_partition)
-        .def("drop_partition", [](Kernel& k, size_t id) { alone(k, [&] { k.drop_partition(id); }); })
+        .def("drop_partition", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_partition(id); }); })
         .def("set_bounds",
              [](Kernel& k, size_t id, uint64_t lower, uint64_t upper) {
-                 alone(k, [&] {
+                 exclusively(k, [&] {
                      k.partition(id).lower = lower;
                      k.partition(id).upper = upper;
                  });
              })
         .def("net", &net)
-        .def("take_noted", [](Kernel& k, size_t id) { return shown(alone(k, [&] { return k.take_noted(id); })); })
+        .def("take_noted", [](Kernel& k, size_t id) { return shown(exclusively(k, [&] { return k.take_noted(id); })); })
         .def("sweep", [](Kernel& k, size_t id, uint64_t position,
-                         uint64_t count) { return alone(k, [&] { return k.sweep(id, position, count); }); })
+                         uint64_t count) { return exclusively(k, [&] { return k.sweep(id, position, count); }); })
         .def("census",
              [](Kernel& k, size_t id, uint64_t threshold) {
-                 return shown(alone(k, [&] { return k.machine.census(k.partition(id), threshold); }));
+                 return shown(exclusively(k, [&] { return k.machine.census(k.partition(id), threshold); }));
              })
-        .def_prop_ro("scans", [](Kernel& k) {
-            nb::gil_scoped_release release;
-            auto lock = k.reading();
-            return k.machine.scans;
-        });
+        .def_prop_ro("scans", [](Kernel& k) { return shared(k, [&] { return k.machine.scans; }); });
 }
 
 }  // namespace ivme

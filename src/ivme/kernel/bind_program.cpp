@@ -78,10 +78,7 @@ struct ReaderBuilder {
 
     const Map* use(size_t id) {
         Map* map = &kernel.map(id);
-        if (std::find(reader.maps.begin(), reader.maps.end(), map) == reader.maps.end()) {
-            reader.maps.push_back(map);
-            ++map->users;
-        }
+        reader.maps.add(map);
         return map;
     }
 
@@ -245,11 +242,7 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
 std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables, std::vector<unsigned> outputs,
                                      const nb::list& loops, const nb::list& factors, const nb::list& extremes,
                                      const nb::list& guards) {
-    // The maps count their readers, and the last cursor may be the last to go.
-    std::shared_ptr<Reader> reader(new Reader, [](Reader* gone) {
-        for (const Map* map : gone->maps) --const_cast<Map*>(map)->users;
-        delete gone;
-    });
+    auto reader = std::make_shared<Reader>();
     reader->inputs = inputs;
     reader->variables = variables;
     require(inputs <= variables, "the inputs are among the variables");

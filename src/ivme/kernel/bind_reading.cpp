@@ -14,20 +14,47 @@ std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
     return columns;
 }
 
-struct Cursor {
+// An enumeration under way. Where branches have no row in common it has pinned its maps, and reads them as they were
+// when it was opened; others are stale once one of their maps has changed.
+class Cursor : public MapReader {
+public:
     Cursor(Kernel& owner, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool at_once)
         : kernel(owner),
           plan(std::move(reader)),
+          bound(plan),
           inputs(std::move(codes)),
           rows(*plan),
+          pinned(plan->disjoint),
           whole(at_once),
           version(plan->version()) {
         rows.open(addresses(inputs), 1);
+        if (pinned) kernel.old_maps().pin(plan->maps(), this);
     }
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+    ~Cursor() override {
+        if (pinned) kernel.old_maps().unpin(this);
+    }
+
+    // Both are called under the writer's lock.
+    void go_on_with(const Map& changed, const std::shared_ptr<const Map>& map) override {
+        old.push_back(map);
+        std::shared_ptr<Union> further = bound->over(changed, *map);
+        rows.go_on_with(*further);
+        bound = std::move(further);
+    }
+    void give_up() noexcept override { stale = true; }
+
+    bool is_stale() const { return pinned ? stale : plan->version() != version; }
+
     Kernel& kernel;
-    std::shared_ptr<Union> plan;
+    std::mutex mutex;                             // two threads may share an iterator
+    std::vector<std::shared_ptr<const Map>> old;  // what maps were, of those that have changed
+    std::shared_ptr<Union> plan, bound;           // the reader, and the same over what maps were
     std::vector<int64_t> inputs;
     UnionCursor rows;
+    bool pinned;
+    bool stale = false;
     bool whole;  // all rows will be read: where that is quicker they come at once
     bool ended = false;
     uint64_t version;
@@ -62,18 +89,24 @@ std::shared_ptr<Union> find_reader(Kernel& kernel, size_t id) {
     return kernel.reader(id);
 }
 
-void fill(Cursor& cursor, Block& block, size_t limit) {
-    if (cursor.ended) return;
+// So many rows are read before a writer that waits may go first: a fraction of a millisecond.
+constexpr size_t SLICE = 1024, FLOAT_SLICE = 8192;
+
+// Appends some rows and returns whether there may be more.
+bool fill(Cursor& cursor, Block& block, size_t limit) {
+    if (cursor.ended) return false;
     uint64_t operations = 0;
     if (cursor.whole && !cursor.plan->disjoint) {
         cursor.rows.read_all(block, operations);
         cursor.ended = true;
     } else {
-        cursor.rows.fill(block, limit, operations);
+        cursor.ended = !cursor.rows.fill(block, limit, operations);
     }
     cursor.kernel.read_operations += operations;
+    return !cursor.ended;
 }
 
+// Long floats last for one slice, so that with them a block is no more than that.
 nb::tuple next_block(Cursor& cursor, size_t limit) {
     Block block;
     ShownFloats floats;
@@ -81,11 +114,16 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
     cursor.plan->shape(block);
     {
         nb::gil_scoped_release release;
-        auto lock = cursor.kernel.reading();
-        if (cursor.plan->version() != cursor.version) throw Stale();
-        auto strings = cursor.kernel.hold_dictionaries();
-        fill(cursor, block, limit);
-        floats = ShownFloats(layout, block.payloads.data(), block.n, cursor.plan->exact);
+        std::lock_guard alone(cursor.mutex);
+        size_t most = layout.has_floats ? FLOAT_SLICE : SLICE;
+        if (layout.has_floats) limit = std::min(limit, most);
+        for (bool more = true; more && block.n < limit;) {
+            auto lock = cursor.pinned ? cursor.kernel.reading_pinned() : cursor.kernel.reading();
+            if (cursor.is_stale()) throw Stale();
+            auto strings = cursor.kernel.hold_dictionaries();
+            more = fill(cursor, block, std::min(most, limit - block.n));
+            if (layout.has_floats) floats = ShownFloats(layout, block.payloads.data(), block.n, cursor.plan->exact);
+        }
     }
     size_t n = block.n;
     nb::tuple payloads = payload_arrays(layout, std::move(block.payloads), n, std::move(floats));
@@ -133,15 +171,16 @@ nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t
     return slots;
 }
 
-// The short path of a request with few rows: lists in place of arrays, and None if there may be more than the limit.
-nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t limit) {
+// The short path of a request with few rows: lists in place of arrays, and None if there may be more than the limit, or
+// if it would have to wait and must not.
+nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t limit, bool waits) {
     std::vector<int64_t> codes = codes_of(inputs);
     std::shared_ptr<Union> reader;
     Block block;
     ShownFloats floats;
     {
-        nb::gil_scoped_release release;
-        auto lock = kernel.reading();
+        auto lock = waits ? read_lock(kernel) : kernel.try_reading();
+        if (!lock.owns_lock()) return nb::none();
         reader = kernel.reader(id);
         require_size(codes, reader->inputs);
         reader->shape(block);
@@ -329,23 +368,25 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
 }
 
 void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
-    nb::class_<Cursor>(m, "Cursor").def("next_block", &next_block, nb::arg("max_rows") = BLOCK_ROWS);
+    nb::class_<Cursor>(m, "Cursor")
+        .def("next_block", &next_block, nb::arg("max_rows") = BLOCK_ROWS)
+        .def_ro("pinned", &Cursor::pinned);
     kernel
         .def(
             "open",
             [](Kernel& k, size_t id, const nb::sequence& inputs, bool whole) {
                 std::vector<int64_t> codes = codes_of(inputs);
-                std::unique_ptr<Cursor> cursor;
-                nb::gil_scoped_release release;
-                auto lock = k.reading();
+                auto lock = read_lock(k);
                 std::shared_ptr<Union> reader = k.reader(id);
                 require_size(codes, reader->inputs);
-                cursor = std::make_unique<Cursor>(k, std::move(reader), std::move(codes), whole);
-                return cursor.release();
+                return std::make_unique<Cursor>(k, std::move(reader), std::move(codes), whole).release();
             },
             nb::arg("reader"), nb::arg("inputs"), nb::arg("whole") = false, nb::rv_policy::take_ownership,
             nb::keep_alive<0, 1>())
-        .def("request", &request)
+        .def("limit_old_maps", [](Kernel& k, size_t bytes) { k.old_maps().most_bytes = bytes; })
+        .def_prop_ro("pinned_maps", [](Kernel& k) { return k.old_maps().pinned(); })
+        .def_prop_ro("old_bytes", [](Kernel& k) { return k.old_maps().bytes(); })
+        .def("request", &request, nb::arg("reader"), nb::arg("inputs"), nb::arg("limit"), nb::arg("waits") = true)
         .def("request_many", &request_many)
         .def("scan", &scan)
         .def("dump_map", &dump_map)

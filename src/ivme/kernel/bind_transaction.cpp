@@ -2,49 +2,156 @@
 //
 // An asynchronous exception (Ctrl-C) may end Python code between any two instructions, but not a native call. So the
 // lock is taken and let go by native calls, which first end whatever such an exception left half done.
+#include <nanobind/stl/array.h>
+
 #include "bind.hpp"
 
 namespace ivme {
 
 namespace {
 
-// A lock that its thread may take again. `pending` is the change that is under way: the thread that takes the lock
-// first, or lets go of it last, calls its `settle` if it is still there. A limit of the thread's memory ends with it.
+// A thread's share in the locks that it has for reading: a few at most.
+struct Share {
+    const void* lock;
+    size_t depth;
+    bool suspended;  // the thread has it alone for now
+};
+thread_local std::vector<Share> shares;
+
+// The lock of a database: a thread has it alone, or shares it with other readers, and may take it again. `pending` is
+// the change that is under way: the thread that takes the lock first, or lets go of it last, calls its `settle` if it
+// is still there. A limit of the thread's memory ends with it.
+//
+// A thread that reads and then wants the lock alone (a signal handler that writes, say) gives up its share meanwhile,
+// or two of them would wait for each other; what it reads further may then have changed.
 class StateLock {
 public:
-    StateLock() {
-        nb::object lock = nb::module_::import_("threading").attr("RLock")();
-        acquire_ = lock.attr("acquire");
-        release_ = lock.attr("release");
-    }
+    StateLock() = default;
+    StateLock(const StateLock&) = delete;
+    StateLock& operator=(const StateLock&) = delete;
 
     bool acquire(bool blocking, double timeout) {
-        if (!nb::cast<bool>(acquire_(blocking, timeout))) return false;
-        taken();
+        Time deadline = blocking ? deadline_after(timeout) : Time::min();
+        if (is_mine()) {
+            ++depth_;
+            return true;
+        }
+        if (!give_up_share(deadline)) return false;
+        owner_ = std::this_thread::get_id();
+        depth_ = 1;
+        if (!pending.is_none()) settle_or_let_go();
         return true;
     }
-    void enter() {
-        call(acquire_);
-        taken();
-    }
+    void enter() { acquire(true, -1); }
 
     void release() {
+        if (!is_mine()) throw std::runtime_error("the thread does not have the lock");
         if (depth_ == 1 && !pending.is_none()) settle_or_let_go();
-        call(release_);  // raises if another thread has it
-        if (!--depth_) memory_room = -1;
+        if (depth_ == 1) return let_go();
+        --depth_;
     }
+
+    bool acquire_shared(bool blocking, double timeout) {
+        if (is_mine()) return acquire(true, -1);
+        if (Share* share = my_share()) {
+            ++share->depth;
+            return true;
+        }
+        Time deadline = blocking ? deadline_after(timeout) : Time::min();
+        shares.reserve(shares.size() + 1);
+        while (wait(deadline, true)) {
+            if (pending.is_none()) {
+                shares.push_back({this, 1, false});
+                return true;
+            }
+            lock_.unlock_shared();
+            if (!acquire(blocking, timeout)) return false;
+            release();
+        }
+        return false;
+    }
+    void enter_shared() { acquire_shared(true, -1); }
+
+    void release_shared() {
+        if (is_mine()) return release();
+        Share* share = my_share();
+        if (!share) throw std::runtime_error("the thread does not have the lock");
+        if (--share->depth) return;
+        *share = shares.back();
+        shares.pop_back();
+        lock_.unlock_shared();
+    }
+
+    TurnLock::Waits waits() const { return lock_.waits(); }
 
     nb::object pending = nb::none();
 
 private:
-    static void call(const nb::object& function) {
-        PyObject* result = PyObject_CallNoArgs(function.ptr());
-        if (!result) throw nb::python_error();
-        Py_DECREF(result);
+    using Clock = TurnLock::Clock;
+    using Time = Clock::time_point;
+
+    bool is_mine() const { return owner_ == std::this_thread::get_id(); }
+    Share* my_share() const {
+        for (Share& share : shares) {
+            if (share.lock == this && !share.suspended) return &share;
+        }
+        return nullptr;
     }
 
-    void taken() {
-        if (++depth_ == 1 && !pending.is_none()) settle_or_let_go();
+    static Time deadline_after(double seconds) {
+        if (seconds < 0) return Time::max();
+        return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+
+    // Without the GIL, which comes back now and then to look for signals.
+    bool wait(Time deadline, bool is_shared) {
+        if (is_shared ? lock_.try_lock_shared() : lock_.try_lock()) return true;
+        while (Clock::now() < deadline) {
+            Time until = std::min(deadline, Clock::now() + std::chrono::milliseconds(50));
+            bool taken;
+            {
+                nb::gil_scoped_release release;
+                taken = is_shared ? lock_.try_lock_shared_until(until) : lock_.try_lock_until(until);
+            }
+            if (taken) return true;
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+        return false;
+    }
+
+    // Takes the lock alone, in the place of the thread's share if it has one; without the lock, it has that again.
+    bool give_up_share(Time deadline) {
+        Share* share = my_share();
+        if (!share) return wait(deadline, false);
+        lock_.unlock_shared();
+        share->suspended = true;
+        bool taken = false;
+        try {
+            taken = wait(deadline, false);
+        } catch (...) {
+            take_shares_back();
+            throw;
+        }
+        if (!taken) take_shares_back();
+        return taken;
+    }
+
+    void let_go() {
+        memory_room = -1;
+        depth_ = 0;
+        owner_ = std::thread::id();
+        lock_.unlock();
+        take_shares_back();
+    }
+
+    void take_shares_back() {
+        for (Share& share : shares) {
+            if (share.lock != this || !share.suspended) continue;
+            share.suspended = false;
+            if (lock_.try_lock_shared()) continue;
+            nb::gil_scoped_release release;
+            lock_.lock_shared();
+        }
     }
 
     void settle_or_let_go() {
@@ -52,14 +159,19 @@ private:
             nb::object settle = pending.attr("settle");
             settle();
         } catch (...) {
-            call(release_);
-            --depth_;
+            let_go();
             throw;
         }
     }
 
-    nb::object acquire_, release_;
+    TurnLock lock_;
+    std::atomic<std::thread::id> owner_ = std::thread::id();
     size_t depth_ = 0;
+};
+
+// The lock for reading, in a `with`.
+struct SharedSide {
+    StateLock& lock;
 };
 
 struct RowRun {
@@ -90,11 +202,7 @@ public:
             row_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)));
             if (row_[i] == -1 && PyErr_Occurred()) throw nb::python_error();
         }
-        auto lock = kernel_.try_writing();
-        if (!lock.owns_lock()) {
-            nb::gil_scoped_release release;
-            lock = kernel_.writing();
-        }
+        auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
         inputs_[0].n = 1;
         inputs_[0].weights = &weight;
@@ -140,7 +248,20 @@ void bind_transaction(nb::module_& m) {
         .def("__enter__", &StateLock::enter)
         .def(
             "__exit__", [](StateLock& lock, nb::handle, nb::handle, nb::handle) { lock.release(); }, nb::arg().none(),
-            nb::arg().none(), nb::arg().none());
+            nb::arg().none(), nb::arg().none())
+        .def_prop_ro(
+            "shared", [](StateLock& lock) { return SharedSide{lock}; }, nb::keep_alive<0, 1>())
+        .def("waits", &StateLock::waits);
+    nb::class_<SharedSide>(m, "SharedSide")
+        .def(
+            "acquire",
+            [](SharedSide& side, bool blocking, double timeout) { return side.lock.acquire_shared(blocking, timeout); },
+            nb::arg("blocking") = true, nb::arg("timeout") = -1.0)
+        .def("release", [](SharedSide& side) { side.lock.release_shared(); })
+        .def("__enter__", [](SharedSide& side) { side.lock.enter_shared(); })
+        .def(
+            "__exit__", [](SharedSide& side, nb::handle, nb::handle, nb::handle) { side.lock.release_shared(); },
+            nb::arg().none(), nb::arg().none(), nb::arg().none());
     nb::class_<RowRuns>(m, "RowRuns")
         .def(nb::init<Kernel&, const nb::list&>(), nb::keep_alive<1, 2>())
         .def("run", &RowRuns::run);

@@ -39,10 +39,7 @@ void TriggerBuilder::define(unsigned number, unsigned arity, const Layout& layou
     trigger_->registers[number].shape(arity, layout);
 }
 
-void TriggerBuilder::use(Map* map) {
-    auto& maps = trigger_->maps;
-    if (std::find(maps.begin(), maps.end(), map) == maps.end()) maps.push_back(map);
-}
+void TriggerBuilder::use(Map* map) { trigger_->maps.add(map); }
 
 void TriggerBuilder::load(LoadStep step, const Layout& layout) {
     require(step.lifts.empty() || step.lifts.size() == layout.slots.size(), "a load lifts into every slot or none");
@@ -68,7 +65,7 @@ void TriggerBuilder::store(StoreStep step) {
     auto& widths = trigger_->input_widths;
     if (widths.size() <= step.input) widths.resize(step.input + 1, 0);
     for (unsigned column : step.columns) widths[step.input] = std::max(widths[step.input], column + 1);
-    trigger_->heaps.push_back(step.heap);
+    trigger_->heaps.add(step.heap);
     trigger_->steps.push_back(std::move(step));
 }
 
@@ -199,8 +196,7 @@ void TriggerBuilder::watch(unsigned from, Partition* partition, std::vector<unsi
     require(columns.size() == partition->arity(), "a watch gives a value to every column of the key");
     for (unsigned column : columns) require(column < source.columns.size(), "a watch reads a column that is not there");
     require(leaf < partition->degrees.size(), "a watch names a leaf that its partition does not have");
-    auto& watched = trigger_->partitions;
-    if (std::find(watched.begin(), watched.end(), partition) == watched.end()) watched.push_back(partition);
+    trigger_->partitions.add(partition);
     trigger_->steps.push_back(WatchStep{from, partition, std::move(columns), leaf});
 }
 

@@ -6,8 +6,35 @@
 
 namespace ivme {
 
+namespace {
+
+// In what was handed over, the one in the place of `part`, if that is of the map that changed.
+template <class Part>
+void move_over(const Part*& part, const Map& changed, const Map& old) {
+    const Part* twin = part ? changed.twin(part, old) : nullptr;
+    if (twin) part = twin;
+}
+
+}  // namespace
+
+std::shared_ptr<Reader> Reader::over(const Map& changed, const Map& old) const {
+    auto made = std::make_shared<Reader>(*this);
+    auto move_all = [&](auto& parts) {
+        for (auto& part : parts) {
+            move_over(part.map, changed, old);
+            if constexpr (requires { part.groups; }) move_over(part.groups, changed, old);
+            if constexpr (requires { part.sorted; }) move_over(part.sorted, changed, old);
+        }
+    };
+    move_all(made->guards);
+    move_all(made->loops);
+    move_all(made->factors);
+    move_all(made->extremes);
+    return made;
+}
+
 Enumerator::Enumerator(const Reader& reader, FloatPool* floats, bool bare)
-    : reader_(reader),
+    : reader_(&reader),
       factors_(bare ? 0 : reader.factors.size()),
       layout_(reader.layout.slots, floats ? floats : &floats_),
       stages_(reader.loops.size() + 1) {}
@@ -22,7 +49,7 @@ void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
 
 void Enumerator::make_room(Stage& stage, unsigned rows) {
     if (stage.room >= rows) return;
-    size_t variables = reader_.variables, factors = factors_;
+    size_t variables = reader_->variables, factors = factors_;
     size_t row = (variables + factors) * sizeof(int64_t) + sizeof(Members) + 3 * sizeof(uint32_t);
     stage.memory.resize((variables + factors) * sizeof(void*) + rows * row);
     char* free = stage.memory.data();
@@ -48,7 +75,7 @@ bool Enumerator::refill(unsigned level, unsigned most, uint64_t& operations) {
     if (!level) {
         if (next_ == requests_) return false;
         take_requests(stage, most);
-        for (const Guard& guard : reader_.guards) {
+        for (const Guard& guard : reader_->guards) {
             operations += stage.n;
             pass_guard(guard, stage);
         }
@@ -61,7 +88,7 @@ bool Enumerator::refill(unsigned level, unsigned most, uint64_t& operations) {
         }
         make_room(stage, most);
         expand(level, most);
-        if (!reader_.loops[level - 1].checks) operations += stage.n;
+        if (!reader_->loops[level - 1].checks) operations += stage.n;
         read_rows(level);
     }
     resolve(level);
@@ -72,7 +99,7 @@ void Enumerator::take_requests(Stage& stage, unsigned most) {
     unsigned count = static_cast<unsigned>(std::min<size_t>(most, requests_ - next_));
     make_room(stage, count);
     for (; stage.n < count; ++stage.n, ++next_) {
-        for (unsigned v = 0; v < reader_.inputs; ++v) stage.values[v][stage.n] = inputs_[v][next_];
+        for (unsigned v = 0; v < reader_->inputs; ++v) stage.values[v][stage.n] = inputs_[v][next_];
         stage.requests[stage.n] = static_cast<uint32_t>(next_);
     }
 }
@@ -81,7 +108,7 @@ void Enumerator::take_requests(Stage& stage, unsigned most) {
 void Enumerator::pass_guard(const Guard& guard, Stage& stage) {
     unsigned kept = 0;
     auto keep = [&](size_t row) {
-        for (unsigned v = 0; v < reader_.inputs; ++v) stage.values[v][kept] = stage.values[v][row];
+        for (unsigned v = 0; v < reader_->inputs; ++v) stage.values[v][kept] = stage.values[v][row];
         stage.requests[kept++] = stage.requests[row];
     };
     auto key = [&](size_t row, int64_t* to) {
@@ -105,7 +132,7 @@ void Enumerator::pass_guard(const Guard& guard, Stage& stage) {
 
 // Finds, for all rows of the stage before a loop, what the loop will yield for them.
 void Enumerator::look_up(unsigned level, uint64_t& operations) {
-    const Loop& loop = reader_.loops[level - 1];
+    const Loop& loop = reader_->loops[level - 1];
     Stage& before = stages_[level - 1];
     if (loop.checks) operations += before.n;
     const int64_t* columns[Map::MAX_ARITY];
@@ -131,7 +158,7 @@ void Enumerator::look_up(unsigned level, uint64_t& operations) {
 
 // Extends rows of the stage before by entries of the loop, in order, as far as the block goes.
 void Enumerator::expand(unsigned level, unsigned most) {
-    const Loop& loop = reader_.loops[level - 1];
+    const Loop& loop = reader_->loops[level - 1];
     Stage &before = stages_[level - 1], &stage = stages_[level];
     bool all = !loop.checks && !loop.groups;
     for (; before.at < before.n; ++before.at, before.within = 0) {
@@ -151,15 +178,15 @@ void Enumerator::expand(unsigned level, unsigned most) {
 
 // Writes the values of a block's rows: those that were known, and those that the loop yields.
 void Enumerator::read_rows(unsigned level) {
-    const Loop& loop = reader_.loops[level - 1];
+    const Loop& loop = reader_->loops[level - 1];
     Stage &before = stages_[level - 1], &stage = stages_[level];
     auto carry = [&](const auto* from, auto* to) {
         for (unsigned i = 0; i < stage.n; ++i) to[i] = from[stage.parents[i]];
     };
     carry(before.requests, stage.requests);
-    for (unsigned variable : reader_.known[level - 1]) carry(before.values[variable], stage.values[variable]);
+    for (unsigned variable : reader_->known[level - 1]) carry(before.values[variable], stage.values[variable]);
     for (size_t f = 0; f < factors_; ++f) {
-        if (reader_.factors[f].level < level) carry(before.found[f], stage.found[f]);
+        if (reader_->factors[f].level < level) carry(before.found[f], stage.found[f]);
     }
     for (auto [column, variable] : loop.yields) {
         int64_t* to = stage.values[variable];
@@ -171,7 +198,7 @@ void Enumerator::read_rows(unsigned level) {
 void Enumerator::resolve(unsigned level) {
     Stage& stage = stages_[level];
     for (size_t f = 0; f < factors_; ++f) {
-        const Factor& factor = reader_.factors[f];
+        const Factor& factor = reader_->factors[f];
         if (factor.level != level) continue;
         const int64_t** found = stage.found[f];
         if (factor.loop >= 0) {
@@ -198,7 +225,7 @@ bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t
         const int64_t* found = stage.found[f][row];
         if (!found) return false;
         bool fits;
-        if (reader_.factors[f].map->layout().plain()) {
+        if (reader_->factors[f].map->layout().plain()) {
             fits = plain ? !multiply_overflows(payload[0], found[0], &payload[0])
                          : layout_.scale(payload, found[0], payload);
         } else {
@@ -261,7 +288,7 @@ int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row, 
 // Appends whole rows of the last stage.
 void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
     Stage& stage = stages_.back();
-    unsigned words = reader_.layout.words;
+    unsigned words = reader_->layout.words;
     unsigned first = stage.at, end = first + static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
     uint32_t* kept = stage.parents;  // of the last stage nobody asks for them any more
     block.payloads.resize((block.n + end - first) * words);
@@ -276,12 +303,12 @@ void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
         to.resize(block.n + n);
         for (unsigned i = 0; i < n; ++i) to[block.n + i] = from[kept[i]];
     };
-    for (size_t i = 0; i < reader_.outputs.size(); ++i) append(block.columns[i], stage.values[reader_.outputs[i]]);
+    for (size_t i = 0; i < reader_->outputs.size(); ++i) append(block.columns[i], stage.values[reader_->outputs[i]]);
     if (block.numbered) append(block.requests, stage.requests);
-    for (size_t e = 0; e < reader_.extremes.size(); ++e) {
+    for (size_t e = 0; e < reader_->extremes.size(); ++e) {
         operations += n;
         for (unsigned i = 0; i < n; ++i)
-            block.extremes[e].push(extreme(reader_.extremes[e], stage, kept[i], block, operations));
+            block.extremes[e].push(extreme(reader_->extremes[e], stage, kept[i], block, operations));
     }
     block.n += n;
 }

@@ -10,6 +10,7 @@
 
 #include "delta.hpp"
 #include "map.hpp"
+#include "uses.hpp"
 
 namespace ivme {
 
@@ -52,7 +53,7 @@ struct Reader {
     std::vector<Loop> loops;
     std::vector<Factor> factors;
     std::vector<Extreme> extremes;
-    std::vector<const Map*> maps;
+    Uses<Map> maps;
     std::vector<std::vector<unsigned>> known;  // the variables that are known after 0, 1, 2 loops and so on
     Layout layout;
     // Only grows, and differs whenever one of the maps has changed.
@@ -61,6 +62,8 @@ struct Reader {
         for (const Map* map : maps) total += map->version;
         return total;
     }
+    // The same over what a map was before it changed.
+    std::shared_ptr<Reader> over(const Map& changed, const Map& old) const;
 };
 
 struct Block {
@@ -97,6 +100,8 @@ public:
     // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a
     // result: whoever asks for users, to whom NULL equals nothing, asks nothing with it.
     void open(std::vector<const int64_t*> inputs, size_t requests);
+    // Goes on with a reader that is the same but for maps that were handed over.
+    void go_on_with(const Reader& reader) { reader_ = &reader; }
     // Appends at most `limit` rows and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
     // The layout of the payloads that it appends. What is long in them lasts as long as nothing is appended.
@@ -133,7 +138,7 @@ private:
 
     static constexpr unsigned FEW = 16, MANY = 1024;
 
-    const Reader& reader_;
+    const Reader* reader_;
     size_t factors_;    // how many of the reader's factors are multiplied
     FloatPool floats_;  // of products; those of the maps belong to their kernel
     Layout layout_;

@@ -20,6 +20,7 @@ public:
     GroupTable(unsigned arity, const Seed& seed) : arity_(arity), seed_(seed) {}
 
     unsigned arity() const { return arity_; }
+    const Seed& seed() const { return seed_; }
     uint64_t size() const { return table_.size(); }
     uint32_t high() const { return static_cast<uint32_t>(records_.size() / (arity_ + 1)); }
     size_t bytes() const { return table_.bytes() + records_.bytes(); }

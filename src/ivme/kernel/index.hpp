@@ -98,6 +98,9 @@ class GroupIndex {
 public:
     GroupIndex(std::vector<unsigned> key, const Seed& seed) : key_(std::move(key)), groups_(count_of(key_), seed) {}
 
+    // The same over no entries.
+    GroupIndex without_entries() const { return {key_, groups_.seed()}; }
+
     const std::vector<unsigned>& key() const { return key_; }
     const GroupTable& groups() const { return groups_; }
     size_t bytes() const { return groups_.bytes() + pool_.bytes() + links_.bytes(); }

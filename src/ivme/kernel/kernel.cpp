@@ -55,8 +55,12 @@ nb::list show(std::vector<Emitted> emitted) {
     return deltas;
 }
 
+// So few rows take less time than the GIL takes to come back.
+constexpr size_t FEW_ROWS = 64;
+
 nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
     std::vector<Input> inputs;
+    size_t rows = 0;
     for (const auto& [columns, weights] : given) {
         Input input{weights.size(), {}, weights.data()};
         for (const Codes& column : columns) {
@@ -64,11 +68,13 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
             input.columns.push_back(column.data());
         }
         inputs.push_back(std::move(input));
+        rows += weights.size();
     }
     std::vector<Emitted> emitted;
     {
-        nb::gil_scoped_release release;
-        auto lock = kernel.writing();
+        std::optional<nb::gil_scoped_release> release;
+        if (rows > FEW_ROWS) release.emplace();
+        auto lock = release ? kernel.writing() : write_lock(kernel);
         Trigger& trigger = kernel.trigger(id);
         check_inputs(trigger, inputs);
         auto strings = kernel.hold_dictionaries();
@@ -82,11 +88,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
 nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) {
     if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
     auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
-    auto lock = kernel.try_writing();
-    if (!lock.owns_lock()) {
-        nb::gil_scoped_release release;
-        lock = kernel.writing();
-    }
+    auto lock = write_lock(kernel);
     Trigger& trigger = kernel.trigger(id);
     static thread_local std::vector<Input> inputs(1);
     static thread_local std::vector<int64_t> row;
@@ -110,17 +112,24 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     return emits ? nb::object(show(std::move(emitted))) : nb::none();
 }
 
+// A look at something, for which the GIL need not go.
 template <class Work>
-auto exclusively(Kernel& kernel, Work work) {
-    nb::gil_scoped_release release;
-    auto lock = kernel.writing();
+auto look(const Kernel& kernel, Work work) {
+    auto lock = read_lock(kernel);
     return work();
 }
 
-// The lock is waited for without the GIL; nobody waits for the lock with the GIL, so having both is safe.
-std::unique_lock<std::shared_mutex> with_python(Kernel& kernel) {
+// Ends a transaction, also one that another thread left behind.
+template <class Work>
+void end(Kernel& kernel, Work work) {
+    auto attempt = [&](auto patience) { return kernel.try_ending(patience); };
+    auto lock = lock_with_python(attempt, [&] { return kernel.ending(); });
+    if (kernel.log().rows() <= FEW_ROWS * 16) return work();
+    lock.unlock();  // not to be held while waiting for the GIL
     nb::gil_scoped_release release;
-    return kernel.writing();
+    lock = kernel.ending();
+    work();
+    lock.unlock();
 }
 
 nb::tuple codes_at(const Map& map, const int64_t* row) {
@@ -132,18 +141,10 @@ nb::tuple codes_at(const Map& map, const int64_t* row) {
 // The maps and codes of what the open transaction left beyond its limits. None, mostly: it is asked for every batch.
 nb::list misfits(Kernel& kernel) {
     nb::list found;
-    auto lock = kernel.try_writing();
-    if (!lock.owns_lock()) lock = with_python(kernel);
+    auto lock = write_lock(kernel);
     kernel.misfits(
         [&](size_t map, const int64_t* row) { found.append(nb::make_tuple(map, codes_at(kernel.map(map), row))); });
     return found;
-}
-
-template <class Work>
-auto shared(Kernel& kernel, Work work) {
-    nb::gil_scoped_release release;
-    auto lock = kernel.reading();
-    return work();
 }
 
 std::vector<Dictionary*> dictionaries_of(const nb::list& given) {
@@ -250,10 +251,10 @@ NB_MODULE(_kernel, m) {
              [](Kernel& k, size_t map, const Codes& records) {
                  exclusively(k, [&] { k.load_map(map, records.data(), records.size()); });
              })
-        .def("size", [](Kernel& k, size_t map) { return shared(k, [&] { return k.map(map).size(); }); })
+        .def("size", [](Kernel& k, size_t map) { return look(k, [&] { return k.map(map).size(); }); })
         .def("add_trigger",
              [](Kernel& k, unsigned registers, const std::vector<std::string>& slots, const nb::list& steps) {
-                 auto lock = with_python(k);
+                 auto lock = write_lock(k);
                  return k.add_trigger(parse_trigger(k, registers, slots, steps));
              })
         .def("drop_trigger", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_trigger(id); }); })
@@ -261,7 +262,7 @@ NB_MODULE(_kernel, m) {
             "add_reader",
             [](Kernel& k, unsigned inputs, unsigned variables, std::vector<unsigned> outputs, const nb::list& loops,
                const nb::list& factors, const nb::list& extremes, const nb::list& guards, bool exact) {
-                auto lock = with_python(k);
+                auto lock = write_lock(k);
                 auto reader = parse_reader(k, inputs, variables, std::move(outputs), loops, factors, extremes, guards);
                 auto plan = single(k, std::move(reader));
                 plan->exact = exact;
@@ -272,7 +273,7 @@ NB_MODULE(_kernel, m) {
         .def("add_union",
              [](Kernel& k, unsigned inputs, unsigned outputs, std::vector<unsigned> asked, const nb::list& branches,
                 bool disjoint, bool exact) {
-                 auto lock = with_python(k);
+                 auto lock = write_lock(k);
                  auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint);
                  plan->exact = exact;
                  return k.add_reader(std::move(plan));
@@ -280,26 +281,21 @@ NB_MODULE(_kernel, m) {
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
         .def("run_one", &run_one)
-        .def("begin", [](Kernel& k) { exclusively(k, [&] { k.begin(); }); })
-        .def("commit",
+        .def("begin",
              [](Kernel& k) {
-                 nb::gil_scoped_release release;
-                 auto lock = k.ending();
-                 k.commit();
+                 auto lock = write_lock(k);
+                 k.begin();
              })
-        .def("roll_back",
-             [](Kernel& k) {
-                 nb::gil_scoped_release release;
-                 auto lock = k.ending();
-                 k.roll_back();
-             })
-        .def("alive", [](Kernel& k) { return shared(k, [&] { return k.alive(); }); })
+        .def("commit", [](Kernel& k) { end(k, [&] { k.commit(); }); })
+        .def("roll_back", [](Kernel& k) { end(k, [&] { k.roll_back(); }); })
+        .def("waits", &Kernel::waits)
+        .def("alive", [](Kernel& k) { return look(k, [&] { return k.alive(); }); })
         .def("limit",
              [](Kernel& k, size_t map, const std::vector<std::string>& names) {
                  std::vector<Limit> limits;
                  for (const auto& name : names) limits.push_back(parse_limit(name));
                  nb::list found;
-                 auto lock = with_python(k);
+                 auto lock = write_lock(k);
                  k.map(map).limit(limits);
                  k.map(map).misfits([&](const int64_t* row) { found.append(codes_at(k.map(map), row)); });
                  return found;
@@ -308,7 +304,7 @@ NB_MODULE(_kernel, m) {
         .def("is_sweep_due",
              [](Kernel& k, const nb::list& dictionaries, uint64_t least) {
                  std::vector<Dictionary*> given = dictionaries_of(dictionaries);
-                 return shared(k, [&] { return k.is_sweep_due(given, least); });
+                 return look(k, [&] { return k.is_sweep_due(given, least); });
              })
         .def("sweep_codes",
              [](Kernel& k, const nb::list& dictionaries, const std::vector<Codes>& held) {
@@ -322,7 +318,7 @@ NB_MODULE(_kernel, m) {
         .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
         .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })
         .def_prop_ro("operations", [](Kernel& k) {
-            return shared(k, [&] { return k.machine.operations + k.read_operations.load(); });
+            return look(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });
     bind_heap(kernel);
     bind_partition(kernel);

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "compile.hpp"
+#include "lock.hpp"
 #include "machine.hpp"
+#include "old_maps.hpp"
 #include "undo.hpp"
 #include "union.hpp"
 
@@ -70,21 +72,16 @@ public:
     }
 
     size_t add_trigger(std::unique_ptr<Trigger> trigger) {
-        for (Map* map : trigger->maps) ++map->users;
-        for (Heap* heap : trigger->heaps) ++heap->users;
-        for (Partition* partition : trigger->partitions) ++partition->users;
         triggers_.push_back(std::move(trigger));
         return triggers_.size() - 1;
     }
 
     void drop_trigger(size_t id) {
-        for (Map* map : trigger(id).maps) --map->users;
-        for (Heap* heap : trigger(id).heaps) --heap->users;
-        for (Partition* partition : trigger(id).partitions) --partition->users;
+        trigger(id);
         triggers_[id].reset();
     }
 
-    // Hands a trigger over, and with it the duty to tell its maps when it goes. One that only reads.
+    // Hands a trigger over that only reads.
     std::unique_ptr<Trigger> take_probe(size_t id) {
         const Trigger& probe = trigger(id);
         if (!probe.partitions.empty() || !probe.heaps.empty() || !probe.overlays.empty() || probe.emits.size() != 1) {
@@ -138,14 +135,19 @@ public:
         return plan->branches[0].segments[0];
     }
 
-    std::shared_lock<std::shared_mutex> reading() const { return wait<std::shared_lock<std::shared_mutex>>(); }
-    std::unique_lock<std::shared_mutex> writing() const { return wait<std::unique_lock<std::shared_mutex>>(); }
-    // Without waiting; the lock may be empty.
-    std::unique_lock<std::shared_mutex> try_writing() const {
-        std::unique_lock lock(mutex_, std::try_to_lock);
-        if (lock.owns_lock() && is_foreign()) lock.unlock();
-        return lock;
-    }
+    using Reading = std::shared_lock<TurnLock>;
+    using Writing = std::unique_lock<TurnLock>;
+
+    Reading reading() const { return wait<Reading>(); }
+    Writing writing() const { return wait<Writing>(); }
+    // Without waiting, or for so long; the lock may be empty.
+    Reading try_reading(TurnLock::Clock::duration patience = {}) const { return attempt<Reading>(patience); }
+    Writing try_writing(TurnLock::Clock::duration patience = {}) const { return attempt<Writing>(patience); }
+    // For a cursor that has pinned its maps: what it reads is as it was, also while a transaction is open.
+    Reading reading_pinned() const { return Reading(mutex_); }
+    TurnLock::Waits waits() const { return mutex_.waits(); }
+
+    OldMaps& old_maps() { return old_; }
 
     // All or nothing: on any failure, `finish` included, every map is as it was when the transaction began, and
     // the transaction is over.
@@ -203,12 +205,14 @@ public:
 
     void clear_map(size_t id) {
         if (in_transaction_) throw std::invalid_argument("a map cannot be cleared within a transaction");
+        old_.leave(map(id), true);
         map(id).clear();
         ++map(id).version;
     }
 
     void load_map(size_t id, const int64_t* records, size_t words) {
         if (in_transaction_) throw std::invalid_argument("a map cannot be loaded within a transaction");
+        old_.leave(map(id));
         auto strings = hold_dictionaries();
         map(id).load(records, words);
         ++map(id).version;
@@ -270,7 +274,7 @@ public:
     }
 
     size_t bytes() const {
-        size_t total = log_.bytes() + machine.bytes() + floats_.bytes();
+        size_t total = log_.bytes() + machine.bytes() + floats_.bytes() + old_.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
         for (const auto& heap : heaps_) total += heap ? heap->bytes() : 0;
         for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
@@ -322,12 +326,19 @@ public:
             map->mark_floats();
             entries += map->size();
         }
+        old_.each([&](const Map& map) {
+            map.mark_floats();
+            entries += map.size();
+        });
         floats_.sweep(entries);
     }
     UndoLog& log() { return log_; }
 
     // Also for a transaction of another thread, whose end an exception may have kept it from.
-    std::unique_lock<std::shared_mutex> ending() const { return std::unique_lock(mutex_); }
+    Writing ending() const { return Writing(mutex_); }
+    Writing try_ending(TurnLock::Clock::duration patience) const {
+        return Writing(mutex_, TurnLock::Clock::now() + patience);
+    }
 
     // The numbers of what is there: maps, partitions, triggers, readers, tables.
     std::array<std::vector<size_t>, 5> alive() const {
@@ -346,6 +357,7 @@ private:
     }
 
     void mark_codes(CodeMarks& marks) {
+        old_.each([&](const Map& map) { map.mark_entries(marks); });
         for (const auto& map : maps_) {
             if (map) map->mark_codes(marks);
         }
@@ -360,6 +372,14 @@ private:
     }
 
     bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
+
+    template <class Lock>
+    Lock attempt(TurnLock::Clock::duration patience) const {
+        Lock lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock() && patience.count()) lock = Lock(mutex_, TurnLock::Clock::now() + patience);
+        if (lock.owns_lock() && is_foreign()) lock.unlock();
+        return lock;
+    }
 
     template <class Lock>
     Lock wait() const {
@@ -382,8 +402,9 @@ private:
     std::vector<std::unique_ptr<Trigger>> triggers_;
     std::vector<std::shared_ptr<Union>> readers_;
     std::vector<const Dictionary*> dictionaries_;
-    UndoLog log_;
-    mutable std::shared_mutex mutex_;
+    OldMaps old_;
+    UndoLog log_{&old_};
+    mutable TurnLock mutex_;
     mutable std::condition_variable_any closed_;
     bool in_transaction_ = false;
     uint64_t dropped_ = 0;  // entries with codes of maps that were dropped since codes were last taken back

@@ -11,6 +11,7 @@
 #include "probe.hpp"
 #include "program.hpp"
 #include "undo.hpp"
+#include "uses.hpp"
 
 namespace ivme {
 
@@ -34,9 +35,9 @@ struct Trigger {
     std::vector<Overlay> overlays;
     std::vector<unsigned> emits;
     std::vector<unsigned> input_widths;
-    std::vector<Map*> maps;
-    std::vector<Heap*> heaps;
-    std::vector<Partition*> partitions;
+    Uses<Map> maps;
+    Uses<Heap> heaps;
+    Uses<Partition> partitions;
 };
 
 class Machine {

@@ -306,13 +306,13 @@ void Map::mark_floats() const noexcept {
     }
 }
 
-void Map::mark_codes(CodeMarks& marks) {
+bool Map::mark_entries(CodeMarks& marks) const {
     bool has_codes = false;
     for (uint32_t id = 0; id < high(); ++id) {
         if (!alive(id)) continue;
         for (unsigned i = 0; i < arity_; ++i) has_codes |= marks.mark(row(id)[i]);
     }
-    marked_size_ = has_codes ? size() : 0;
+    return has_codes;
 }
 
 // Sums of hashes, so that neither the order of entries nor where they are stored matters.

@@ -104,11 +104,22 @@ public:
     void undoing(bool value);
     void clear();
 
+    // Hands its entries over as they are, with their indexes, and goes on with a copy of them, or without entries.
+    // Pointers to entries are then into what was handed over. Changes nothing if it fails.
+    std::unique_ptr<Map> hand_over(bool keeps_copy);
+    // In a map that was handed over, what is in the place of this one, of its projection, or of its index; null if
+    // that is not of this map.
+    const Map* twin(const Map* map, const Map& other) const;
+    const GroupIndex* twin(const GroupIndex* index, const Map& other) const;
+    const SortedIndex* twin(const SortedIndex* index, const Map& other) const;
+
     // Marks the long floats that entries have.
     void mark_floats() const noexcept;
 
     // Marks the codes of dictionaries that entries have. Indexes and projections have no others.
-    void mark_codes(CodeMarks& marks);
+    void mark_codes(CodeMarks& marks) { marked_size_ = mark_entries(marks) ? size() : 0; }
+    // The same; whether there is any.
+    bool mark_entries(CodeMarks& marks) const;
     // By how many entries it is smaller than when it was last found to have codes: so many may be held no more.
     uint64_t shrunk() const { return marked_size_ > size() ? marked_size_ - size() : 0; }
 
@@ -134,6 +145,8 @@ private:
         const int64_t* sums = payload(id);
         return std::all_of(limits_.begin(), limits_.end(), [&](const SumLimit& limit) { return limit.holds(sums); });
     }
+    std::unique_ptr<Map> copy(bool full) const;
+    void swap_entries(Map& other) noexcept;
     void compact();
     uint64_t hash_record(const Seed& seed, uint32_t id) const;
     void dump_floats(Array<int64_t>& records) const;

@@ -86,10 +86,8 @@ void Part::prefetch(uint32_t tag) const {
 }
 
 Partition::Partition(Map* keys, const std::vector<std::vector<PartSpec>>& leaves)
-    : heavy(keys),
-      maps{keys},
-      rising(keys->arity(), Layout(), keys->seed()),
-      falling(keys->arity(), Layout(), keys->seed()) {
+    : heavy(keys), rising(keys->arity(), Layout(), keys->seed()), falling(keys->arity(), Layout(), keys->seed()) {
+    maps.add(keys);
     require(keys->arity(), "a partition has a key of at least one column");
     require(!leaves.empty(), "a partition has at least one leaf that counts");
     for (const auto& leaf : leaves) {
@@ -97,14 +95,9 @@ Partition::Partition(Map* keys, const std::vector<std::vector<PartSpec>>& leaves
         for (const PartSpec& spec : leaf) {
             require(spec.key.size() == keys->arity(), "a degree's key has the columns of the heavy keys");
             degrees.back().parts.push_back(resolve(spec));
-            if (std::find(maps.begin(), maps.end(), spec.map) == maps.end()) maps.push_back(spec.map);
+            maps.add(spec.map);
         }
     }
-    for (Map* map : maps) ++map->users;
-}
-
-Partition::~Partition() {
-    for (Map* map : maps) --map->users;
 }
 
 // A key counts one operation for the heavy map, if there are any, and one for each part of a leaf that is asked.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "map.hpp"
+#include "uses.hpp"
 
 namespace ivme {
 
@@ -44,7 +45,6 @@ struct Degree {
 // The noted keys are maps of their own, so that the undo log takes them back with everything else.
 struct Partition {
     Partition(Map* heavy, const std::vector<std::vector<PartSpec>>& leaves);
-    ~Partition();
     Partition(const Partition&) = delete;
     Partition& operator=(const Partition&) = delete;
 
@@ -53,7 +53,7 @@ struct Partition {
 
     Map* heavy;
     std::vector<Degree> degrees;
-    std::vector<Map*> maps;
+    Uses<Map> maps;
     Map rising, falling;
     uint64_t lower = 0;
     uint64_t upper = ~uint64_t{0};

@@ -18,6 +18,9 @@ public:
     SortedIndex(std::vector<unsigned> key, unsigned value, const Dictionary* order, const Seed& seed)
         : key_(std::move(key)), value_(value), order_(order), seed_(seed), groups_(count_of(key_), seed) {}
 
+    // The same over no entries.
+    SortedIndex without_entries() const { return {key_, value_, order_, seed_}; }
+
     const std::vector<unsigned>& key() const { return key_; }
     unsigned value() const { return value_; }
     const Dictionary* order() const { return order_; }

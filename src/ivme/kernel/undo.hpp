@@ -8,11 +8,15 @@
 #include "array.hpp"
 #include "heap.hpp"
 #include "map.hpp"
+#include "old_maps.hpp"
 
 namespace ivme {
 
 class UndoLog {
 public:
+    // With `old`, maps are left to the readers that are open on them before they change.
+    explicit UndoLog(OldMaps* old = nullptr) : old_(old) {}
+
     size_t bytes() const { return words_.bytes(); }
 
     bool empty() const { return touched_.empty() && heaps_.empty(); }
@@ -23,15 +27,18 @@ public:
         if (std::find(heaps_.begin(), heaps_.end(), heap) == heaps_.end()) heaps_.push_back(heap);
     }
 
-    // Where the next rows of this map go; `close` says how many came.
+    // Where the next rows of this map go; `close` says how many came, and the map by its place in `touched`.
     void open(Map* map, size_t rows) {
+        if (old_) old_->leave(*map);
         words_.reserve(words_.size() + rows * (map->arity() + map->layout().words) + 2);
         if (std::find(touched_.begin(), touched_.end(), map) == touched_.end()) touched_.push_back(map);
     }
     int64_t* next() { return words_.data() + words_.size(); }
     void wrote(const Map* map) { words_.resize(words_.size() + map->arity() + map->layout().words); }
+    size_t rows() const { return rows_; }
     void close(Map* map, size_t rows) {
-        words_.push(static_cast<int64_t>(reinterpret_cast<intptr_t>(map)));
+        rows_ += rows;
+        words_.push(std::find(touched_.begin(), touched_.end(), map) - touched_.begin());
         words_.push(static_cast<int64_t>(rows));
     }
 
@@ -50,7 +57,7 @@ public:
         size_t end = words_.size();
         while (end) {
             size_t rows = static_cast<size_t>(words_[end - 1]);
-            Map* map = reinterpret_cast<Map*>(static_cast<intptr_t>(words_[end - 2]));
+            Map* map = touched_[static_cast<size_t>(words_[end - 2])];
             end -= 2;
             size_t width = map->arity() + map->layout().words;
             for (; rows; --rows) {
@@ -74,11 +81,14 @@ public:
 private:
     void reset() {
         words_.trim(size_t{1} << 18);
+        rows_ = 0;
         touched_.clear();
         heaps_.clear();
     }
 
+    OldMaps* old_;
     Array<int64_t> words_;
+    size_t rows_ = 0;  // entries that were changed
     std::vector<Map*> touched_;
     std::vector<Heap*> heaps_;
 };

@@ -23,12 +23,7 @@ Trigger copy_of(const Trigger& trigger, FloatPool& floats) {
 
 }  // namespace
 
-Union::~Union() {
-    for (Branch& branch : branches) {
-        if (!branch.probe) continue;
-        for (Map* map : branch.probe->maps) --map->users;
-    }
-}
+Union::~Union() = default;
 
 uint64_t Union::version() const {
     uint64_t total = 0;
@@ -39,6 +34,32 @@ uint64_t Union::version() const {
         for (const Map* map : branch.probe->maps) total += map->version;
     }
     return total;
+}
+
+std::vector<const Map*> Union::maps() const {
+    std::vector<const Map*> all;
+    for (const Branch& branch : branches) {
+        for (const auto& reader : branch.segments) all.insert(all.end(), reader->maps.begin(), reader->maps.end());
+        for (const auto& reader : branch.guards) all.insert(all.end(), reader->maps.begin(), reader->maps.end());
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
+std::shared_ptr<Union> Union::over(const Map& changed, const Map& old) const {
+    auto made = std::make_shared<Union>(seed);
+    made->inputs = inputs;
+    made->outputs = outputs;
+    made->exact = exact;
+    made->asked = asked;
+    made->layout = layout;
+    for (const Branch& branch : branches) {
+        Branch& copy = made->branches.emplace_back();
+        for (const auto& reader : branch.segments) copy.segments.push_back(reader->over(changed, old));
+        for (const auto& reader : branch.guards) copy.guards.push_back(reader->over(changed, old));
+    }
+    return made;
 }
 
 void Union::shape(Block& block) const {
@@ -86,22 +107,22 @@ void Prober::forget() noexcept {
 UnionCursor::~UnionCursor() {
     if (!prober_) return;
     prober_->forget();
-    std::lock_guard lock(plan_.mutex);
-    if (plan_.idle.size() < plan_.idle.capacity()) plan_.idle.push_back(std::move(prober_));
+    std::lock_guard lock(plan_->mutex);
+    if (plan_->idle.size() < plan_->idle.capacity()) plan_->idle.push_back(std::move(prober_));
 }
 
 Prober& UnionCursor::prober() {
     if (prober_) return *prober_;
     {
-        std::lock_guard lock(plan_.mutex);
-        if (!plan_.idle.empty()) {
-            prober_ = std::move(plan_.idle.back());
-            plan_.idle.pop_back();
+        std::lock_guard lock(plan_->mutex);
+        if (!plan_->idle.empty()) {
+            prober_ = std::move(plan_->idle.back());
+            plan_->idle.pop_back();
         } else {
-            plan_.idle.reserve(4);  // so that giving one back cannot fail
+            plan_->idle.reserve(4);  // so that giving one back cannot fail
         }
     }
-    if (!prober_) prober_ = std::make_unique<Prober>(plan_);
+    if (!prober_) prober_ = std::make_unique<Prober>(*plan_);
     return *prober_;
 }
 
@@ -115,9 +136,14 @@ void UnionCursor::open(std::vector<const int64_t*> inputs, size_t requests) {
     seen_.reset();
 }
 
+void UnionCursor::go_on_with(const Union& plan) {
+    plan_ = &plan;
+    if (rows_) rows_->go_on_with(*plan.branches[next_ - 1].segments[0]);
+}
+
 bool UnionCursor::fill(Block& block, size_t limit, uint64_t& operations) {
     floats_.clear();
-    if (plan_.disjoint) return fill_disjoint(block, limit, operations);
+    if (plan_->disjoint) return fill_disjoint(block, limit, operations);
     if (prober_) prober_->forget();
     return fill_probed(block, limit, operations);
 }
@@ -145,8 +171,8 @@ Array<int64_t> UnionCursor::passing(const Branch& branch, uint64_t& operations) 
 
 // Goes on to the next branch whose guards let the only request pass; false if there is none.
 bool UnionCursor::next_branch(uint64_t& operations) {
-    while (next_ < plan_.branches.size()) {
-        const Branch& branch = plan_.branches[next_++];
+    while (next_ < plan_->branches.size()) {
+        const Branch& branch = plan_->branches[next_++];
         if (branch.guards.empty() || passing(branch, operations).size()) return true;
     }
     return false;
@@ -156,7 +182,7 @@ bool UnionCursor::fill_disjoint(Block& block, size_t limit, uint64_t& operations
     for (size_t stop = block.n + limit; block.n < stop;) {
         if (!rows_) {
             if (!next_branch(operations)) return false;
-            rows_.emplace(*plan_.branches[next_ - 1].segments[0], &floats_);
+            rows_.emplace(*plan_->branches[next_ - 1].segments[0], &floats_);
             rows_->open(inputs_, requests_);
         }
         if (!rows_->fill(block, stop - block.n, operations)) rows_.reset();
@@ -165,16 +191,16 @@ bool UnionCursor::fill_disjoint(Block& block, size_t limit, uint64_t& operations
 }
 
 bool UnionCursor::fill_probed(Block& block, size_t limit, uint64_t& operations) {
-    if (!plan_.outputs) {
+    if (!plan_->outputs) {
         if (next_++) return false;
         append_probed(block, {}, 1, operations);
         return false;
     }
-    if (!seen_) seen_.emplace(plan_.outputs, plan_.seed);
+    if (!seen_) seen_.emplace(plan_->outputs, plan_->seed);
     for (size_t stop = block.n + limit; block.n < stop;) {
         if (levels_.empty()) {
             if (!next_branch(operations)) return false;
-            begin_levels(plan_.branches[next_ - 1]);
+            begin_levels(plan_->branches[next_ - 1]);
         }
         unsigned last = static_cast<unsigned>(levels_.size()) - 1;
         if (!find(last, std::min(block_, stop - block.n), operations)) {
@@ -189,7 +215,7 @@ bool UnionCursor::fill_probed(Block& block, size_t limit, uint64_t& operations) 
 
 void UnionCursor::begin_levels(const Branch& branch) {
     for (const auto& reader : branch.segments) {
-        levels_.push_back(std::make_unique<Level>(*reader, floats_, plan_.seed));
+        levels_.push_back(std::make_unique<Level>(*reader, floats_, plan_->seed));
     }
     levels_[0]->rows.open(inputs_, 1);
     levels_[0]->open = true;
@@ -240,15 +266,15 @@ void UnionCursor::keep_new(Block& found, GroupTable& seen) {
 // Appends the given outputs of the only request that are there, with their payloads.
 void UnionCursor::append_probed(Block& block, const std::vector<const int64_t*>& outputs, size_t n,
                                 uint64_t& operations) {
-    std::vector<Array<int64_t>> given(plan_.asked.size());
+    std::vector<Array<int64_t>> given(plan_->asked.size());
     for (size_t i = 0; i < given.size(); ++i) {
         given[i].resize(n);
-        std::fill_n(given[i].data(), n, *inputs_[plan_.asked[i]]);
+        std::fill_n(given[i].data(), n, *inputs_[plan_->asked[i]]);
     }
     std::vector<const int64_t*> keys = addresses(given);
     keys.insert(keys.end(), outputs.begin(), outputs.end());
     const Delta& sums = prober().sums(keys, n, operations);
-    unsigned words = plan_.layout.words;
+    unsigned words = plan_->layout.words;
     for (auto& column : block.columns) column.resize(block.n + sums.n);
     block.payloads.resize((block.n + sums.n) * words);
     for (size_t row = 0; row < sums.n; ++row) {

@@ -66,6 +66,10 @@ struct Union {
     // Only grows, and differs whenever one of the maps has changed.
     uint64_t version() const;
     void shape(Block& block) const;
+    // All maps that it reads, without its probes; each once.
+    std::vector<const Map*> maps() const;
+    // The same over what a map was before it changed, without probes: for branches that have no row in common.
+    std::shared_ptr<Union> over(const Map& changed, const Map& old) const;
 
     // Probers that nobody uses: it takes longer to make one than to answer a small request.
     mutable std::mutex mutex;
@@ -96,13 +100,15 @@ private:
 // One reading of a union, for one request or for many. What is long in payloads lasts until the next call.
 class UnionCursor {
 public:
-    explicit UnionCursor(const Union& plan) : plan_(plan) {}
+    explicit UnionCursor(const Union& plan) : plan_(&plan) {}
     UnionCursor(const UnionCursor&) = delete;
     UnionCursor& operator=(const UnionCursor&) = delete;
     ~UnionCursor();
 
     // The requests' inputs by column; they stay the caller's.
     void open(std::vector<const int64_t*> inputs, size_t requests);
+    // Goes on with a plan that is the same but for maps that were handed over.
+    void go_on_with(const Union& plan);
     // Appends at most `limit` rows of the only request and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
     // Appends the rows of all requests, in the requests' order if the block is numbered.
@@ -141,7 +147,7 @@ private:
 
     static constexpr size_t SMALLEST = 8, LARGEST = 4096;
 
-    const Union& plan_;
+    const Union* plan_;
     FloatPool floats_;
     std::vector<const int64_t*> inputs_;
     size_t requests_ = 0;

@@ -51,9 +51,9 @@ void take_rows(Delta& delta, Block& block) {
 }  // namespace
 
 void UnionCursor::read_all(Block& block, uint64_t& operations) {
-    if (plan_.disjoint) {
+    if (plan_->disjoint) {
         read_disjoint(block, operations);
-    } else if (!plan_.outputs) {
+    } else if (!plan_->outputs) {
         read_points(block, operations);
     } else {
         sum_up(block, operations);
@@ -70,7 +70,7 @@ std::vector<Array<int64_t>> UnionCursor::gathered(const int64_t* requests, size_
 }
 
 void UnionCursor::read_disjoint(Block& block, uint64_t& operations) {
-    for (const Branch& branch : plan_.branches) {
+    for (const Branch& branch : plan_->branches) {
         Enumerator rows(*branch.segments[0], &floats_);
         if (branch.guards.empty()) {
             rows.open(inputs_, requests_);
@@ -86,18 +86,18 @@ void UnionCursor::read_disjoint(Block& block, uint64_t& operations) {
             block.requests[i] = numbers[static_cast<size_t>(block.requests[i])];
         }
     }
-    if (block.numbered && plan_.branches.size() > 1) sort_by_request(block, requests_, plan_.layout.words);
+    if (block.numbered && plan_->branches.size() > 1) sort_by_request(block, requests_, plan_->layout.words);
 }
 
 // A view without outputs has one row for a request, or none: it is probed for each distinct one.
 void UnionCursor::read_points(Block& block, uint64_t& operations) {
-    unsigned width = static_cast<unsigned>(plan_.asked.size());
-    GroupTable known(width, plan_.seed);
+    unsigned width = static_cast<unsigned>(plan_->asked.size());
+    GroupTable known(width, plan_->seed);
     std::vector<Array<int64_t>> keys(width);
     Array<uint32_t> groups;
     KeyBlock buffer;
     auto gather = [&](size_t row, int64_t* key) {
-        for (unsigned input : plan_.asked) *key++ = inputs_[input][row];
+        for (unsigned input : plan_->asked) *key++ = inputs_[input][row];
     };
     probe_keys(known, buffer, requests_, gather, [&](size_t, const int64_t* key, uint32_t tag) {
         uint32_t group = known.find(key, tag);
@@ -118,18 +118,18 @@ void UnionCursor::read_points(Block& block, uint64_t& operations) {
         int64_t row = known.word(groups[request]);
         if (row < 0) continue;
         if (block.numbered) block.requests.push(static_cast<int64_t>(request));
-        append(block.payloads, sums.payload(static_cast<size_t>(row)), plan_.layout.words);
+        append(block.payloads, sums.payload(static_cast<size_t>(row)), plan_->layout.words);
         ++block.n;
     }
 }
 
 void UnionCursor::sum_up(Block& block, uint64_t& operations) {
-    Layout layout(plan_.layout.slots, &floats_);
+    Layout layout(plan_->layout.slots, &floats_);
     Delta total;
-    total.shape(plan_.outputs + 1, layout);
-    Consolidator totals(plan_.seed);
+    total.shape(plan_->outputs + 1, layout);
+    Consolidator totals(plan_->seed);
     totals.begin(&total, SMALLEST);
-    for (const Branch& branch : plan_.branches) {
+    for (const Branch& branch : plan_->branches) {
         Delta from;
         from.shape(1, layout);
         Array<int64_t> numbers = passing(branch, operations);
@@ -143,7 +143,7 @@ void UnionCursor::sum_up(Block& block, uint64_t& operations) {
             const Reader& reader = *branch.segments[s];
             Delta kept;
             kept.shape(static_cast<unsigned>(reader.outputs.size()) + 1, layout);
-            Consolidator distinct(plan_.seed);
+            Consolidator distinct(plan_->seed);
             distinct.begin(&kept, SMALLEST);
             sum_segment(reader, from, distinct, operations);
             distinct.end();
@@ -174,13 +174,13 @@ void UnionCursor::sum_segment(const Reader& reader, const Delta& from, Consolida
             found.requests[i] = from.columns[0][static_cast<size_t>(found.requests[i])];
         std::vector<const int64_t*> columns{found.requests.data()};
         for (const auto& column : found.columns) columns.push_back(column.data());
-        to.add_rows(columns.data(), static_cast<unsigned>(columns.size()), payloads, plan_.layout.words, found.n);
+        to.add_rows(columns.data(), static_cast<unsigned>(columns.size()), payloads, plan_->layout.words, found.n);
     }
 }
 
 // The payloads of what a segment found, times those of the tuples before it, in the union's own layout.
 const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, const Block& found) {
-    if (from.columns.size() == 1 && reader.layout == plan_.layout) return found.payloads.data();
+    if (from.columns.size() == 1 && reader.layout == plan_->layout) return found.payloads.data();
     const Layout& layout = from.layout;
     products_.resize(found.n * layout.words);
     for (size_t i = 0; i < found.n; ++i) {

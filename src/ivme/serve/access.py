@@ -58,7 +58,7 @@ class Access:
 
     async def _few(self, view: View, parameters: dict[str, Any]) -> list[tuple[Any, ...]] | None:
         """The rows, if there are few; else None."""
-        lock = view.lock
+        lock = view.read_lock
         try:
             if not lock.acquire(blocking=False):
                 return await asyncio.to_thread(view.few_rows, parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,48 @@ def test_many_requests_come_with_their_numbers() -> None:
     assert rows == [(0, 5, 1), (0, 6, 1), (2, 5, 2), (2, 6, 1)]
 
 
-def test_a_cursor_that_outlives_a_write_says_so() -> None:
+def test_a_cursor_that_outlives_a_write_goes_on_with_what_was_there() -> None:
     p = path()
+    cursor = p.kernel.open(p.reader, [])
+    assert len(cursor.next_block(1)[1]) == 1
+    p.apply(p.on_r, [9], [10])
+    assert p.kernel.old_bytes > 0
+    assert len(cursor.next_block()[1]) == 3
+    del cursor
+    assert (p.kernel.pinned_maps, p.kernel.old_bytes) == (0, 0), "what nobody reads goes"
+    assert len(read(p.kernel, p.reader, [], 8)) == 6
+
+
+def test_a_cursor_says_so_if_there_is_no_memory_for_what_was_there() -> None:
+    p = path()
+    p.kernel.limit_old_maps(0)
     cursor = p.kernel.open(p.reader, [])
     cursor.next_block(1)
     p.apply(p.on_r, [9], [10])
     with pytest.raises(_kernel.StaleCursor):
         cursor.next_block(1)
+
+
+@pytest.mark.parametrize("left", range(12))
+def test_memory_that_ends_while_a_map_is_copied_concerns_the_reader_only(left: int) -> None:
+    p = path()
+    cursor = p.kernel.open(p.reader, [])
+    cursor.next_block(1)
+    p.apply(p.on_s, [77], [5])  # what this needs for itself is there from now on
+    p.apply(p.on_s, [77], [5], -1)
+    further = p.kernel.open(p.reader, [])
+    _kernel.limit_allocations(left)
+    try:
+        p.apply(p.on_r, [9], [10])
+        written = True
+    except MemoryError:
+        written = False
+    finally:
+        _kernel.limit_allocations(-1)
+    p.kernel.verify()
+    assert (6 if written else 4) == len(read(p.kernel, p.reader, [], 8))
+    with suppress(_kernel.StaleCursor):
+        assert 4 == sum(len(further.next_block()[1]) for _ in range(2))
 
 
 def test_a_cursor_survives_writes_that_leave_its_maps_alone() -> None:
@@ -86,13 +122,11 @@ def test_readers_beside_a_writer_see_whole_batches_only() -> None:
 
     def watch() -> None:
         while not stop.is_set():
-            try:
-                columns, counts, _, _ = one.kernel.open(reader, []).next_block(10_000)
-            except _kernel.StaleCursor:
-                continue
+            cursor = one.kernel.open(reader, [])
+            parts = [cursor.next_block(100)[0][1] for _ in range(6)]
             reads[0] += 1
-            if len(counts) != 500 or len(set(columns[1].tolist())) != 1:
-                torn.append(columns)
+            if [100] * 5 + [0] != list(map(len, parts)) or len(set(np.concatenate(parts).tolist())) != 1:
+                torn.append(parts)
 
     threads = [threading.Thread(target=watch) for _ in range(3)]
     for thread in threads:
@@ -137,11 +171,38 @@ def test_a_transaction_hides_its_parts_from_other_threads() -> None:
     assert seen == [2]
 
 
-def test_a_cursor_notices_a_write_within_its_own_transaction() -> None:
+def test_a_cursor_reads_what_was_there_within_its_own_transaction() -> None:
     p = path()
     p.kernel.begin()
+    p.apply(p.on_r, [8], [10])
     cursor = p.kernel.open(p.reader, [])
     p.apply(p.on_r, [9], [10])
-    with pytest.raises(_kernel.StaleCursor):
-        cursor.next_block()
+    assert len(cursor.next_block()[1]) == 6
     p.kernel.roll_back()
+    assert len(read(p.kernel, p.reader, [], 8)) == 4
+
+
+def test_a_cursor_reads_on_while_the_transaction_of_another_thread_is_open() -> None:
+    p = path()
+    cursor = p.kernel.open(p.reader, [])
+    p.kernel.begin()
+    p.apply(p.on_r, [9], [10])
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(len(cursor.next_block()[1])))
+    thread.start()
+    thread.join(10)
+    assert found == [4]
+    p.kernel.commit()
+
+
+def test_a_map_that_is_cleared_is_left_to_its_cursor() -> None:
+    one = OneMap(2)
+    one.kernel.add_index(one.map, [0], [1])
+    reader = one.kernel.add_reader(0, 2, [0, 1], [(one.map, [0, 1], [0, 1])], [], [])
+    one.insert(np.arange(500), np.zeros(500))
+    cursor = one.kernel.open(reader, [])
+    cursor.next_block(100)
+    one.kernel.clear_map(one.map)
+    one.kernel.verify()
+    assert one.kernel.size(one.map) == 0
+    assert len(cursor.next_block()[1]) == 400

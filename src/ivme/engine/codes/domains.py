@@ -204,7 +204,9 @@ class Domains:
 
     `encoder_of` gives, for a table's columns, what encodes all of them at once, if there is such a thing. With
     `in_kernel`, the kernel knows the codes, and computes expressions from them. `memos` has what is remembered by code.
-    `sweeps` counts how often codes were taken back: those of values that nothing held may be others' since then.
+    `sweeps` counts how often codes were taken back: those of values that nothing held may be others' since then. It
+    grows when `is_sweeping` begins: who reads first the one and then the other, and finds the one as it was in the end,
+    has used codes that meant the same all the time.
     """
 
     def __init__(
@@ -221,6 +223,7 @@ class Domains:
         self.in_kernel = in_kernel
         self.memos = Memos()
         self.sweeps = 0
+        self.is_sweeping = False
 
     def domain(self, type_: Type) -> Domain:
         """The domain of a type, the same one every time.

@@ -45,6 +45,7 @@ class PureStale(Exception):  # noqa: N818
 class PureBackend:
     """Maps of codes in Python dictionaries."""
 
+    shares_reading = False
     stale_cursor: type[Exception] = PureStale
     overflow: type[Exception] = PureOverflow
     broken_check: type[Exception] = CheckError
@@ -215,7 +216,7 @@ class PureBackend:
     def open(self, reader: str, inputs: Sequence[int], *, whole: bool = False) -> PureCursor:  # noqa: ARG002
         return PureCursor(self, self._readers[reader], inputs)
 
-    def request(self, reader: str, inputs: Sequence[int], limit: int) -> Listed | None:
+    def request(self, reader: str, inputs: Sequence[int], limit: int, *, waits: bool = True) -> Listed | None:  # noqa: ARG002
         block = self.open(reader, inputs).next_block(limit + 1)
         return listed(block) if len(block[1]) <= limit else None
 
@@ -312,6 +313,8 @@ def _keys(table: str, columns: tuple[str, ...]) -> ir.Map:
 
 class PureCursor:
     """An enumeration under way; it notices when the data changes."""
+
+    pinned = False
 
     def __init__(self, backend: PureBackend, enumeration: ir.Enumeration, inputs: Sequence[int]) -> None:
         self._backend = backend

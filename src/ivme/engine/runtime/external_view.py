@@ -26,6 +26,7 @@ class ExternalView(SharedViews):
     """A group of one view that is not made of maps; it takes part in transactions as a `MaintainedView`."""
 
     relations: tuple[str, ...]
+    shares_reading = False
     needs_changes = True
     """Whether it must hear of changes although nobody follows it; one that only reads need not."""
 

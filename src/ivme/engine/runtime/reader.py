@@ -21,7 +21,7 @@ from ivme.engine.runtime.memory import check_memory, limit_growth
 from ivme.engine.runtime.open_read import FIRST_ROWS, MANY
 from ivme.engine.runtime.shared_views import too_many
 from ivme.engine.runtime.stored_rows import StoredRows
-from ivme.engine.runtime.transaction import Transaction, Undo
+from ivme.engine.runtime.transaction import SharedSide, StateLock, Transaction, Undo
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError
 from ivme.plan.ir import program as ir
@@ -37,6 +37,20 @@ class Reader:
     def relation(self, name: str) -> Table:
         """The table of that name, or the view seen as one."""
         return self.catalog.relation(name)
+
+    def is_shared(self, state: ViewState) -> bool:
+        """Whether reading a view changes nothing, so that readers do it beside each other.
+
+        Views change that are built when they are read; parameters may get codes of their own; of what is not made of
+        the kernel's maps it is not known.
+        """
+        query = state.typed.query
+        plain = self.catalog.backend.shares_reading and state.group.shares_reading
+        return plain and not (query.ends or any(query.known) or state.lazy)
+
+    def lock_of(self, state: ViewState) -> StateLock | SharedSide:
+        """The lock under which a view is read."""
+        return self.catalog.lock.shared if self.is_shared(state) else self.catalog.lock
 
     def all_rows(self, relation: str) -> RowBatch:
         """All rows of a table or view, with their multiplicities; equal ones once."""
@@ -107,7 +121,7 @@ class Reader:
     def row_at(self, state: ViewState, codes: list[int], inputs: Mapping[str, Any]) -> tuple[Row, int] | None:
         """The row whose inputs and outputs are given, with its multiplicity, or None; constant time."""
         columns = [np.array([code], dtype=np.int64) for code in codes]
-        with self.catalog.lock:
+        with self.lock_of(state):
             self.catalog.check_there(state)
             self.refresh(state)
             _, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
@@ -135,15 +149,20 @@ class Reader:
         state.group.observed.rows += len(block[1])
         return block
 
-    def small_answer(self, state: ViewState, inputs: tuple[int, ...]) -> Listed | None:
-        """The whole answer to an access request if it has few rows, None if there may be more; under the lock."""
+    def small_answer(self, state: ViewState, inputs: tuple[int, ...], *, waits: bool = True) -> Listed | None:
+        """The whole answer to an access request if it has few rows, None if there may be more.
+
+        Under the lock; without it, None also if it would have to wait for a writer.
+        """
         self.catalog.check_there(state)
+        if not waits:
+            return state.group.try_request(state.name, inputs, FIRST_ROWS)
         self.refresh(state)
         return state.group.request(state.name, inputs, FIRST_ROWS)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
-        with self.catalog.lock:
+        with self.lock_of(state):
             self.catalog.check_there(state)
             self.refresh(state)
             given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]

@@ -41,8 +41,12 @@ def reclaim(catalog: Catalog, *, now: bool = False) -> None:
     dictionaries = list(catalog.domains.dictionaries().values())
     if not dictionaries or not (now or catalog.backend.is_sweep_due(dictionaries, LEAST_CODES)):
         return
-    catalog.forget_constants()
-    catalog.domains.sweeps += 1
-    holders: list[Holder] = [*catalog.groups, *catalog.participants.values(), *catalog.holders]
-    held = [codes for holder in holders for codes in holder.held_codes()]
-    catalog.backend.sweep_codes(dictionaries, held)
+    catalog.domains.is_sweeping = True
+    try:
+        catalog.forget_constants()
+        catalog.domains.sweeps += 1
+        holders: list[Holder] = [*catalog.groups, *catalog.participants.values(), *catalog.holders]
+        held = [codes for holder in holders for codes in holder.held_codes()]
+        catalog.backend.sweep_codes(dictionaries, held)
+    finally:
+        catalog.domains.is_sweeping = False

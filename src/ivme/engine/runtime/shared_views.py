@@ -41,6 +41,9 @@ class SharedViews:
     cut where it has to be rebalanced.
     """
 
+    shares_reading = True
+    """Whether several threads may read its views at a time."""
+
     takes_nan = False
     """Whether its rows may come from others that have what no table holds, a sum of floats that is not a number."""
 
@@ -196,8 +199,15 @@ class SharedViews:
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
+        return self._answer(view, inputs, limit, waits=True)
+
+    def try_request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
+        """The same without waiting; None also while a writer is at work."""
+        return self._answer(view, inputs, limit, waits=False)
+
+    def _answer(self, view: str, inputs: Sequence[int], limit: int, *, waits: bool) -> Listed | None:
         try:
-            answer = self._backend.request(view, inputs, limit)
+            answer = self._backend.request(view, inputs, limit, waits=waits)
         except self._backend.overflow as error:
             raise too_many(view) from error
         if answer is not None and self.rebalancer is not None:

@@ -35,6 +35,11 @@ class PlainLock:
         self._depth = 0
         self.pending: Pending | None = None
 
+    @property
+    def shared(self) -> Self:
+        """Here a reader has the lock alone, too."""
+        return self
+
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not self._lock.acquire(blocking, timeout):
             return False
@@ -66,9 +71,10 @@ class PlainLock:
 
 
 try:
+    from ivme._kernel import SharedSide as SharedSide
     from ivme._kernel import StateLock as StateLock
 except ImportError:
-    StateLock = PlainLock  # type: ignore[assignment,misc]
+    SharedSide = StateLock = PlainLock  # type: ignore[assignment,misc]
 
 
 class Part(Protocol):
