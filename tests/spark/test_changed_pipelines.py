@@ -179,7 +179,9 @@ def test_one_bad_row_stops_no_other(spark: Any, tmp_path: Path) -> None:
     events, driver = ran(spark, flights.file)
 
     (refused,) = [event for event in events if isinstance(event, Refused)]
-    assert refused.reason.startswith("not applicable: 2 rows of 43, the first: cannot delete ('nobody', 1, 2)")
+    assert refused.reason.startswith(
+        "not applicable: 2 rows of 43, the first (of 2.csv): cannot delete ('nobody', 1, 2)"
+    )
     (letters,) = driver.quarantine.letters("routes", 10)
     found = pq.read_table(letters).to_pylist()
     assert [("nobody", -1), ("nothing", -1)] == sorted((row["no"], row["ivme_weight"]) for row in found)
@@ -270,7 +272,7 @@ def test_a_crash_after_rows_were_set_aside_gives_sinks_the_rest(
 def test_a_pipeline_that_stops_at_bad_changes_takes_none_of_the_batch(spark: Any, tmp_path: Path) -> None:
     flights = Flights(tmp_path, head="on_bad: stop\n")
     flights.change("1", ("insert", "D", 1, 2), ("delete", "nobody", 1, 2), applied=False)
-    with pytest.raises(DataError, match=r"1\.csv of table routes cannot be applied: not applicable: cannot delete"):
+    with pytest.raises(DataError, match=r"a batch of table routes cannot be applied: not applicable: cannot delete"):
         ran(spark, flights.file)
 
 

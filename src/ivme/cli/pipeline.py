@@ -240,5 +240,5 @@ def flow(pipeline: Pipeline) -> Iterator[str]:
             parts.append(f"changed by {source.changes.kind} {rows.path or rows.format}")
         yield ", ".join(parts)
     for view in pipeline.views:
-        sinks = [f"{sink.what} to {sink.format} {sink.path or ''}".rstrip() for sink in pipeline.sinks_of(view.name)]
+        sinks = [f"{sink.mode} to {sink.format} {sink.path or ''}".rstrip() for sink in pipeline.sinks_of(view.name)]
         yield f"view {view.name}{' → ' if sinks else ''}{'; '.join(sinks)}"

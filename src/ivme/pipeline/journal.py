@@ -140,8 +140,10 @@ class RunJournal:
         return {name: (stamp[0], stamp[1]) for name, stamp in read if stamp is not None}
 
     def applied(self, source: str, up_to: int) -> list[ChangeFile]:
-        """The files whose batches are not above a number, in the order of names."""
-        statement = "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
+        """The files whose batches are not above a number, in the order in which they were applied."""
+        statement = (
+            "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY batch, rowid"
+        )
         return [ChangeFile(*found) for found in self._all(statement, source, up_to)]
 
     def refused(self) -> list[tuple[str, str, str]]:

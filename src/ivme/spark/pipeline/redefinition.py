@@ -43,7 +43,7 @@ def with_definitions(pipeline: Pipeline, found: Definitions) -> Pipeline:
 
 def described(sink: Sink) -> str:
     """Where a sink writes what, as the journal holds it."""
-    return json.dumps([sink.view, sink.what, sink.format, sink.path])
+    return json.dumps([sink.view, sink.mode, sink.format, sink.path])
 
 
 def differences(
@@ -58,7 +58,7 @@ def differences(
 def schemas(pipeline: Pipeline, database: Database, views: Iterable[str]) -> dict[str, pa.Schema]:
     """The columns of views, with their parameters, under the definitions of a pipeline."""
     found: dict[str, pa.Schema] = {}
-    replay(pipeline, database, None, None, views, lambda view: found.update({view.name: view.change_schema}))
+    replay(pipeline, database, None, views, lambda view: found.update({view.name: view.change_schema}))
     return found
 
 
@@ -68,7 +68,7 @@ def _rows(pipeline: Pipeline, database: Database, views: Iterable[str]) -> dict[
     def note(view: View) -> None:
         found[view.name] = view.change_schema
 
-    changes = replay(pipeline, database, None, None, views, note)
+    changes = replay(pipeline, database, None, views, note)
     return {
         name: delta_table([] if change is None else [change], found[name], WEIGHT) for name, change in changes.items()
     }

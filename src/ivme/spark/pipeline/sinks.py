@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,10 +14,11 @@ from ivme.engine.runtime.delta import delta_table
 from ivme.errors import PipelineError
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
+from ivme.pipeline.table_changes import TableChanges
 from ivme.spark.pipeline.redefinition import Definitions, described, differences, schemas, with_definitions
 from ivme.spark.pipeline.replay import replay
-from ivme.spark.pipeline.sink import Writer, open_writer
-from ivme.spark.pipeline.source import TableChanges
+from ivme.spark.pipeline.sink import Writer
+from ivme.spark.pipeline.writers import open_writer
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ class Sinks:
             journal.note("owner", owner)
         self._writers: dict[str, Writer] = {}
         for sink in pipeline.sinks:
-            writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner)
+            writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner, database)
             if journal.written(sink.name) is None:
                 writer.claim()
                 journal.note(f"sink {sink.name}", described(sink))
-        followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.what == "changes")
+        followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
 
@@ -58,7 +59,7 @@ class Sinks:
         """Writes the batch that the database has just taken; how many rows of views came or went."""
         changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
         for sink in self._pipeline.sinks:
-            if sink.what == "changes":
+            if sink.mode != "rows":
                 self._write_changes(sink, batch, changes[sink.view])
             elif batch % sink.every == 0:
                 self._write_rows(sink, batch)
@@ -80,7 +81,7 @@ class Sinks:
         for sink in self._pipeline.sinks:
             if self._journal.written(sink.name) is not None:
                 continue
-            if sink.what == "rows":
+            if sink.mode != "changes":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
                 self._writers[sink.name].write(batch, self._everything(self._database.definitions.map_view(sink.view)))
@@ -96,25 +97,25 @@ class Sinks:
         return [sink for sink, last in written if last is not None and last < batch]
 
     def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
-        return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
+        return [sink for sink in sinks if sink.mode != "rows" and self._writers[sink.name].last() != batch]
 
     def write_missing(
-        self, batch: int, table: str, delta: Callable[[], TableChanges] | None, old: Definitions | None = None
+        self, batch: int, changes: Callable[[], Mapping[str, TableChanges]] | None, old: Definitions | None = None
     ) -> None:
         """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
 
-        `delta` reads the batch again; it is not needed where no sink lacks changes. `old` are the definitions of views
-        when the batch was taken.
+        `changes` gives those of the batch again, by table; it is not needed where no sink lacks changes. `old` are the
+        definitions of views when the batch was taken.
         """
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
-        if unsure and delta is not None:
+        if unsure and changes is not None:
             then = self._pipeline if old is None else with_definitions(self._pipeline, old)
-            changes = replay(then, self._database, table, delta(), {sink.view for sink in unsure})
+            found = replay(then, self._database, changes(), {sink.view for sink in unsure})
             for sink in unsure:
-                self._write_changes(sink, batch, changes[sink.view])
+                self._write_changes(sink, batch, found[sink.view])
         for sink in lacking:
-            if sink.what == "rows":
+            if sink.mode == "rows":
                 self._write_rows(sink, batch)
         self._journal.wrote((sink.name for sink in lacking), batch)
 
@@ -142,7 +143,7 @@ class Sinks:
             if found[sink.view].num_rows:
                 self._writers[sink.name].write(batch, found[sink.view])
         for sink in self._pipeline.sinks:
-            if sink.what == "rows" and self._journal.written(sink.name) is not None:
+            if sink.mode != "changes" and self._journal.written(sink.name) is not None:
                 self._write_rows(sink, batch)
         written = [sink.name for sink in self._pipeline.sinks if self._journal.written(sink.name) is not None]
         self._journal.wrote(written, batch)
@@ -150,7 +151,7 @@ class Sinks:
     def _moved(self, old: Definitions) -> list[Sink]:
         """The sinks of changes that have some of a view that there was before."""
         names = {name for name, *_ in old}
-        sinks = [sink for sink in self._pipeline.sinks if sink.what == "changes" and sink.view in names]
+        sinks = [sink for sink in self._pipeline.sinks if sink.mode == "changes" and sink.view in names]
         return [sink for sink in sinks if self._journal.written(sink.name) is not None]
 
     def _write_rows(self, sink: Sink, batch: int) -> None:
@@ -164,7 +165,7 @@ class Sinks:
         if not view.parameters:
             rows, weights = self._database.contents(view.name)
             return rows.append_column(WEIGHT, pa.array(weights))
-        everything = replay(self._pipeline, self._database, None, None, {view.name})
+        everything = replay(self._pipeline, self._database, None, {view.name})
         return change_table(view, everything[view.name])
 
 
