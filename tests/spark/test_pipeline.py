@@ -269,7 +269,7 @@ def test_a_table_that_is_declared_otherwise_than_its_state_is_refused(spark: Spa
     flights = Flights(tmp_path)
     Ran(spark, flights.file)
     flights.file.write_text(flights.file.read_text().replace("    primary_key: id\n", ""))
-    with pytest.raises(PipelineError, match=r"flights\.yml:7:5: table airports is declared as"):
+    with pytest.raises(PipelineError, match=r"flights\.yml:7:5: table airports: its key or promises differ"):
         Ran(spark, flights.file)
 
 

@@ -81,12 +81,16 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table, what it is loaded from when the pipeline is new, and what changes it."""
+    """A table, what it is loaded from when the pipeline is new, and what changes it.
+
+    `defaults` are the values of columns in rows that were there before the columns.
+    """
 
     table: Table
     place: Place
     load: Rows | None = None
     changes: Changes | None = None
+    defaults: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ class Quarantine:
         """Where refused changes of a batch are, if there are any."""
         return self.folder / table / letters_name(batch)
 
-    def waiting(self) -> int:
-        """How many rows wait, of all tables."""
-        found = self.folder.glob(f"*/{_LETTERS}*.parquet") if self.folder.is_dir() else []
+    def waiting(self, table: str = "*") -> int:
+        """How many rows wait, of a table or of all."""
+        found = self.folder.glob(f"{table}/{_LETTERS}*.parquet") if self.folder.is_dir() else []
         return sum(pq.read_metadata(path).num_rows for path in found)
 
     def _of(self, table: str) -> Path:

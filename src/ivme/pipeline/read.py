@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ivme.database import Database
+from ivme.engine.codes.value_check import checked
 from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.model import BATCH, WEIGHT, Pipeline, TableSource, ViewText
@@ -19,7 +20,7 @@ _ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "functions",
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
 _TABLE = (
     *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
-    *("load", "changes"),
+    *("load", "changes", "defaults"),
 )
 _VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph")
 
@@ -74,7 +75,21 @@ def _table(name: str, node: Node, home: Path) -> TableSource:
         read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
     )
     changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
-    return TableSource(table, node.place, load, changes)
+    defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
+    return TableSource(table, node.place, load, changes, defaults)
+
+
+def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:
+    return list(fields[name].entries()) if name in fields else []
+
+
+def _default(table: Table, column: str, node: Node) -> object:
+    """The value of a column in rows that came without it."""
+    found = table.column(column)
+    if found is None or found.type is None:
+        node.refuse(f"table {table.name} has no column {column} to have a default")
+    type_ = found.type
+    return node.within(lambda: checked(node.value(), type_, f"the default of column {column}"))
 
 
 def _function(name: str, node: Node) -> UserFunction:

@@ -26,6 +26,7 @@ from ivme.database import Database
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
 from ivme.pipeline.model import Pipeline
+from ivme.pipeline.plan_changes import VIEWS, Definitions, old_definitions
 from ivme.pipeline.quarantine import Quarantine, letters_name
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.pipeline.table_changes import TableChanges
@@ -33,17 +34,15 @@ from ivme.pipeline.taken import TakenBatches
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
+from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
 from ivme.spark.pipeline.opening import (
     SOURCE,
-    check_declarations,
     create_tables,
     create_views,
-    definitions_of_sinks,
     load_added,
     load_all,
     redefine,
 )
-from ivme.spark.pipeline.redefinition import VIEWS, Definitions
 from ivme.spark.pipeline.redelivery import finish_redelivery
 from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.source import AGAIN, LOAD, DeltaFeed, Source, ViewChanges, table_of
@@ -55,6 +54,7 @@ from ivme.spark.pipeline.taking import (
     stopped,
     told,
 )
+from ivme.spark.session.jobs import described_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,11 +109,12 @@ class Driver:
     # Opening
 
     def _open(self) -> None:
-        check_declarations(self)
+        refuse_impossible(self)
+        old = old_definitions(self.pipeline, self.journal)
+        evolve_tables(self)
         create_tables(self)
         if self.reached < 0:
             load_all(self)
-        old = definitions_of_sinks(self)
         create_views(self)
         self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal)
         self.sources: dict[str, Source] = {
@@ -123,6 +124,7 @@ class Driver:
         }
         self._recover(old)
         redefine(self, old)
+        backfill_grown(self)
         load_added(self)
         self.outlets.write_first(self.reached)
 
@@ -195,7 +197,10 @@ class Driver:
         self.journal.plan(planned, files)
         source = self.sources[planned.source]
         try:
-            read = source.read(planned.plan)
+            with described_jobs(
+                self.spark, f"ivme {self.pipeline.name}", f"batch {planned.number} of {planned.source}"
+            ):
+                read = source.read(planned.plan)
         except BadFilesError as bad:
             self._without(planned, files, bad.reasons)
             return

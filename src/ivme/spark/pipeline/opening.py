@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ivme.errors import PipelineError
 from ivme.pipeline.journal import Planned
-from ivme.pipeline.keyed_events import SEQUENCES, sequence_table
+from ivme.pipeline.keyed_events import SEQUENCES
 from ivme.pipeline.model import Rows, TableSource
+from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions, tables_of
 from ivme.pipeline.read import create_table
 from ivme.pipeline.table_changes import TableChanges
-from ivme.query.model import Table
+from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.load import collected, conformed, load_frame
-from ivme.spark.pipeline.redefinition import VIEWS, Definitions, definitions
 from ivme.spark.pipeline.source import LOAD, delta_version
 
 if TYPE_CHECKING:
@@ -33,27 +32,6 @@ SOURCE = "pipeline"
 _DUE, _DONE = "due", "done"
 
 
-def check_declarations(driver: Driver) -> None:
-    """A state belongs to the tables that it was made with."""
-    for source in driver.pipeline.tables:
-        for table in tables_of(source):
-            said = _declaration(table)
-            noted = driver.journal.fact(f"table {table.name}")
-            if noted is not None and noted != said:
-                raise PipelineError(
-                    f"{source.place}: table {table.name} is declared as {said}; the state in "
-                    f"{driver.pipeline.state} was made with {noted}. Declare it as it was, or use another state"
-                )
-            if noted is None:
-                driver.journal.note(f"table {table.name}", said)
-
-
-def tables_of(source: TableSource) -> list[Table]:
-    """The tables of a source in the database: its own, and that of its sequences."""
-    types = source.changes.sequence_types if source.changes is not None else ()
-    return [source.table, *([sequence_table(source.table, types)] if types else [])]
-
-
 def create_tables(driver: Driver) -> None:
     """Makes the tables that are not there; one that was added to the file of a state is to be loaded, too."""
     for source in driver.pipeline.tables:
@@ -62,17 +40,6 @@ def create_tables(driver: Driver) -> None:
                 if driver.reached >= 0 and source.load is not None and not table.name.startswith(SEQUENCES):
                     driver.journal.note(f"load {table.name}", _DUE)
                 create_table(driver.database, table)
-
-
-def definitions_of_sinks(driver: Driver) -> Definitions:
-    """The views as they were when the sinks were written last."""
-    noted = driver.journal.fact(VIEWS)
-    if noted is not None:
-        found: Definitions = json.loads(noted)
-        return found
-    there = ((name, driver.journal.fact(f"view {name}")) for name in driver.database.views)
-    before = [[name, *json.loads(said)] for name, said in there if said is not None]
-    return before or definitions(driver.pipeline)
 
 
 def load_all(driver: Driver) -> None:
@@ -126,28 +93,20 @@ def redefine(driver: Driver, old: Definitions) -> None:
     A crash may have left such a batch half done, for a file that has been changed again since.
     """
     new, last = definitions(driver.pipeline), driver.journal.last()
+    widths = json.loads(driver.journal.fact(EVOLVED) or "{}")
     half_done = last is not None and last.source == VIEWS and last.number == driver.reached
     goals = [last.plan["views"], new] if half_done and last is not None else [new]
     for number, goal in enumerate(goals):
-        if goal == old:
+        if goal == old and not widths:
             continue
         driver.refuse_owing("views were changed")
         if number or not half_done:
-            driver.outlets.check_columns(old, goal)
             planned = Planned(driver.next_number(), VIEWS, {"views": goal})
             driver.journal.plan(planned)
             with driver.database.batch(source=SOURCE, position=planned.number):
                 pass
-        driver.outlets.write_difference(driver.reached, old, goal)
-        old = goal
+        driver.outlets.write_difference(driver.reached, old, goal, widths)
+        old, widths = goal, {}
         driver.journal.note(VIEWS, json.dumps(goal))
     driver.journal.note(VIEWS, json.dumps(new))
-
-
-def _declaration(table: Table) -> str:
-    columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
-    key = f" primary key ({', '.join(table.primary_key)})" if table.primary_key else ""
-    promised = f"{' append-only' * table.append_only}{' static' * table.static}"
-    further = [f" unique ({', '.join(each)})" for each in table.unique]
-    further += [f" not null ({', '.join(table.not_null)})"] if table.not_null else []
-    return f"({columns}){key}{promised}{''.join(further)}{''.join(f' {each}' for each in table.references)}"
+    driver.journal.note(EVOLVED, "{}")

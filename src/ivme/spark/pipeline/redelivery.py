@@ -22,9 +22,9 @@ from ivme.errors import DataError
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents
 from ivme.pipeline.model import ORIGIN, RAW, WEIGHT, TableSource
+from ivme.pipeline.plan_changes import Definitions
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.pipeline.table_changes import TableChanges
-from ivme.spark.pipeline.redefinition import Definitions
 from ivme.spark.pipeline.source import AGAIN, table_of
 from ivme.spark.pipeline.taking import Prepared, prepared, prepared_without_refused
 

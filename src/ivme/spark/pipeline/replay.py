@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ivme.database import Database
 from ivme.engine.runtime.batch import Batch
@@ -26,15 +27,18 @@ def replay(
     changes: Mapping[str, TableChanges] | None,
     views: Iterable[str],
     note: Callable[[View], None] = lambda _: None,
+    widths: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, ViewDelta | None]:
     """The changes of views that a batch made; without a batch, all their rows, as changes from nothing.
 
     Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers. `note`
-    sees the views.
+    sees the views. `widths` are the numbers of columns that tables had when the views were written.
     """
     with Database(functions=pipeline.functions) as other:
         for name in database.tables:
-            create_table(other, replace(database.relation(name), append_only=False, static=False))
+            table = database.relation(name)
+            columns = table.columns[: widths.get(name, len(table.columns))]
+            create_table(other, replace(table, columns=columns, append_only=False, static=False))
         if changes is not None:
             _fill(database, other, changes)
         for view in pipeline.views:
@@ -44,9 +48,9 @@ def replay(
             note(other.definitions.map_view(name))
         with other.batch() as batch:
             if changes is None:
-                _add(database, batch)
-            for table, delta in (changes or {}).items():
-                batch.apply(table, delta.rows, delta.weights)
+                _add(database, batch, widths)
+            for changed, delta in (changes or {}).items():
+                batch.apply(changed, delta.rows, delta.weights)
         return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
@@ -57,7 +61,7 @@ def _fill(database: Database, other: Database, without: Mapping[str, TableChange
             batch.apply(table, delta.rows, -delta.weights)
 
 
-def _add(database: Database, batch: Batch) -> None:
+def _add(database: Database, batch: Batch, widths: Mapping[str, int] = MappingProxyType({})) -> None:
     for name in database.tables:
         rows, weights = database.contents(name)
-        batch.apply(name, rows, weights)
+        batch.apply(name, rows.select(rows.column_names[: widths.get(name, rows.num_columns)]), weights)

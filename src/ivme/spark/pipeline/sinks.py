@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,11 +12,11 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.engine.runtime.delta import delta_table
-from ivme.errors import PipelineError
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
+from ivme.pipeline.plan_changes import Definitions, described
 from ivme.pipeline.table_changes import TableChanges
-from ivme.spark.pipeline.redefinition import Definitions, described, differences, schemas, with_definitions
+from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
 from ivme.spark.pipeline.sink import Writer
 from ivme.spark.pipeline.writers import open_writer
@@ -30,8 +31,6 @@ class Sinks:
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: RunJournal) -> None:
         self._pipeline, self._database, self._journal = pipeline, database, journal
-        for sink in pipeline.sinks:
-            self._check(sink)
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
@@ -45,27 +44,23 @@ class Sinks:
         followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
-
-    def _check(self, sink: Sink) -> None:
-        """A sink that has been written to goes on where it is; another one starts with all rows of its view."""
-        noted = self._journal.fact(f"sink {sink.name}")
-        if self._journal.written(sink.name) is not None and noted not in (None, described(sink)):
-            raise PipelineError(
-                f"{sink.place}: sink {sink.name} wrote {noted} (view, what, format, path) until now, and is "
-                f"{described(sink)} in the file; give it another name, so that it starts with all rows"
-            )
+        self._started = {sink.name for sink in pipeline.sinks if journal.written(sink.name) is not None}
 
     def write(self, batch: int) -> int:
-        """Writes the batch that the database has just taken; how many rows of views came or went."""
+        """Writes the batch that the database has just taken; how many rows of views came or went.
+
+        Sinks that have nothing yet get it with all other rows (`write_first`).
+        """
         changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
-        for sink in self._pipeline.sinks:
+        started = [sink for sink in self._pipeline.sinks if sink.name in self._started]
+        for sink in started:
             if sink.mode != "rows":
                 self._write_changes(sink, batch, changes[sink.view])
             elif batch % sink.every == 0:
                 self._write_rows(sink, batch)
             else:
                 self._stale.add(sink.name)
-        self._journal.wrote((sink.name for sink in self._pipeline.sinks if sink.name not in self._stale), batch)
+        self._journal.wrote((sink.name for sink in started if sink.name not in self._stale), batch)
         return sum(len(change) for change in changes.values() if change is not None)
 
     def flush(self, batch: int) -> None:
@@ -79,13 +74,14 @@ class Sinks:
     def write_first(self, batch: int) -> None:
         """Gives sinks that have nothing yet what the views have: all rows, as changes from nothing."""
         for sink in self._pipeline.sinks:
-            if self._journal.written(sink.name) is not None:
+            if sink.name in self._started:
                 continue
             if sink.mode != "changes":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
                 self._writers[sink.name].write(batch, self._everything(self._database.definitions.map_view(sink.view)))
             self._journal.wrote([sink.name], batch)
+            self._started.add(sink.name)
 
     def lacks_changes(self, batch: int) -> bool:
         """Whether a sink of changes may lack a batch."""
@@ -119,26 +115,16 @@ class Sinks:
                 self._write_rows(sink, batch)
         self._journal.wrote((sink.name for sink in lacking), batch)
 
-    def check_columns(self, old: Definitions, new: Definitions) -> None:
-        """Refuses views that have other columns than the changes that sinks have of them."""
-        sinks = self._moved(old)
-        before, after = (
-            schemas(with_definitions(self._pipeline, each), self._database, {sink.view for sink in sinks})
-            for each in (old, new)
-        )
-        for sink in sinks:
-            if before[sink.view] != after[sink.view]:
-                had, has = (", ".join(f"{f.name} {f.type}" for f in each[sink.view]) for each in (before, after))
-                raise PipelineError(
-                    f"{sink.place}: sink {sink.name} has changes of view {sink.view} with the columns {had}, and the "
-                    f"view has {has} now; write to a sink with another name and path"
-                )
+    def write_difference(
+        self, batch: int, old: Definitions, new: Definitions, widths: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Gives sinks of changes, as one batch, what other definitions change in the rows of their views.
 
-    def write_difference(self, batch: int, old: Definitions, new: Definitions) -> None:
-        """Gives sinks of changes, as one batch, what other definitions change in the rows of their views."""
+        `widths` are the numbers of columns that tables had under the old ones.
+        """
         sinks = [sink for sink in self._moved(old) if self._writers[sink.name].last() != batch]
         views = {sink.view for sink in sinks}
-        found = differences(with_definitions(self._pipeline, new), old, self._database, views)
+        found = differences(with_definitions(self._pipeline, new), old, self._database, views, widths)
         for sink in sinks:
             if found[sink.view].num_rows:
                 self._writers[sink.name].write(batch, found[sink.view])

@@ -68,7 +68,7 @@ class DeltaFeed:
         self._start, self._whole = source.changes.starting_version, source.changes.snapshot
 
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
-        latest, last = self._latest(), self._reached()
+        latest, last = self._latest(), self.reached()
         return None if latest <= last else ({"first": last + 1, "last": latest}, [])
 
     def read(self, plan: Plan) -> SourceBatch:
@@ -76,7 +76,7 @@ class DeltaFeed:
         from deltalake.exceptions import DeltaError
 
         if self._whole:
-            return self._snapshot(plan["last"])
+            return self.snapshot(plan["last"])
         try:
             feed = DeltaTable(self._path).load_cdf(starting_version=plan["first"], ending_version=plan["last"])
             found = plain_arrow(pa.table(feed.read_all()))
@@ -89,10 +89,10 @@ class DeltaFeed:
         weights = np.array([-1 if kind in DELETES else 1 for kind in types], dtype=np.int64)
         rows = found.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"])
         layout = spark_schema(rows.schema)
-        check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=True)
+        check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=False)
         return SourceBatch(TableChanges(conformed(rows.select(list(self.table.column_names)), self.table), weights))
 
-    def _snapshot(self, version: int) -> SourceBatch:
+    def snapshot(self, version: int) -> SourceBatch:
         """All rows of a version, for tables without a change feed."""
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -106,9 +106,9 @@ class DeltaFeed:
         return SourceBatch(Snapshot(conformed(rows.select(list(self.table.column_names)), self.table)))
 
     def lag(self) -> int:
-        return max(self._latest() - self._reached(), 0)
+        return max(self._latest() - self.reached(), 0)
 
-    def _reached(self) -> int:
+    def reached(self) -> int:
         """The last version that a batch took; before the first one, that of the load."""
         last = self._journal.last_of(self.table.name)
         return self.first() - 1 if last is None else int(last.plan["last"])

@@ -16,8 +16,9 @@ from ivme.query.model import Table
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.evolving import GROWN
 from ivme.spark.pipeline.load import conformed, load_frame
-from ivme.spark.pipeline.source import AGAIN
+from ivme.spark.pipeline.source import AGAIN, DeltaFeed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,6 +34,8 @@ def why_unknown(driver: Driver, source: TableSource) -> str:
         gone = sum(not (changes.folder / file.name).exists() for file in applied)
         if gone:
             return f"{gone} of its files are gone"
+    if driver.journal.fact(GROWN + name) is not None and not isinstance(changes, DeltaFeed):
+        return "columns were added to its rows"
     if source.changes is not None and source.changes.is_keyed and _has_refused_events(driver, name):
         return "events were set aside, and their order is known no more"
     return ""
@@ -54,6 +57,11 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     table = source.table
     if source.changes is not None and source.changes.kind == "stream":
         return database_frame(driver, table.name)
+    feed = driver.sources.get(table.name)
+    if isinstance(feed, DeltaFeed) and driver.journal.fact(GROWN + table.name) is not None:
+        whole = feed.snapshot(feed.reached()).content
+        assert isinstance(whole, Snapshot)
+        return driver.spark.createDataFrame(whole.rows)
     read = _all_changes(driver, table)
     if read is None:
         return _loaded_frame(driver, source)
