@@ -244,19 +244,25 @@ class Assembly:
         return _Delta(name, variables, self.storage.edges(rule.origin), frozenset(fixed)), steps
 
     def _apply(self, rule: Rule, delta: _Delta, pending: Mapping[Node, str]) -> Iterator[ir.Step]:
-        for i, stage in enumerate(rule.stages):
-            yield from self._join(delta, stage, pending)
-            later = {variable for rest in rule.stages[i + 1 :] for node in rest for variable in node.schema}
-            if later:
-                keep = later.union(rule.view.schema)
-                yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
-        yield from self._project(delta, self.storage.variables(rule.view))
+        yield from self._staged(delta, rule.stages, rule.view, pending)
         if self.storage.key(rule.view) in self.stored_keys:
             change, name = delta.name, self.storage.declare(rule.view)
             if rule.view.is_support:
                 delta.name = self.register()
                 yield ir.Exists(delta.name, change, name, delta.schema)
             yield ir.Add(change, name)
+
+    def _staged(
+        self, delta: _Delta, stages: tuple[tuple[Node, ...], ...], view: StoredView, pending: Mapping[Node, str]
+    ) -> Iterator[ir.Step]:
+        """Joins stage by stage, and sums to what is needed behind each."""
+        for i, stage in enumerate(stages):
+            yield from self._join(delta, stage, pending)
+            later = {variable for rest in stages[i + 1 :] for node in rest for variable in node.schema}
+            if later:
+                keep = later.union(view.schema)
+                yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
+        yield from self._project(delta, self.storage.variables(view))
 
     def _emitted(self, view: StoredView, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
@@ -288,11 +294,11 @@ class Assembly:
         return without_dead_steps(steps)
 
     def _construct(self, definition: Definition) -> tuple[_Delta, list[ir.Step]]:
-        """Steps that compute a view from its children, beginning with the widest."""
-        first, *rest = sorted(definition.children, key=lambda node: -len(node.schema))
+        """Steps that compute a view from its children, beginning with the widest, or with the first of its stages."""
+        widest = tuple(sorted(definition.children, key=lambda node: -len(node.schema)))
+        (first, *rest), *stages = definition.stages or (widest,)
         delta, steps = self._start(first)
-        steps += self._join(delta, tuple(rest), {})
-        steps += self._project(delta, self.storage.variables(definition.view))
+        steps += self._staged(delta, (tuple(rest), *stages), definition.view, {})
         return delta, steps
 
     def _start(self, node: Node) -> tuple[_Delta, list[ir.Step]]:

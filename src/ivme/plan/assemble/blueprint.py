@@ -107,10 +107,15 @@ class Propagation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """view := the join of the children, summed to the view's schema."""
+    """view := the join of the children, summed to the view's schema.
+
+    With `stages` the children are joined in these, beginning with the first; after each one the variables that nobody
+    needs any more are summed away.
+    """
 
     view: StoredView
     children: tuple[Node, ...]
+    stages: tuple[tuple[Node, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
