@@ -7,8 +7,10 @@ from fractions import Fraction
 import pytest
 
 from ivme.plan.assemble.blueprint import Leaf
+from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.elimination import Residuals, Stages
 from ivme.plan.assemble.leaves import Leaves, leaves_of
+from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from ivme.structure.fracture import unbroken
 from ivme.structure.hypergraph import cqap_of
@@ -71,3 +73,11 @@ def test_many_variables_are_left_as_they_are() -> None:
     origin = nodes["R0"]
     given = (tuple(leaf for leaf in nodes.values() if leaf != origin),)
     assert Residuals(leaves).eliminated(given, origin, "") == given
+
+
+def test_a_named_view_is_built_in_the_same_stages() -> None:
+    blueprint = plan_with("classical", parse_rule(CYCLE)).blueprint
+    named = catalog_of({"v": blueprint}).blueprints["v"]
+    counts = [[len(stage) for stage in each.definitions[0].stages] for each in (blueprint, named)]
+    assert counts[0] == counts[1]
+    assert len(counts[0]) > 1
