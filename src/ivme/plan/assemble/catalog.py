@@ -145,6 +145,8 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
             tuple(map(node, old.factors)),
             tuple((function, variable, node(n)) for function, variable, n in old.extremes),
             tuple(tuple(Iteration(node(each.node), each.new) for each in guard) for guard in old.guards),
+            staged(old.answer),
+            staged(old.probe),
         )
 
     def parted(old: Source) -> Source:
