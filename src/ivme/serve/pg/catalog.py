@@ -69,7 +69,12 @@ class PostgresCatalog:
         except ImportError as error:
             raise PlanError(f"{error}; questions about the catalog need it: pip install 'ivme[pg]'") from None
         self._errors = (duckdb.Error,)
-        config = {"threads": "1", "memory_limit": "256MB", "enable_external_access": "false", "temp_directory": ""}
+        config: dict[str, Any] = {
+            "threads": "1",
+            "memory_limit": "256MB",
+            "enable_external_access": "false",
+            "temp_directory": "",
+        }
         made = duckdb.connect(":memory:", config=config)
         made.execute(_SCRIPT)
         self._connection = made
