@@ -134,9 +134,6 @@ class Lift:
 
     def _set_operation(self, node: exp.SetOperation, domains: frozenset[str]) -> exp.Select:
         lift = self._with(node)
-        source = self.script.source
-        if node.args.get("by_name") or node.args.get("side") or node.args.get("on"):
-            raise source.unsupported("a set operation BY NAME is not supported", node, "list the columns in one order")
         both = [lift.query(side, domains, is_inner=True) for side in (node.this, node.expression)]
         given = [set(parameters_in(side)) for side in both]
         for place, (side, others) in enumerate(((node.this, given[1]), (node.expression, given[0]))):

@@ -22,7 +22,7 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.ordered_view import OrderedView
 from ivme.pipeline.model import WEIGHT, TableSource
 from ivme.query.block_names import view_of_block
-from ivme.query.model import Query, Table
+from ivme.query.model import Aggregate, Query, Table
 from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
 from ivme.spark.pipeline.directory import Directory
@@ -142,17 +142,26 @@ def _note(driver: Driver, view: View, query: Query, text: str) -> str:
         return ""
     if query.input:
         return "Spark has no access requests"
-    if _has_order(driver, view.state):
+    if any(isinstance(state.group, OrderedView) for state in _blocks(driver, view.state)):
         return "Spark chooses other rows among equals at a LIMIT, and for ranks"
+    lists = [a.text for state in _blocks(driver, view.state) for a in state.typed.query.aggregates if _is_list(a)]
+    if lists:
+        return f"Spark puts the values of {lists[0]} in any order"
     return "Spark's recursion does not end on cycles" if is_sql(text) and _RECURSIVE.search(text) else ""
 
 
-def _has_order(driver: Driver, state: ViewState) -> bool:
-    """Whether a view, or one of its own blocks, shows some of its rows, or their ranks."""
+def _blocks(driver: Driver, state: ViewState) -> Iterator[ViewState]:
+    """A view and its own blocks."""
     known = driver.database.definitions.catalog.views
     owner = view_of_block(state.name) or state.name
-    blocks = [known[name] for name in state.relations if name in known and view_of_block(name) == owner]
-    return isinstance(state.group, OrderedView) or any(_has_order(driver, block) for block in blocks)
+    yield state
+    for name in state.relations:
+        if name in known and view_of_block(name) == owner:
+            yield from _blocks(driver, known[name])
+
+
+def _is_list(aggregate: Aggregate) -> bool:
+    return aggregate.function in ("array_agg", "string_agg")
 
 
 def _changes(driver: Driver, table: Table) -> list[DataFrame]:
