@@ -130,7 +130,7 @@ def _own(trees: Iterable[ast.AST]) -> set[str]:
     """The private names that modules define: functions and methods, variables, and attributes of `self`."""
     found: set[str] = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
