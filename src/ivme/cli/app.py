@@ -17,6 +17,7 @@ from ivme.cli.directory import (
     explain_directory,
     is_directory,
     recover_directory,
+    restore_directory,
     serve_directory,
     serve_settings,
     show_directory,
@@ -31,6 +32,7 @@ from ivme.cli.pipeline import (
     is_pipeline,
     serve_pipeline,
 )
+from ivme.cli.statements import add_statement_commands
 from ivme.errors import IvmeError, PlanError, shown
 from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
 from ivme.plan.explain.draw import text_tree
@@ -144,43 +146,6 @@ def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The dire
 
 
 @app.command()
-def sql(
-    target: Annotated[
-        str, typer.Argument(metavar="DIR|:memory:", help="The directory of a database, made if there is none.")
-    ],
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Files with statements; - for stdin.")
-    ] = None,
-    command: Annotated[str | None, typer.Option("-c", metavar="TEXT", help="Statements, run before the files.")] = None,
-) -> None:
-    """Run SQL statements on a database, and print what they give. The first error ends it, with line and column.
-
-    \b
-    Make a database in the directory shop, fill a table from a file, and ask:
-      ivme sql shop -c "CREATE TABLE sales (item STRING, day DATE, n BIGINT)"
-      ivme sql shop -c "COPY sales FROM 'sales.csv'"
-      ivme sql shop -c "SELECT item, SUM(n) AS n FROM sales GROUP BY item ORDER BY n DESC LIMIT 10"
-    A view is kept fresh by every change from now on:
-      ivme sql shop -c "CREATE VIEW totals AS SELECT item, SUM(n) AS n FROM sales GROUP BY item"
-      ivme sql shop -c "INSERT INTO sales VALUES ('pen', DATE '2024-05-01', 3); SELECT * FROM totals"
-    Scripts, in this order; statements end with semicolons:
-      ivme sql shop schema.sql load.sql report.sql
-    All or nothing:
-      ivme sql shop -c "BEGIN; UPDATE sales SET n = n + 1; DELETE FROM sales WHERE n > 100; COMMIT"
-    Without a directory:
-      ivme sql :memory: script.sql
-    """
-    from rich.console import Console
-
-    from ivme.cli.sql import run_sql
-
-    with errors_shown():
-        if command is None and not files:
-            raise IvmeError("there is nothing to run: give files, or statements with -c")
-        run_sql(target, files or [], command, Console())
-
-
-@app.command()
 def recover(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a damaged database.")],
     accept_loss: Annotated[
@@ -191,6 +156,18 @@ def recover(
     with errors_shown():
         for line in recover_directory(directory, accept_loss=accept_loss):
             print(line)
+
+
+@app.command()
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A directory that db.backup has written.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where the database is to be; nothing is there yet.")
+    ],
+) -> None:
+    """Copy a backup to the directory of a database, after checking all of it."""
+    with errors_shown():
+        print(restore_directory(backup, directory))
 
 
 @app.command()
@@ -221,6 +198,12 @@ def serve(
         int,
         typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
     ] = 500,
+    pg: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Speak PostgreSQL's protocol on this port, too."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="PEM", help="A certificate: speak TLS only.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Its key, if that is another file.")] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
@@ -233,15 +216,18 @@ def serve(
     \b
     The token that clients have to send is read from the environment variable IVME_TOKEN:
       IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
+    Clients of PostgreSQL give it as their password:
+      ivme serve shop/ --pg 5433
+      psql -h localhost -p 5433 ivme
     """
     with errors_shown():
+        settings = serve_settings(host, port, per_address, pg, tls_cert, tls_key)
         if is_pipeline(str(target)):
-            settings = serve_settings(host, port, per_address)
             serve_pipeline(target, settings, durability, master, remote, memory_limit)
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, serve_settings(host, port, per_address), durability, memory_limit)
+        serve_directory(target, settings, durability, memory_limit)
 
 
 def _show_gallery() -> None:
@@ -378,4 +364,5 @@ def _number(text: str, option: str = "--epsilon") -> Fraction:
     return number
 
 
+add_statement_commands(app)
 add_pipeline_commands(app)
