@@ -13,6 +13,7 @@ from ivme.engine.codes.domains import Domains
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs, Layout
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
@@ -20,16 +21,18 @@ from ivme.engine.runtime.memory import memory_of
 from ivme.engine.runtime.open_read import OpenRead
 from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.positions import Positions
-from ivme.engine.runtime.reclaim import Holder
+from ivme.engine.runtime.reclaim import ROWS_BETWEEN, Holder
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.single_row import SingleRowPath
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import PlanError
+from ivme.query.functions.running import RUNNING
 from ivme.query.model import Table
 
 if TYPE_CHECKING:
+    from ivme._kernel import RowGate
     from ivme.engine.runtime.build_beside import BuildBeside
 
 
@@ -58,6 +61,9 @@ class Catalog:
         self._inputs: dict[str, Inputs] = {}
         self._read_columns: dict[str, set[str]] = {}
         self.single_rows: dict[str, SingleRowPath] = {}
+        self.row_gate: RowGate | None = None
+        if isinstance(backend, NativeBackend):
+            self.row_gate = backend.row_gate(self.lock, self.open_reads, RUNNING, ROWS_BETWEEN)
         self.misfits: list[tuple[str, tuple[int, ...]]] = []
 
     def relation(self, name: str) -> Table:
@@ -119,6 +125,8 @@ class Catalog:
         self._inputs.clear()
         self._read_columns.clear()
         self.single_rows.clear()
+        if self.row_gate is not None:
+            self.row_gate.forget()
 
     def memory(self) -> dict[str, int]:
         """The bytes that rows take; see `memory_of`."""

@@ -69,8 +69,22 @@ class Runtime:
         self.backend = backend
         self.domains = domains
         self.lock = self.catalog.lock
-        self.observers: tuple[Observer, ...] = ()
+        self._observers: tuple[Observer, ...] = ()
         self._rows_written = 0
+        gate = self.catalog.row_gate
+        self.take_row: Callable[[Any, Any, int], bool] = _declined if gate is None else gate.apply
+        """Changes the multiplicity of a row in one call of the kernel; False if `try_apply_row` has to."""
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """Who is told of batches."""
+        return self._observers
+
+    @observers.setter
+    def observers(self, observers: tuple[Observer, ...]) -> None:
+        self._observers = observers
+        if self.catalog.row_gate is not None:
+            self.catalog.row_gate.is_open = not observers
 
     # Batches
 
@@ -259,7 +273,8 @@ class Runtime:
                 raise
             if path.coded:
                 self._rows_written += 1
-                if self._rows_written >= ROWS_BETWEEN:
+                gate = self.catalog.row_gate
+                if self._rows_written >= ROWS_BETWEEN or (gate is not None and not gate.rows_left):
                     self._reclaim_after_rows()
         if start is not None and done:
             self.wait_durable()
@@ -293,6 +308,8 @@ class Runtime:
     def _reclaim_after_rows(self) -> None:
         """Single rows are quick, so that not each of them looks whether there are codes to take back."""
         self._rows_written = 0
+        if self.catalog.row_gate is not None:
+            self.catalog.row_gate.rows_left = ROWS_BETWEEN
         reclaim(self.catalog)
 
     def _apply_all(self, changes: Sequence[RowChange]) -> bool:
@@ -326,7 +343,14 @@ class Runtime:
             path = self._new_path(relation)
             if path is not None:
                 self.catalog.single_rows[relation] = path
+                self._open_gate(relation, path)
         return path
+
+    def _open_gate(self, relation: str, path: SingleRowPath) -> None:
+        """Lets the kernel take rows of a table without Python, if it may."""
+        gate, state = self.catalog.row_gate, self.catalog.tables.get(relation)
+        if gate is not None and state is not None and path.native is not None and self.catalog.memory_limit is None:
+            gate.set_path(relation, path.native, not state.table.append_only, path.coded)
 
     def _path_of_table(self, name: str, weight: int) -> SingleRowPath | None:
         """The single-row path of what users may change in this direction."""
@@ -361,6 +385,10 @@ class Runtime:
         """Returns when what this thread committed is as durable as was requested. Its caller holds no lock."""
         if self.catalog.journal is not None:
             self.catalog.journal.wait()
+
+
+def _declined(_table: Any, _row: Any, _weight: int) -> bool:
+    return False
 
 
 def _change_of(state: ViewState, triggers: Triggers) -> Change:
