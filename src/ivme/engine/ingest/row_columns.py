@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.domain import Domain
 from ivme.errors import DataError
 from ivme.query.model import Table
+
+if TYPE_CHECKING:
+    from ivme._kernel import RowEncoder
 
 RowColumn = tuple[str, str, int, int, bool, Any, Callable[[Any], int | None] | None]
 """Name, kind, precision, scale, whether NULL is refused, a dictionary, and what encodes where the kernel does not."""
@@ -22,6 +25,13 @@ def row_columns(table: Table, domains: Sequence[Domain]) -> list[RowColumn]:
         _column(column.name, domain, position in keys)
         for position, (column, domain) in enumerate(zip(table.columns, domains, strict=True))
     ]
+
+
+def row_encoder(table: Table, domains: Sequence[Domain]) -> RowEncoder:
+    """What takes lists of rows of Python values to codes."""
+    from ivme import _kernel
+
+    return _kernel.RowEncoder(row_columns(table, domains))
 
 
 def _column(name: str, domain: Domain, never_null: bool) -> RowColumn:

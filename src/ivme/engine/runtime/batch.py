@@ -229,6 +229,10 @@ class Batch:
         layout = self._runtime.catalog.layout(state.table.name)
         with self._runtime.lock:
             codes = codes_of(rows, layout)
+            if codes is not None and type(rows) is list:
+                held = RowBatch(layout, read_weights(weights, len(rows), state.table.name), None, codes)
+                self._runtime.catalog.holders.add(held)
+                return held
         data = to_arrow(rows, state.table) if codes is None else rows
         _check_key(state.table, data)
         return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
