@@ -228,6 +228,8 @@ class Kernel:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
+    def run_all(self, runs: list[tuple[int, list[Codes], Codes]]) -> None:
+        """Runs triggers, each with columns and weights of its only input, all or nothing; what they emit is lost."""
     def begin(self) -> None:
         """Opens a transaction: the runs until `commit` are all or nothing together."""
     def commit(self) -> None:

@@ -342,8 +342,9 @@ class Database:
         """
         self.definitions.check_open()
         progress = read_progress(source, position)
-        with self._runtime.lock:
-            self._runtime.catalog.positions.check(progress)
+        if progress is not None:
+            with self._runtime.lock:
+                self._runtime.catalog.positions.check(progress)
         return Batch(self._runtime, progress)
 
     def position(self, source: str) -> int | None:

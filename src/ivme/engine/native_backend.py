@@ -34,6 +34,7 @@ class NativeBackend:
         self.broken_check: type[Exception] = _kernel.BrokenCheck
         self.kernel = _kernel.Kernel(secrets.randbits(64) if seed is None else seed)
         self.run_one = self.kernel.run_one
+        self.run_all = self.kernel.run_all
         self.begin = self.kernel.begin
         self.commit = self.kernel.commit
         self.roll_back = self.kernel.roll_back

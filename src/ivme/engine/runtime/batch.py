@@ -208,9 +208,12 @@ class Batch:
 
     def _take_batch_path(self) -> None:
         """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
+        if not self._few:
+            self._few = None
+            return
         with self._runtime.lock:
             try:
-                for change in self._few or ():
+                for change in self._few:
                     self._take_all(change.table, [change.row], change.weight)
             except BaseException:
                 self._parts = {}
@@ -259,7 +262,7 @@ class Batch:
             for name, parts in collected.items():
                 state = self._table(name)
                 self._check_static(state)
-                if state.table != self._declared[name]:
+                if state.table is not self._declared[name] and state.table != self._declared[name]:
                     raise PlanError(f"table {name} was given other columns while the batch was open; make it again")
                 changed = self._resolved(state, parts)
                 changed = clipped(self._runtime.catalog, name, changed) if name in self._clipped else changed

@@ -60,7 +60,8 @@ class Catalog:
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
         self._read_columns: dict[str, set[str]] = {}
-        self.single_rows: dict[str, SingleRowPath] = {}
+        self._plain: dict[str, bool] = {}
+        self.single_rows: dict[str, SingleRowPath | None] = {}
         self.row_gate: RowGate | None = None
         if isinstance(backend, NativeBackend):
             self.row_gate = backend.row_gate(self.lock, self.open_reads, RUNNING, ROWS_BETWEEN)
@@ -124,6 +125,7 @@ class Catalog:
         self._layouts.clear()
         self._inputs.clear()
         self._read_columns.clear()
+        self._plain.clear()
         self.single_rows.clear()
         if self.row_gate is not None:
             self.row_gate.forget()
@@ -153,6 +155,19 @@ class Catalog:
                 found.update(self.relation(relation).column_names)
             self._read_columns[relation] = found
         return found
+
+    def is_plain(self, relation: str) -> bool:
+        """Whether only the kernel's triggers have to know when a table changes: see `try_apply_plain`."""
+        found = self._plain.get(relation)
+        if found is None:
+            found = not self.rebalanced(relation) and all(map(self._is_quiet, self.readers(relation)))
+            self._plain[relation] = found
+        return found
+
+    def _is_quiet(self, view: str) -> bool:
+        """Whether nothing but the kernel's maps has to be looked at when a view changes."""
+        state = self.views.get(view)
+        return view not in self.participants and state is not None and state.is_quiet
 
     def is_read_by_builds(self, relation: str) -> bool:
         """Whether a view is being built from a table: then its changes are batches, which are noted."""

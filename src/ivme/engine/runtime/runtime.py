@@ -23,18 +23,18 @@ from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.external_view import change_of
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
+from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
-from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import MemoryLimitError
 from ivme.query.functions.running import refuse_within_functions
 
@@ -117,7 +117,11 @@ class Runtime:
                 self.catalog.journal.batch(batch, progress)
             self._note_in_builds(batch)
 
+        refuse_within_functions()
         with self.lock:
+            if progress is None and not only_check and try_apply_plain(self.catalog, batch):
+                reclaim(self.catalog)
+                return
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
@@ -217,7 +221,7 @@ class Runtime:
             if state.followed is None or not touched.intersection(state.relations):
                 continue
             touched.add(state.name)
-            changed, _ = changes[state.name] = _change_of(state, triggers)
+            changed, _ = changes[state.name] = change_of(state, triggers.emitted.get(state.name, []))
             if changed is not None and self.catalog.readers(state.name):
                 check_numbers(state, changed, self.catalog.read_columns(state.name))
                 self._feed(state.name, changed, triggers, apply, few)
@@ -338,12 +342,14 @@ class Runtime:
 
     def single_row_path(self, relation: str) -> SingleRowPath | None:
         """How to change single rows of a table, or of a view for those built on it; None if only batches can."""
-        path = self.catalog.single_rows.get(relation)
-        if path is None:
-            path = self._new_path(relation)
-            if path is not None:
-                self.catalog.single_rows[relation] = path
-                self._open_gate(relation, path)
+        paths = self.catalog.single_rows
+        if relation in paths:
+            return paths[relation]
+        path = self._new_path(relation)
+        if not self.catalog.builds:  # there may be a path when they are over
+            paths[relation] = path
+        if path is not None:
+            self._open_gate(relation, path)
         return path
 
     def _open_gate(self, relation: str, path: SingleRowPath) -> None:
@@ -389,12 +395,3 @@ class Runtime:
 
 def _declined(_table: Any, _row: Any, _weight: int) -> bool:
     return False
-
-
-def _change_of(state: ViewState, triggers: Triggers) -> Change:
-    """The change of a view's rows."""
-    assert state.followed is not None
-    if not isinstance(state.group, ExternalView):
-        return state.followed.change(triggers.emitted.get(state.name, []))
-    changed = state.group.changed(state.followed.layout)
-    return (changed if len(changed.weights) else None), None

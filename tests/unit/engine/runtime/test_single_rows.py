@@ -192,3 +192,49 @@ def test_constants_are_found_anew_after_codes_were_taken_back(monkeypatch: pytes
     made.insert("T", [(2, "text 2")])
     assert list(view) == [(1,)]
     view.verify()
+
+
+def test_lists_of_rows_are_encoded_as_arrow_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(11)
+    quick, slow = database(None), database(None)
+    monkeypatch.setattr(slow._runtime.catalog.layout("R"), "rows", None)
+    for number in range(40):
+        rows = [
+            in_form(
+                tuple(rng.choice(ORDINARY[column]) for column in COLUMNS), rng.choice(["tuple", "dict", "dataclass"])
+            )
+            for _ in range(rng.choice([0, 1, 3, 30]))
+        ]
+        if rows and number % 4 == 0:
+            odd = rng.choice(list(COLUMNS))
+            values = [rng.choice(ODD[c]) if c == odd else ORDINARY[c][0] for c in COLUMNS]
+            rows.insert(rng.randrange(len(rows)), tuple(values))
+        found = outcome(lambda rows=rows: quick.apply("R", rows, [1] * len(rows)))
+        assert outcome(lambda rows=rows: slow.apply("R", rows, [1] * len(rows))) == found
+    assert contents(quick) == contents(slow)
+
+
+def test_the_codes_of_rows_in_an_open_batch_are_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ivme.engine.runtime.reclaim.LEAST_CODES", 0)
+    made = Database()
+    made.create_table("T", {"a": "int", "s": "string"})
+    with made.batch() as batch:
+        batch.insert("T", [(number, f"kept {number}") for number in range(100)])
+        for number in range(1000):
+            made.insert("T", [(number, f"text {number}")])
+            made.delete("T", [(number, f"text {number}")])
+    assert sorted(made.table("T")) == [(number, f"kept {number}") for number in range(100)]
+
+
+def test_a_batch_that_the_kernel_refuses_changes_nothing_and_says_why() -> None:
+    made = database("k")
+    row = tuple(values[0] for values in ORDINARY.values())
+    rows = [(number, *row[1:]) for number in range(30)]
+    with pytest.raises(DataError, match="two rows of table R would have the primary key"):
+        made.insert("R", [*rows, rows[7]])
+    assert len(made.table("R")) == 0
+    with pytest.raises(DataError, match="cannot delete"):
+        made.apply("R", [*rows, (99, *row[1:])], [1] * 30 + [-1])
+    assert len(made.table("R")) == 0
+    for name in VIEWS:
+        assert list(made.view(name)) == []
