@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measure import median, parse, seconds, show
-from ivme.base_view import Changes
+from ivme.changes import Changes
 from ivme.database import Database
 
 KEYS = 1000

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from ivme.base_view import Changes
+from ivme.changes import Changes
 from ivme.database import Database
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
-from ivme.engine.runtime.transaction import taken
-from ivme.errors import DataError, PlanError
+from ivme.changes import Changes, Subscription
+from ivme.errors import DataError, PlanError, shown
 from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
 if TYPE_CHECKING:
     import pandas
+    import polars
     import pyarrow as pa
 
     from ivme.engine.runtime.transaction import StateLock
@@ -99,6 +102,12 @@ class BaseView(ABC):
         """The rows of an access request as a pandas DataFrame."""
         return self.to_arrow(**parameters).to_pandas()
 
+    def to_polars(self, **parameters: Any) -> polars.DataFrame:
+        """The rows of an access request as a polars DataFrame."""
+        import polars
+
+        return polars.DataFrame(self.to_arrow(**parameters))
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as Arrow's C interface has them, for `pa.table(view)`, `pl.DataFrame(view)`, and DuckDB."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -118,17 +127,35 @@ class BaseView(ABC):
 
     # Changes
 
-    def changes(self) -> Changes:
-        """A feed of the view's own changes: one for each batch from now on that changes it."""
+    def changes(self, *, wait: bool = False) -> Changes:
+        """A feed of the view's own changes: one for each batch from now on that changes it.
+
+        Iterating it yields what has come since the last time; with `wait`, and in `async for`, it waits for more.
+        """
         self.check_alive()
-        return Changes(self)
+        self.check_followed()
+        return Changes(self, wait=wait)
+
+    def subscribe(self, function: Callable[[Any], object]) -> Subscription:
+        """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
+        if not callable(function):
+            raise DataError(f"a subscriber is a function of one change; it is {shown(function)}")
+        return Subscription(self, function)
+
+    def check_followed(self) -> None:  # noqa: B027  most views can be followed
+        """Raises PlanError if the changes of the view cannot be followed."""
+
+    @cached_property
+    def feeds(self) -> WeakSet[Changes]:
+        """The open feeds, which are woken when the view ends."""
+        return WeakSet()
 
     @abstractmethod
-    def subscribe(self, queue: deque[Any]) -> None:
+    def follow(self, queue: deque[Any]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
 
     @abstractmethod
-    def unsubscribe(self, queue: deque[Any]) -> None:
+    def unfollow(self, queue: deque[Any]) -> None:
         """The queue gets no more changes."""
 
     # About the view
@@ -165,25 +192,5 @@ class BaseView(ABC):
     def end(self, reason: str = "was dropped") -> None:
         """From now on reading it raises an error that gives the reason."""
         self._gone = reason
-
-
-class Changes:
-    """The changes of a view's rows, batch by batch. Iterating yields what has come since the last time."""
-
-    def __init__(self, view: BaseView) -> None:
-        self._view = view
-        self._queue: deque[Any] = deque()
-        view.subscribe(self._queue)
-
-    def __iter__(self) -> Iterator[Any]:
-        return taken(self._queue)
-
-    def close(self) -> None:
-        """Stops following the view."""
-        self._view.unsubscribe(self._queue)
-
-    def __enter__(self) -> Changes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        for feed in tuple(self.feeds):
+            feed.wake()

@@ -361,6 +361,17 @@ class Database:
         if self.definitions.store is not None:
             self.definitions.store.snapshot()
 
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Writes the database as it is now into a new directory, while others go on writing; `Database(path)` opens it.
+
+        It has the tables, the views (not those of rings and of users' SQL, which are code) and the positions of
+        sources. It is there as a whole or not at all.
+        """
+        from ivme.store.backup import write_backup
+
+        self.definitions.check_open()
+        write_backup(self.definitions, Path(path))
+
     def close(self) -> None:
         """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         self.definitions.close()

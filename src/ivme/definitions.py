@@ -111,6 +111,7 @@ class Definitions:
                         claim()
                         self.functions.users[name] = tuple(called)
                         made.calls = tuple(each.called_as for each in called.values())
+                        made.made_with = (query, dict(options))
                         if self.store is not None:
                             signatures = [each.plain() for each in self.functions.called_by(name)]
                             known_as = old if replaced else None

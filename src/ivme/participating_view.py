@@ -52,13 +52,13 @@ class ParticipatingView(BaseView):
 
     # Changes
 
-    def subscribe(self, queue: deque[Any]) -> None:
+    def follow(self, queue: deque[Any]) -> None:
         with self.lock:
             if not self._queues:
                 self._follow()
             self._queues = [*self._queues, queue]
 
-    def unsubscribe(self, queue: deque[Any]) -> None:
+    def unfollow(self, queue: deque[Any]) -> None:
         with self.lock:
             self._queues = [other for other in self._queues if other is not queue]
 

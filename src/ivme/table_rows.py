@@ -15,6 +15,7 @@ from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
 if TYPE_CHECKING:
     import pandas
+    import polars
     import pyarrow as pa
 
     from ivme.definitions import Definitions
@@ -52,6 +53,12 @@ class TableRows:
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame."""
+        import polars
+
+        return polars.DataFrame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as Arrow's C interface has them, for `pa.table(table)`, `pl.DataFrame(table)`, and DuckDB."""

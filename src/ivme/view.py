@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.base_view import BaseView, Changes, Row
+from ivme.base_view import BaseView, Row
+from ivme.changes import Changes
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.asked import Asked
 from ivme.engine.read.reasons import Reasons, shown
@@ -34,6 +35,7 @@ class View(BaseView):
         self._runtime = runtime
         self.state = state
         self.calls: tuple[str, ...] = ()
+        self.made_with: tuple[Any, Mapping[str, object]] = ("", {})
         self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
@@ -266,21 +268,24 @@ class View(BaseView):
 
     # Changes
 
-    def changes(self) -> Changes:
+    def changes(self, *, wait: bool = False) -> Changes:
         """A feed of the view's own changes: one for each batch from now on that changes it.
 
         Each is a mapping from rows to the change of their multiplicity; `to_arrow()` and `weights` give it as columns,
         which spares Python objects. Rows of a view with parameters have the values of the parameters in front. Only a
         view with aggregates keeps a copy of its rows for this, as codes.
+
+        Iterating it yields what has come since the last time; with `wait`, and in `async for`, it waits for more.
         """
-        self.check_alive()
+        return super().changes(wait=wait)
+
+    def check_followed(self) -> None:
         query = self.state.typed.query
         if query.input and query.aggregates:
             raise PlanError(
                 f"view {self.name} has parameters and aggregates, so that its changes cannot be followed; "
                 f"follow a view that groups by {', '.join(query.parameters)} instead"
             )
-        return Changes(self)
 
     # About the view
 
@@ -325,11 +330,11 @@ class View(BaseView):
         """The database's lock."""
         return self._runtime.lock
 
-    def subscribe(self, queue: deque[Any]) -> None:
+    def follow(self, queue: deque[Any]) -> None:
         """From now on the queue gets the change of the view's rows for each batch that has one."""
         self._runtime.subscribe(self.name, queue)
 
-    def unsubscribe(self, queue: deque[Any]) -> None:
+    def unfollow(self, queue: deque[Any]) -> None:
         self._runtime.unsubscribe(self.name, queue)
 
     def engine_stats(self) -> dict[str, int]:

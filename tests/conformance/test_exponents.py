@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from benchmarks.exponents import QUERIES, measure
+from benchmarks.exponents import ELIMINATED, QUERIES, measure
 from benchmarks.hard_instances import hard_cases, instance
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.plan.strategy.strategies import plan_with
@@ -28,6 +28,14 @@ def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: s
     query = parse_rule(QUERIES[name])
     for measurement in measure(query, plan_with(strategy, query), budget=5_000):
         assert measurement.slope == pytest.approx(float(measurement.promised), abs=TOLERANCE), measurement
+
+
+@pytest.mark.parametrize("name", ["6-cycle count", "bowtie count"])
+def test_deltas_by_variable_elimination_grow_as_the_exponent_says(name: str) -> None:
+    query = parse_rule(ELIMINATED[name])
+    plan = plan_with("classical", query)
+    for measurement in measure(query, plan, budget=1_500):
+        assert measurement.slope < float(measurement.promised) + TOLERANCE, measurement
 
 
 @pytest.mark.parametrize("name", QUERIES)

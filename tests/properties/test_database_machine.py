@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ivme.base_view import Changes
+from ivme.changes import Changes
 from ivme.database import Database
 from ivme.engine.runtime import batch, following, runtime, single_row
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError

@@ -27,7 +27,7 @@ _LAYERS = (
     ("engine",),
     ("engine.reference",),
     ("engine.runtime",),
-    ("engine.read",),
+    ("engine.read", "changes"),
     ("base_view", "closure", "union_view", "ordered_rows", "ordered_view", "range_totals", "range_view"),
     ("view", "participating_view"),
     ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),

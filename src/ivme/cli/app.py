@@ -17,6 +17,7 @@ from ivme.cli.directory import (
     explain_directory,
     is_directory,
     recover_directory,
+    restore_directory,
     serve_directory,
     serve_settings,
     show_directory,
@@ -31,6 +32,7 @@ from ivme.cli.pipeline import (
     is_pipeline,
     serve_pipeline,
 )
+from ivme.cli.statements import add_statement_commands
 from ivme.errors import IvmeError, PlanError, shown
 from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
 from ivme.plan.explain.draw import text_tree
@@ -144,43 +146,6 @@ def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The dire
 
 
 @app.command()
-def sql(
-    target: Annotated[
-        str, typer.Argument(metavar="DIR|:memory:", help="The directory of a database, made if there is none.")
-    ],
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Files with statements; - for stdin.")
-    ] = None,
-    command: Annotated[str | None, typer.Option("-c", metavar="TEXT", help="Statements, run before the files.")] = None,
-) -> None:
-    """Run SQL statements on a database, and print what they give. The first error ends it, with line and column.
-
-    \b
-    Make a database in the directory shop, fill a table from a file, and ask:
-      ivme sql shop -c "CREATE TABLE sales (item STRING, day DATE, n BIGINT)"
-      ivme sql shop -c "COPY sales FROM 'sales.csv'"
-      ivme sql shop -c "SELECT item, SUM(n) AS n FROM sales GROUP BY item ORDER BY n DESC LIMIT 10"
-    A view is kept fresh by every change from now on:
-      ivme sql shop -c "CREATE VIEW totals AS SELECT item, SUM(n) AS n FROM sales GROUP BY item"
-      ivme sql shop -c "INSERT INTO sales VALUES ('pen', DATE '2024-05-01', 3); SELECT * FROM totals"
-    Scripts, in this order; statements end with semicolons:
-      ivme sql shop schema.sql load.sql report.sql
-    All or nothing:
-      ivme sql shop -c "BEGIN; UPDATE sales SET n = n + 1; DELETE FROM sales WHERE n > 100; COMMIT"
-    Without a directory:
-      ivme sql :memory: script.sql
-    """
-    from rich.console import Console
-
-    from ivme.cli.sql import run_sql
-
-    with errors_shown():
-        if command is None and not files:
-            raise IvmeError("there is nothing to run: give files, or statements with -c")
-        run_sql(target, files or [], command, Console())
-
-
-@app.command()
 def recover(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a damaged database.")],
     accept_loss: Annotated[
@@ -191,6 +156,18 @@ def recover(
     with errors_shown():
         for line in recover_directory(directory, accept_loss=accept_loss):
             print(line)
+
+
+@app.command()
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A directory that db.backup has written.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where the database is to be; nothing is there yet.")
+    ],
+) -> None:
+    """Copy a backup to the directory of a database, after checking all of it."""
+    with errors_shown():
+        print(restore_directory(backup, directory))
 
 
 @app.command()
@@ -378,4 +355,5 @@ def _number(text: str, option: str = "--epsilon") -> Fraction:
     return number
 
 
+add_statement_commands(app)
 add_pipeline_commands(app)

@@ -106,6 +106,14 @@ def recover_directory(path: Path, *, accept_loss: bool) -> Iterator[str]:
     yield f"{path} was opened without that; what could not be read is beside it, in files that end with .damaged"
 
 
+def restore_directory(backup: Path, path: Path) -> str:
+    """Copies a backup; what was done."""
+    from ivme.store.backup import restore_backup
+
+    restore_backup(backup, path)
+    return f"{path} holds the database of {backup}; ivme show {path} tells what is in it"
+
+
 def serve_settings(host: str, port: int, per_address: int) -> Settings:
     """What a server is to allow; refused if it cannot be, before anything is opened."""
     try:

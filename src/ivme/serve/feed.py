@@ -119,11 +119,11 @@ class ChangeFeed:
 
     def open(self) -> None:
         """Follows the view; to be called in a thread, since the view may have to be built for it."""
-        self.view.subscribe(self.queue)
+        self.view.follow(self.queue)
 
     def close(self) -> None:
         """Stops following; to be called in a thread."""
-        self.view.unsubscribe(self.queue)
+        self.view.unfollow(self.queue)
 
     def end(self, reason: str) -> None:
         """Tells all subscribers that there is no more."""

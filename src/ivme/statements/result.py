@@ -14,6 +14,7 @@ from ivme.shown_table import SHOWN_ROWS, html_table, is_number, rows_shown, text
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 Row = tuple[Any, ...]
 
@@ -69,6 +70,12 @@ class Result:
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
         return self._data.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame."""
+        import polars
+
+        return polars.DataFrame(self._data)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._data.__arrow_c_stream__(requested_schema)

@@ -20,7 +20,6 @@ from ivme.plan.assemble.blueprint import (
     Leaf,
     Node,
     Propagation,
-    Reading,
     Reference,
     Rule,
     StoredView,
@@ -28,9 +27,9 @@ from ivme.plan.assemble.blueprint import (
     referred,
 )
 from ivme.plan.assemble.catalog import MapCatalog, catalog_of
+from ivme.plan.assemble.enumeration import enumeration_of
 from ivme.plan.assemble.join import Extension, extensions
 from ivme.plan.assemble.leaf_deltas import LeafDeltas
-from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.assemble.moves import pseudo_source
 from ivme.plan.assemble.prune import without_dead_steps
 from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of, watches
@@ -244,19 +243,25 @@ class Assembly:
         return _Delta(name, variables, self.storage.edges(rule.origin), frozenset(fixed)), steps
 
     def _apply(self, rule: Rule, delta: _Delta, pending: Mapping[Node, str]) -> Iterator[ir.Step]:
-        for i, stage in enumerate(rule.stages):
-            yield from self._join(delta, stage, pending)
-            later = {variable for rest in rule.stages[i + 1 :] for node in rest for variable in node.schema}
-            if later:
-                keep = later.union(rule.view.schema)
-                yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
-        yield from self._project(delta, self.storage.variables(rule.view))
+        yield from self._staged(delta, rule.stages, rule.view, pending)
         if self.storage.key(rule.view) in self.stored_keys:
             change, name = delta.name, self.storage.declare(rule.view)
             if rule.view.is_support:
                 delta.name = self.register()
                 yield ir.Exists(delta.name, change, name, delta.schema)
             yield ir.Add(change, name)
+
+    def _staged(
+        self, delta: _Delta, stages: tuple[tuple[Node, ...], ...], view: StoredView, pending: Mapping[Node, str]
+    ) -> Iterator[ir.Step]:
+        """Joins stage by stage, and sums to what is needed behind each."""
+        for i, stage in enumerate(stages):
+            yield from self._join(delta, stage, pending)
+            later = {variable for rest in stages[i + 1 :] for node in rest for variable in node.schema}
+            if later:
+                keep = later.union(view.schema)
+                yield from self._project(delta, tuple(variable for variable in delta.schema if variable in keep))
+        yield from self._project(delta, self.storage.variables(view))
 
     def _emitted(self, view: StoredView, delta: _Delta) -> Iterator[ir.Step]:
         for name, blueprint in self.catalog.blueprints.items():
@@ -288,11 +293,11 @@ class Assembly:
         return without_dead_steps(steps)
 
     def _construct(self, definition: Definition) -> tuple[_Delta, list[ir.Step]]:
-        """Steps that compute a view from its children, beginning with the widest."""
-        first, *rest = sorted(definition.children, key=lambda node: -len(node.schema))
+        """Steps that compute a view from its children, beginning with the widest, or with the first of its stages."""
+        widest = tuple(sorted(definition.children, key=lambda node: -len(node.schema)))
+        (first, *rest), *stages = definition.stages or (widest,)
         delta, steps = self._start(first)
-        steps += self._join(delta, tuple(rest), {})
-        steps += self._project(delta, self.storage.variables(definition.view))
+        steps += self._staged(delta, (tuple(rest), *stages), definition.view, {})
         return delta, steps
 
     def _start(self, node: Node) -> tuple[_Delta, list[ir.Step]]:
@@ -313,75 +318,19 @@ class Assembly:
     # Reading
 
     def enumeration(self, name: str) -> ir.Enumeration:
-        """The nested loops, the factors of the payload, and the ordered groups of a view; or its branches."""
+        """How the rows of a view are read."""
         self.section = "read"
-        blueprint = self.catalog.blueprints[name]
-        leaves, reading = blueprint.leaves, blueprint.reading
-        loops, factors = self._loops(leaves, reading)
-        extremes = tuple(self.storage.extreme(*extreme) for extreme in reading.extremes)
-        branches = tuple(self._branch(leaves, branch) for branch in blueprint.branches)
-        guards = self._guards(leaves, reading)
-        return ir.Enumeration(
-            leaves.inputs, leaves.outputs, leaves.slots, loops, factors, extremes, branches, blueprint.disjoint, guards
-        )
+        return enumeration_of(self, self.catalog.blueprints[name])
 
-    def _guards(self, leaves: Leaves, reading: Reading) -> tuple[tuple[ir.Loop, ...], ...]:
-        return tuple(self._loops(leaves, Reading(guard, ()))[0] for guard in reading.guards)
-
-    def _loops(self, leaves: Leaves, reading: Reading) -> tuple[tuple[ir.Loop, ...], tuple[ir.Read, ...]]:
-        known = [variable for variable, _ in leaves.inputs]
-        loops: list[ir.Loop] = []
-        for iteration in reading.iterations:
-            loops.append(ir.Loop(self.storage.read(iteration.node, known, iteration.new), iteration.new))
-            known += iteration.new
-        return tuple(loops), tuple(self.storage.read(node, known, ()) for node in reading.factors)
-
-    def _branch(self, leaves: Leaves, reading: Reading) -> ir.Branch:
-        loops, factors = self._loops(leaves, reading)
-        probe, guards = self._probe(leaves, reading), self._guards(leaves, reading)
-        return ir.Branch(segments(loops, leaves.outputs, factors), factors, probe, guards)
-
-    def _probe(self, leaves: Leaves, reading: Reading) -> tuple[ir.Step, ...]:
-        """The payload of given rows: the product of the factors, summed over the bound variables in them (COMPUTEM,
-        source 003, Figure 5.16)."""
-        names = dict(leaves.inputs)
-        schema = (*dict.fromkeys(names.values()), *leaves.outputs)
-        answer = StoredView("answer", schema, "changes", ())
+    def asked(
+        self, schema: tuple[str, ...], stages: tuple[tuple[Node, ...], ...], wanted: tuple[str, ...]
+    ) -> tuple[ir.Step, ...]:
+        """Steps from given tuples to payloads: joined stage by stage, summed to the wanted variables, and emitted."""
+        answer = StoredView("answer", wanted, "changes", ())
         load = ir.Load(self.register(), pseudo_source(ir.ROWS, schema, schema))
         delta = _Delta(load.target, schema, frozenset(), frozenset(schema))
-        stages = tuple((_named(node, names),) for node in reading.factors)
         steps = list(self._apply(Rule(answer, answer, stages), delta, {}))
         return without_dead_steps([load, *steps, ir.Emit(delta.name, "answer")])
-
-
-def _named(node: Node, names: Mapping[str, str]) -> Reference:
-    """The node under the query's own names for its inputs."""
-    return Reference(referred(node), tuple(names.get(variable, variable) for variable in node.schema))
-
-
-def segments(
-    loops: tuple[ir.Loop, ...], outputs: tuple[str, ...], factors: tuple[ir.Read, ...]
-) -> tuple[ir.Segment, ...]:
-    """Loops cut behind the last use of a bound variable, where what they have found repeats.
-
-    Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions. A
-    variable of a factor is kept until all of the factor's variables are known, so that a segment can multiply by it.
-    """
-    found: list[ir.Segment] = []
-    current: list[ir.Loop] = []
-    known: list[str] = []
-    for i, loop in enumerate(loops):
-        current.append(loop)
-        known += loop.new
-        rest = loops[i + 1 :]
-        found_later = {variable for later in rest for variable in later.new}
-        needed = [read for read in factors if not found_later.isdisjoint(read.variables)]
-        used = {variable for read in (*needed, *(later.read for later in rest)) for variable in read.variables}
-        keep = tuple(variable for variable in known if variable in used or variable in outputs)
-        if len(keep) < len(known) and any(later.new for later in rest):
-            found.append(ir.Segment(tuple(current), keep))
-            current, known = [], list(keep)
-    return (*found, ir.Segment(tuple(current), outputs))
 
 
 def _labels(node: Node) -> tuple[str, ...]:

@@ -107,10 +107,15 @@ class Propagation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """view := the join of the children, summed to the view's schema."""
+    """view := the join of the children, summed to the view's schema.
+
+    With `stages` the children are joined in these, beginning with the first; after each one the variables that nobody
+    needs any more are summed away.
+    """
 
     view: StoredView
     children: tuple[Node, ...]
+    stages: tuple[tuple[Node, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +131,17 @@ class Reading:
     """How rows are read off the nodes: iterators, factors of the payload, ordered groups.
 
     `guards` are the iterators of components that come behind others: unless each of them finds something, there are no
-    rows, and to find that out at the end would take as long as all of the others.
+    rows, and to find that out at the end would take as long as all of the others. With an `answer` there are no
+    iterators: a request is joined with its stages as a change is with those of a rule, and given rows with those of the
+    `probe`.
     """
 
     iterations: tuple[Iteration, ...]
     factors: tuple[Node, ...]
     extremes: tuple[tuple[str, str, Node], ...] = ()
     guards: tuple[tuple[Iteration, ...], ...] = ()
+    answer: tuple[tuple[Node, ...], ...] = ()
+    probe: tuple[tuple[Node, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +227,7 @@ def liveness(blueprint: Blueprint) -> Liveness:
         stored |= {referred(iteration.node) for iteration in reading.iterations}
         stored |= {referred(node) for node in reading.factors}
         stored |= {referred(node) for _, _, node in reading.extremes}
+        stored |= {referred(node) for stage in (*reading.answer, *reading.probe) for node in stage}
     live: set[StoredView] = set(blueprint.changes)
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1

@@ -133,9 +133,11 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
     def node(old: Node) -> Node:
         return _node(old, prefix)
 
+    def staged(old: tuple[tuple[Node, ...], ...]) -> tuple[tuple[Node, ...], ...]:
+        return tuple(tuple(map(node, stage)) for stage in old)
+
     def rule(old: Rule) -> Rule:
-        stages = tuple(tuple(map(node, stage)) for stage in old.stages)
-        return Rule(view(old.view), node(old.origin), stages)
+        return Rule(view(old.view), node(old.origin), staged(old.stages))
 
     def read(old: Reading) -> Reading:
         return Reading(
@@ -143,6 +145,8 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
             tuple(map(node, old.factors)),
             tuple((function, variable, node(n)) for function, variable, n in old.extremes),
             tuple(tuple(Iteration(node(each.node), each.new) for each in guard) for guard in old.guards),
+            staged(old.answer),
+            staged(old.probe),
         )
 
     def parted(old: Source) -> Source:
@@ -153,7 +157,9 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
         blueprint,
         leaves=replace(blueprint.leaves, sources=sources, dependencies=blueprint.leaves.dependencies.prefixed(prefix)),
         propagations=tuple(Propagation(leaf(p.use), tuple(map(rule, p.rules))) for p in blueprint.propagations),
-        definitions=tuple(Definition(view(d.view), tuple(map(node, d.children))) for d in blueprint.definitions),
+        definitions=tuple(
+            Definition(view(d.view), tuple(map(node, d.children)), staged(d.stages)) for d in blueprint.definitions
+        ),
         reading=read(blueprint.reading),
         changes=tuple(map(view, blueprint.changes)),
         splits=tuple(replace(split, name=prefix + split.name) for split in blueprint.splits),

@@ -2,7 +2,8 @@
 
 The delta of a query for an atom r is δr joined with the rest of the body. Once δr is given, the rest falls apart
 into parts that share no variable outside r; each part can be joined, and summed, on its own. `classical` joins the
-part's atoms on the fly; `recursive` stores each part as a view, maintained in the same way (source 000, section 3).
+part's atoms on the fly, variable by variable where that is cheaper (`elimination`); `recursive` stores each part as a
+view, maintained in the same way (source 000, section 3).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ivme.plan.assemble.blueprint import (
     Rule,
     StoredView,
 )
+from ivme.plan.assemble.elimination import Residuals
 from ivme.plan.assemble.leaves import Leaves
 from ivme.query.model import Query
 from ivme.structure.analysis import ordered_reads
@@ -31,18 +33,23 @@ MOST_VIEWS = 200
 """How many views `recursive` may need before it is refused: it stores up to one for each connected part."""
 
 
-def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None) -> Blueprint:
-    """First-order deltas for the result, or for the groups of one ordered variable."""
+def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None, *, at_once: bool = False) -> Blueprint:
+    """First-order deltas for the result, or for the groups of one ordered variable; each by variable elimination, or,
+    with `at_once`, by one join of each part."""
     labels = tuple(label for label, _ in leaves.sources)
     result = result_node(query, leaves, ordered)
+    residuals = Residuals(leaves)
     propagations, definitions = [], []
     for label in labels:
         parts = _parts(leaves, set(labels) - {label}, set(leaves.source(label).schema))
         stages = tuple(tuple(_whole(leaves, part) for part in group) for group in _by_output(leaves, parts, result))
+        stages = stages if at_once else residuals.eliminated(stages, _whole(leaves, label), result.schema)
         rules = (Rule(result, _whole(leaves, label), stages),) if isinstance(result, StoredView) else ()
         propagations.append(Propagation(_whole(leaves, label), rules))
     if isinstance(result, StoredView):
-        definitions.append(Definition(result, tuple(_whole(leaves, label) for label in labels)))
+        whole = tuple(_whole(leaves, label) for label in labels)
+        stages = () if at_once else residuals.eliminated((whole,), None, result.schema)
+        definitions.append(Definition(result, whole, stages if len(stages) > 1 else ()))
     return Blueprint(leaves, tuple(propagations), tuple(definitions), _reading(query, result, ordered))
 
 

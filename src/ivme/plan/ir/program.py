@@ -168,13 +168,15 @@ class Branch:
 
     Its loops may run over bound variables, too, and then find a row several times; each segment begins with the
     distinct tuples of the one before. `probe` are steps from a delta over inputs and outputs to the payload that this
-    branch has for each of its tuples, which they emit.
+    branch has for each of its tuples, which they emit. With an `answer` there are no loops, and it is the only branch:
+    its steps go from a delta over the inputs of requests to all rows of these, with their payloads.
     """
 
     segments: tuple[Segment, ...]
     factors: tuple[Read, ...]
     probe: tuple[Step, ...]
     guards: tuple[tuple[Loop, ...], ...] = ()
+    answer: tuple[Step, ...] = ()
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -246,6 +248,12 @@ class Program:
     def trigger(self, relation: str) -> Trigger:
         return next(trigger for trigger in self.triggers if trigger.relation == relation)
 
+    @property
+    def _reading(self) -> tuple[Branch | Enumeration, ...]:
+        """What has loops."""
+        branches = self.enumeration.branches
+        return tuple(branch for branch in branches if not branch.answer) if branches else (self.enumeration,)
+
     def __str__(self) -> str:
         lines = ["maps"]
         lines += [f"  {declared!s:<28} {_describe(declared)}".rstrip() for declared in self.maps]
@@ -259,7 +267,9 @@ class Program:
         if self.fill:
             lines += ["fill", *_indented(self.fill)]
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]
-        for branch in self.enumeration.branches or (self.enumeration,):
+        for answered in self.enumeration.branches:
+            lines += ["answer a request", *_indented(answered.answer)] if answered.answer else []
+        for branch in self._reading:
             lines += ["read", *(f"  if there is {'; '.join(map(str, guard))}" for guard in branch.guards)]
             lines += _indented(branch.loops)
             lines += [f"  payload {' · '.join(map(str, branch.factors)) or '1'}"]

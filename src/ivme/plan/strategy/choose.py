@@ -72,7 +72,7 @@ def choose(analysis: Analysis, options: Options) -> Choice:
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
             "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
         )
-    best = min(candidates, key=lambda plan: (_mean(plan, rates, options), *_costs(plan, options)))
+    best = min(candidates, key=lambda plan: (_mean(plan, rates, options), *_costs(plan, options), _is_split(plan)))
     reason = _reason(best, trees, options)
     if best is trees and rates is not None:
         reason = _keyed_reason(trees)
@@ -83,6 +83,11 @@ def _is_settled(trees: Plan, rates: Rates) -> bool:
     """Whether no other plan can be better: constant time for all changes, or on average, in linear space."""
     linear = trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
     return linear and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
+
+
+def _is_split(plan: Plan) -> bool:
+    """Whether relations are split into parts, which has to be worth it: among equals, what is simpler is faster."""
+    return bool(plan.program.partitions)
 
 
 def _mean(plan: Plan, rates: Rates | None, options: Options) -> int:

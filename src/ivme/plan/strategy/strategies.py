@@ -2,7 +2,7 @@
 
 - `view-tree`: view trees over the access-top order of the fracture with least (δ, w) (source 003, chapter 4).
 - `factorised`: one view tree of the query as it stands, without fracture or indicators (F-IVM).
-- `classical`: first-order deltas; only the result is stored beside the tables.
+- `classical`: first-order deltas, by variable elimination; only the result is stored beside the tables.
 - `recursive`: higher-order deltas; the part of each delta that does not depend on the change is stored too, and so
   on down (DBToaster); for the triangle count, all three pairwise views.
 - `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.assemble import assemble
@@ -26,7 +26,7 @@ from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan, costs
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
 from ivme.plan.assemble.update_costs import same_costs, table_costs, worst
-from ivme.plan.ir.exponent import bound
+from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.order.search import OrderChoice, best_order
 from ivme.plan.order.variable_order import VariableOrder, order_of
 from ivme.plan.order.view_tree import ViewNode, view_trees
@@ -55,8 +55,20 @@ def factorised(analysis: Analysis) -> Plan:
 
 
 def classical(analysis: Analysis) -> Plan:
-    """First-order deltas, each evaluated by a worst-case optimal join over the tables."""
-    return _delta_plan("classical", analysis, classical_blueprint)
+    """First-order deltas, each evaluated by variable elimination over the tables.
+
+    Where keys hold, look-ups by them may make one join of everything cheaper than the stages that were found without
+    them; the better of both is taken.
+    """
+    staged = _delta_plan("classical", analysis, classical_blueprint)
+    if not staged.blueprint.leaves.dependencies:
+        return staged
+    at_once = _delta_plan("classical", analysis, partial(classical_blueprint, at_once=True))
+    return min(at_once, staged, key=lambda plan: _at_half(plan.update))
+
+
+def _at_half(cost: Bound) -> Fraction:
+    return cost.exponent.at(Fraction(1, 2))
 
 
 def recursive(analysis: Analysis) -> Plan:
