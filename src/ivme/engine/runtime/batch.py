@@ -231,8 +231,9 @@ class Batch:
     def _rows(self, state: TableState, rows: Any, weights: Any) -> RowBatch:
         layout = self._runtime.catalog.layout(state.table.name)
         with self._runtime.lock:
-            codes = codes_of(rows, layout)
-            if codes is not None and type(rows) is list:
+            is_list, limited = type(rows) is list, self._runtime.catalog.memory_limit is not None
+            codes = None if is_list and limited else codes_of(rows, layout)  # a refused batch holds no codes
+            if codes is not None and is_list:
                 held = RowBatch(layout, read_weights(weights, len(rows), state.table.name), None, codes)
                 self._runtime.catalog.holders.add(held)
                 return held
