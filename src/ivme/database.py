@@ -282,7 +282,7 @@ class Database:
     # Changes
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples, dicts or dataclasses, also of a generator; pandas, polars, pyarrow, numpy; a file's path."""
+        """Adds rows: tuples, dicts, dataclasses, also of a generator; pandas, polars, pyarrow, numpy; or a path."""
         if type(rows) is list and len(rows) == 1:
             if self._take_row(table, rows[0], 1):
                 return
