@@ -85,7 +85,7 @@ nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<
 // A batch as a transaction of its own: each trigger with its one input. Few rows take less time than letting the GIL
 // go.
 void run_all(Kernel& kernel, const std::vector<std::tuple<size_t, std::vector<Codes>, Codes>>& runs) {
-    constexpr size_t MANY = 64;
+    constexpr size_t MANY = 16;
     std::vector<std::pair<size_t, std::vector<Input>>> all;
     size_t rows = 0;
     for (const auto& [id, columns, weights] : runs) {
