@@ -161,7 +161,7 @@ def test_attributes_that_run_code_are_not_read_by_the_kernel() -> None:
     class Computed:
         a: int = 3
 
-    Computed.a = property(lambda _: 7)  # type: ignore[assignment,method-assign]
+    Computed.a = property(lambda _: 7)  # type: ignore[assignment]
     made.insert("T", [(1,)])
     gate = made._runtime.catalog.row_gate
     assert gate is not None
