@@ -5,7 +5,7 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, repeat, takewhile
 from time import perf_counter
@@ -166,13 +166,23 @@ class Batch:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """What is added to the batch in this block is a part of it as a whole, or not at all."""
-        parts = {name: list(changes) for name, changes in self._parts.items()}
-        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+        put_back = self.mark()
         try:
             yield
         except BaseException:
-            self._parts, self._few, self._clipped = parts, few, clipped
+            put_back()
             raise
+
+    def mark(self) -> Callable[[], None]:
+        """A function that forgets what was added to the batch since; it may be called more than once."""
+        parts = {name: list(changes) for name, changes in self._parts.items()}
+        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+
+        def put_back() -> None:
+            self._parts = {name: list(changes) for name, changes in parts.items()}
+            self._few, self._clipped = None if few is None else list(few), set(clipped)
+
+        return put_back
 
     @property
     def tables(self) -> tuple[str, ...]:
