@@ -28,7 +28,7 @@ _LAYERS = (
     ("engine.reference",),
     ("engine.runtime",),
     ("engine.read", "changes"),
-    ("base_view", "closure", "union_view", "ordered_rows", "ordered_view", "range_totals", "range_view"),
+    ("base_view", "closure", "union_view", "ordered_rows", "ordered_view", "range_totals", "range_view", "window_view"),
     ("view", "participating_view"),
     ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),
     ("user_functions",),

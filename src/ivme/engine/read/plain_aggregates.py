@@ -65,6 +65,18 @@ def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     return _SPREADS[function](found) if function in _SPREADS else _of_sum(function, found, shown)
 
 
+def plain_aggregate(function: str, values: Sequence[Any], shown: Type) -> Any:
+    """The value of an aggregate over values that are not NULL."""
+    if function == "count":
+        return len(values)
+    if not values:
+        return None
+    found = [(value, 1) for value in values]
+    if function in _OF_VALUES:
+        return _OF_VALUES[function]([value for value, _ in sorted(found, key=_by_value)], (), shown)
+    return _SPREADS[function](found) if function in _SPREADS else _of_sum(function, found, shown)
+
+
 def _by_value(each: tuple[Any, int]) -> Any:
     """Values in order, NaN last."""
     return (True, 0) if isinstance(each[0], float) and math.isnan(each[0]) else (False, in_order(each[0]))
