@@ -30,10 +30,6 @@ class ListedView(View):
         """The distinct rows of an access request with their multiplicities, all of one state of the database."""
         return iter(added_up(self._counted(parameters)).items())
 
-    def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
-        return sum(count for _, count in self._counted(parameters))
-
     def _counted(self, parameters: Mapping[str, Any]) -> list[tuple[Row, int]]:
         found: list[tuple[Row, int]] = []
         for batch, counts in self.group_batches(parameters):
@@ -63,6 +59,10 @@ class ListedView(View):
         query = self.state.typed.query
         whole = is_global(query.head, query.output)
         return put_together(query, parts, self.schema, self.state.finisher.nothing() if whole else None)
+
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return sum(int(counts.sum()) for _, counts in self.group_batches(parameters))
 
     def weighted(self, **parameters: Any) -> list[Weighted]:
         """The rows of an access request as Arrow batches, each with its rows' multiplicities."""

@@ -23,6 +23,8 @@ from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import SharedSide, StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, VerificationError
+from ivme.ordered_view import OrderedView
+from ivme.query.order import Order
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
@@ -141,17 +143,11 @@ class View(BaseView):
             return self._few(parameters)
 
     def _try_few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
-        """The same without the database's lock, as one call of the kernel reads one state.
-
-        A thread that Python stops while it has the lock would keep a writer waiting for all others. If a writer is at
-        work, or codes were taken back meanwhile, or anything is wrong, the answer is found again, under the lock.
-        """
-        domains = self._runtime.domains
-        sweeps = domains.sweeps
-        if domains.is_sweeping:
-            return None
+        """The same without the database's lock, as one call of the kernel reads one state: None, to be read under the
+        lock, if a writer is at work, codes were taken back meanwhile, or anything is wrong (decision 0220)."""
+        domains, sweeps = self._runtime.domains, self._runtime.domains.sweeps
         try:
-            found = self._few(parameters, waits=False)
+            found = None if domains.is_sweeping else self._few(parameters, waits=False)
         except Exception:
             return None
         return found if domains.sweeps == sweeps else None
@@ -189,12 +185,38 @@ class View(BaseView):
             return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """How many rows there are, multiplicities included; O(log N) where an ordered map has them."""
+        group, query = self.state.group, self.state.typed.query
+        if isinstance(group, OrderedView):
+            with self._runtime.lock:
+                self.check_alive()
+                if group.positions is not None:
+                    return group.positions
         read, _ = self._begin(parameters)
         read.read_all()
         counts = [self.state.finisher.multiplicities(block) for block in read]
-        query = self.state.typed.query
         return sum(int(each.sum()) for each in counts) if counts else int(is_global(query.head, query.output))
+
+    def __len__(self) -> int:
+        """How many rows there are. Python asks this when it makes a list of a view, too: then all rows are read."""
+        self.__length_hint__()
+        return self.count()
+
+    @property
+    def _own_order(self) -> Order | None:
+        return None if isinstance(self.state.group, OrderedView) else super()._own_order
+
+    def _between(self, start: int, stop: int) -> list[Row]:
+        group = self.state.group
+        if isinstance(group, OrderedView) and group.positions is not None and not self.parameters:
+            return group.between(start, stop, self._runtime.catalog.layout(self.name))
+        return super()._between(start, stop)
+
+    def _at(self, places: list[int]) -> list[Row]:
+        group = self.state.group
+        if isinstance(group, OrderedView) and group.positions is not None and not self.parameters:
+            return [self._between(place, place + 1)[0] for place in places]
+        return super()._at(places)
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
