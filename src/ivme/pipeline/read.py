@@ -23,7 +23,7 @@ _ROWS = ("format", "path", "options", "schema", "select", "where")
 _KINDS = ("directory", "stream", "delta", "view")
 _CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight")
 _FILES = ("files_per_batch", "order", "duplicates")
-_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph")
+_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour")
 _SINK = ("view", "what", "format", "path", "options", "every", "duplicates")
 
 

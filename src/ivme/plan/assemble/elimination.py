@@ -58,7 +58,9 @@ class Residuals:
         if now <= 1 or not given:
             return given
         leaves = tuple(leaf for stage in given for leaf in stage)
-        found = _Search(self, leaves, start, wanted).best()
+        if self.size(leaves, start.known | wanted, start) >= now:
+            return given
+        found = _Search(self, leaves, start, wanted).best(now)
         return found if found and self.exponent(found, start, wanted) < now else given
 
     def exponent(self, stages: Stages, start: Start, kept: frozenset[str]) -> Fraction:
@@ -88,6 +90,7 @@ class _Search:
         self._leaves = leaves
         self._start = start
         self._kept = kept
+        self._steps: dict[tuple[int, int], Fraction] = {}
         blocks: dict[tuple[tuple[int, ...], bool], list[str]] = {}
         for variable in dict.fromkeys(v for leaf in leaves for v in leaf.schema if v not in start.known):
             homes = tuple(i for i, leaf in enumerate(leaves) if variable in leaf.schema)
@@ -97,19 +100,31 @@ class _Search:
             sum(1 << i for i, (homes, _) in enumerate(blocks) if position in homes) for position in range(len(leaves))
         ]
 
-    def best(self) -> Stages:
-        """The best stages; none if there are too many variables to look for them."""
+    def best(self, now: Fraction) -> Stages:
+        """The best stages with an exponent below the given one; none if there are not, or too many variables.
+
+        Exponents are tried from the least on: most walks are linear, and few sets of variables are within reach then.
+        """
         if len(self._blocks) > MOST_BLOCKS:
             return ()
+        for halves in range(2, int(2 * now) + 1):
+            found = self._within(Fraction(halves, 2))
+            if found:
+                return found
+        return ()
+
+    def _within(self, limit: Fraction) -> Stages:
+        """The fewest stages, none of them above the limit; among these the least greatest exponent."""
         whole = (1 << len(self._blocks)) - 1
         found: dict[int, tuple[Fraction, int, Stages]] = {0: (Fraction(0), 0, ())}
         for known in range(whole):
             worst, number, stages = found.get(known, (Fraction(0), -1, ()))
             for after in self._next(known, whole) if number >= 0 else ():
-                reached = max(worst, self._step(known, after)), number + 1
-                if after not in found or reached < found[after][:2]:
+                step = self._step(known, after)
+                reached = max(worst, step), number + 1
+                if step <= limit and (after not in found or reached < found[after][:2]):
                     found[after] = *reached, (*stages, self._stage(known, after))
-        return found[whole][2]
+        return found[whole][2] if whole in found else ()
 
     def _next(self, known: int, whole: int) -> Iterator[int]:
         """The sets of variables that a stage may lead to: each new one is in a leaf that it joins."""
@@ -132,6 +147,11 @@ class _Search:
 
     def _step(self, known: int, after: int) -> Fraction:
         """The exponent of the join that a stage makes."""
+        if (known, after) not in self._steps:
+            self._steps[known, after] = self._new_step(known, after)
+        return self._steps[known, after]
+
+    def _new_step(self, known: int, after: int) -> Fraction:
         masks = [*zip(self._leaves, self._masks, strict=True)]
         outside = [leaf for leaf, mask in masks if mask & ~known]
         before = self._variables(known) & self._kept.union(*(leaf.schema for leaf in outside))

@@ -11,13 +11,13 @@ square of its size and more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
 from operator import le
 
-from ivme.budget import BudgetSpentError
+from ivme.budget import BudgetSpentError, StepsSpentError, at_most
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import Bound, bound
@@ -84,10 +84,18 @@ def choose(analysis: Analysis, options: Options) -> Choice:
     return Choice(best, reason, trees.widths)
 
 
+_SKEW_STEPS = 60_000
+"""Where another plan is linear, how many steps heavy and light parts may take to plan: the 4-cycle needs 40,000."""
+
+
+def _is_linear(trees: Plan) -> bool:
+    """Whether a plan is built in linear time and space, and read with constant delay."""
+    return trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
+
+
 def _is_settled(trees: Plan, rates: Rates) -> bool:
     """Whether no other plan can be better: constant time for all changes, or on average, in linear space."""
-    linear = trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
-    return linear and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
+    return _is_linear(trees) and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
 
 
 def _favoured(candidates: list[Plan], maintained: list[Plan], rates: Rates | None, options: Options) -> Plan:
@@ -170,29 +178,33 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
 def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
     """The plans that may be the best, in the order in which ties are decided.
 
-    Heavy and light parts, whose plans take the longest to find, are left out where another plan is constant in
-    everything. Where they give updates in less than linear time, the other strategies are left out: each join of their
-    updates costs an edge cover, which is 0 or at least 1, and where all are 0, so are the view tree's.
+    Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
+    of the updates of other strategies costs an edge cover, which is 0 or at least 1, and where all are 0, so are the
+    view tree's. Plans of parts take the longest to find. They are left out where another plan is constant in
+    everything, and end after some steps where another one is linear: those that are worth it have been found by then.
     """
     yield trees
     if analysis.query.input and _is_open(options):
-        with suppress(PlanError):
-            yield plan_with("request", analysis)
+        yield from _planned("request", analysis, options)
     constant = False
     for plan in _marked(analysis, trees):
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
-    for strategy in MAINTAINING[1:]:
-        if strategy in ("marks", "request") or (strategy == "skew" and constant):
-            continue
-        try:
-            plan = plan_with(strategy, analysis, options)
-        except PlanError:
-            continue
-        yield plan
-        sublinear = strategy == "skew" and _is_taken(plan, analysis, options) and _costs(plan, options)[0] < 1
-        if sublinear and _fits(trees, options):
-            return
+    linear = _at_half(trees.update) <= 1 and _fits(trees, options)
+    if not (linear and _is_linear(trees) and rates_of(analysis, options) is None):
+        for strategy in ("factorised", "classical", "recursive"):
+            for plan in _planned(strategy, analysis, options):
+                linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))
+                yield plan
+    if not constant:
+        yield from _planned("skew", analysis, options, _SKEW_STEPS if linear else None)
+
+
+def _planned(strategy: str, analysis: Analysis, options: Options, steps: int | None = None) -> list[Plan]:
+    """The plan of a strategy, if it has one, and if it is found in so many steps."""
+    with suppress(PlanError, StepsSpentError), at_most(steps) if steps else nullcontext():
+        return [plan_with(strategy, analysis, options)]
+    return []
 
 
 def _is_open(options: Options) -> bool:
