@@ -64,7 +64,8 @@ def choose(analysis: Analysis, options: Options) -> Choice:
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
     rates = rates_of(analysis, options)
-    if rates is not None and _fits(trees, options) and _is_settled(trees, rates):
+    settled = rates is not None and options.favour != "updates" and _is_settled(trees, rates)
+    if settled and _fits(trees, options):
         return Choice(trees, _keyed_reason(trees), trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         for marked in _found(_marked(analysis, trees)):
