@@ -44,6 +44,12 @@ _SAME = (
 )
 
 
+def _array(values: str, order: str) -> str:
+    """ARRAY_AGG as Spark has it: without NULLs, and empty where no value is left."""
+    column = values.removeprefix("DISTINCT ")
+    return f"COALESCE(LIST({values} ORDER BY {order}) FILTER (WHERE {column} IS NOT NULL), [])"
+
+
 def _by(end: str, value: str, order: str) -> dict[str, str]:
     """MAX_BY or MIN_BY; of equal rows the one with the greatest or least value, NULL being the least."""
     key = f"ROW(t.{order}, t.{value} IS NOT NULL, t.{value})"
@@ -90,6 +96,13 @@ CALLS: dict[str, str] = {
     "STRING_AGG(t.s, '' ORDER BY t.d NULLS LAST, t.day DESC)": (
         "STRING_AGG(t.s, '' ORDER BY t.d NULLS LAST, t.day DESC NULLS LAST, t.s)"
     ),
+    "ARRAY_AGG(t.i)": _array("t.i", "t.i"),
+    "COLLECT_LIST(t.s)": _array("t.s", "t.s"),
+    "COLLECT_SET(t.d)": _array("DISTINCT t.d", "t.d"),
+    "ARRAY_AGG(DISTINCT t.day)": _array("DISTINCT t.day", "t.day"),
+    "ARRAY_AGG(t.f ORDER BY t.i DESC, t.s)": _array("t.f", "t.i DESC NULLS LAST, t.s NULLS FIRST, t.f"),
+    "ARRAY_AGG(t.d ORDER BY t.b NULLS LAST)": _array("t.d", "t.b NULLS LAST, t.d"),
+    "ARRAY_AGG(t.b ORDER BY t.day)": _array("t.b", "t.day NULLS FIRST, t.b"),
     "MODE(t.i)": "LIST_SORT(LIST(t.i))",
     "MODE() WITHIN GROUP (ORDER BY t.s DESC)": "LIST_REVERSE_SORT(LIST(t.s))",
 }
@@ -144,4 +157,4 @@ def assert_same(call: str, wanted: Any, found: Any) -> None:
     if isinstance(wanted, int | float | Decimal) and not isinstance(wanted, bool) and found is not None:
         assert float(wanted) == pytest.approx(float(found), rel=1e-5, abs=1e-5), call
     else:
-        assert wanted == found, call
+        assert (tuple(wanted) if isinstance(wanted, list) else wanted) == found, call

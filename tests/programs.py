@@ -290,5 +290,5 @@ _FINISHED: dict[str, Callable[..., Any]] = {
 }
 
 
-def _over_nothing(source: str | Aggregate) -> int | None:
+def _over_nothing(source: str | Aggregate) -> int | tuple[()] | None:
     return source.definition.over_nothing if isinstance(source, Aggregate) else None

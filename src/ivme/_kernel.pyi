@@ -7,7 +7,7 @@ where others add up in a join. Integer sums wrap: they are what they stand for a
 Whatever fails is rolled back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -112,6 +112,8 @@ class Expressions:
         dictionaries: list[Dictionary],
         instructions: Sequence[tuple[str, int, int, int, int, int]],
     ) -> None: ...
+    is_current: bool
+    """Whether the codes of constants are those that their values have; rows are not computed otherwise."""
     def set_constant(self, register: int, low: int, high: int) -> None: ...
     def run(
         self, columns: Sequence[Codes], rows: int, foreign: Sequence[tuple[Codes, npt.NDArray[np.uint8]]]
@@ -228,6 +230,8 @@ class Kernel:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
+    def run_all(self, runs: list[tuple[int, list[Codes], Codes]]) -> None:
+        """Runs triggers, each with columns and weights of its only input, all or nothing; what they emit is lost."""
     def begin(self) -> None:
         """Opens a transaction: the runs until `commit` are all or nothing together."""
     def commit(self) -> None:
@@ -285,12 +289,49 @@ class StateLock:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...
 
-class RowRuns:
-    """The triggers of one row, each with the places of the codes that it wants, or None for all of them."""
+class RowEncoder:
+    """Rows of Python values to codes; columns are those of `ivme.engine.ingest.row_columns`."""
 
-    def __init__(self, kernel: Kernel, runs: list[tuple[int, Sequence[int] | None]]) -> None: ...
+    def __init__(self, columns: list[Any]) -> None: ...
+    def encode(self, rows: list[Any]) -> list[Codes] | None:
+        """The codes of each column; None if a row is not as it should be, or a value in doubt."""
+
+class RowPath:
+    """The way of a table's single rows: encoded, with the expressions over them, and through the triggers of the table.
+
+    Columns are those of `ivme.engine.ingest.row_columns`. `compute` takes a row's codes where the expressions turn
+    back, and returns those of all columns, or None. Each run is a trigger with the places of the codes that it wants.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        columns: list[Any],
+        expressions: Expressions | None,
+        compute: Callable[[tuple[int, ...]], tuple[int, ...] | None] | None,
+        runs: list[tuple[int, list[int]]],
+    ) -> None: ...
+    def encode(self, row: object) -> tuple[int, ...] | None:
+        """The codes of a row that is a tuple, a list, a dict or a dataclass; None if the batch path has to take it."""
     def run(self, codes: tuple[int, ...], weight: int) -> None:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
+    def apply(self, row: object, weight: int) -> bool:
+        """Encodes and runs; False, and nothing changed, if the batch path has to take the row."""
+
+class RowGate:
+    """Single rows of the tables that have a path here, each a transaction; False for all others.
+
+    It also declines while it is not open, while the lock is taken, an answer is being read or a user's function runs,
+    and when there are no `rows_left`.
+    """
+
+    def __init__(self, lock: StateLock, open_reads: dict[int, Any], running: Any, rows_left: int) -> None: ...
+    is_open: bool
+    rows_left: int
+    def set_path(self, table: str, path: RowPath, deletes: bool, counts: bool) -> None:
+        """Whether rows may be deleted, and whether they count."""
+    def forget(self) -> None: ...
+    def apply(self, table: object, row: object, weight: int) -> bool: ...
 
 def sum_codes(sums: Codes, counts: Codes, most: int, /) -> Codes | None:
     """The codes of sums of whole numbers, NULL where nothing is counted; None if one is not within `most`.

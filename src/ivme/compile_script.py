@@ -13,16 +13,15 @@ from ivme.plan.explain.explanation import BlockExplanation, Explanation
 from ivme.plan.explain.order import explain_order
 from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
-from ivme.query.model import Column, Query, Table, check_head
-from ivme.query.order import HIDDEN, RANK, Order
+from ivme.query.model import Query, Table, check_head
+from ivme.query.order import HIDDEN, Order
 from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.read_select import ReadSelect
 from ivme.query.refusals import with_all_others
-from ivme.query.shape import range_shape, shape_of
+from ivme.query.shape import added_columns, range_shape, shape_of
 from ivme.query.sql_script import SqlScript, read_script, script_of
 from ivme.query.typed import TypedQuery, typed
-from ivme.query.types import Type
 from ivme.query.union import Union, UnionTypeError, typed_union
 
 _NO_PLAN = "-"
@@ -175,8 +174,8 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
     if order.ranges is not None:
         shape = range_shape(name, rows.table.columns, order.ranges)
     else:
-        rank = (Column(RANK, Type("int")),) if order.rank else ()
-        shape = shape_of(name, (*rows.table.columns, *rank), inputs, order.hidden)
+        added = added_columns(rows.table.columns, order)
+        shape = shape_of(name, (*rows.table.columns, *added), inputs, order.hidden)
     shape = replace(shape, text=inner.text, known=inner.known, defaults=inner.defaults, lists=inner.lists)
     view = TypedView(ParsedView(request, options, shape, shape), shape, typed(shape))
     explanation = explain_order(name, order, rows.explanation, is_block=is_block)

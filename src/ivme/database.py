@@ -71,6 +71,7 @@ class Database:
     ) -> None:
         self.definitions = Definitions(is_opening=path is not None, functions=functions)
         self._runtime = self.definitions.runtime
+        self._take_row = self._runtime.take_row
         self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
         if path is not None:
             from ivme.store.opening import open_store
@@ -281,18 +282,24 @@ class Database:
     # Changes
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples or dicts, also of a generator; pandas, polars, pyarrow, numpy; or the path of a file."""
-        if type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], 1):
-            self._runtime.wait_durable()
-            return
+        """Adds rows: tuples, dicts, dataclasses, also of a generator; pandas, polars, pyarrow, numpy; or a path."""
+        if type(rows) is list and len(rows) == 1:
+            if self._take_row(table, rows[0], 1):
+                return
+            if self._runtime.try_apply_row(table, rows[0], 1):
+                self._runtime.wait_durable()
+                return
         with self.batch() as batch:
             batch.insert(table, rows)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
-        if strict and type(rows) is list and len(rows) == 1 and self._runtime.try_apply_row(table, rows[0], -1):
-            self._runtime.wait_durable()
-            return
+        if strict and type(rows) is list and len(rows) == 1:
+            if self._take_row(table, rows[0], -1):
+                return
+            if self._runtime.try_apply_row(table, rows[0], -1):
+                self._runtime.wait_durable()
+                return
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
 
@@ -335,8 +342,9 @@ class Database:
         """
         self.definitions.check_open()
         progress = read_progress(source, position)
-        with self._runtime.lock:
-            self._runtime.catalog.positions.check(progress)
+        if progress is not None:
+            with self._runtime.lock:
+                self._runtime.catalog.positions.check(progress)
         return Batch(self._runtime, progress)
 
     def position(self, source: str) -> int | None:

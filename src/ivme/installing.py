@@ -19,6 +19,7 @@ from ivme.range_totals import RangeTotals
 from ivme.range_view import RangeView
 from ivme.union_view import UnionView
 from ivme.view import View
+from ivme.window_view import WindowView
 
 if TYPE_CHECKING:
     from ivme.compile_script import CompiledUnion
@@ -52,6 +53,8 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
 
 
 def _ordered_kind(order: Order) -> type[OrderedView]:
+    if order.windows:
+        return WindowView
     if order.ranges is None:
         return OrderedView
     return RangeTotals if order.ranges.totals else RangeView

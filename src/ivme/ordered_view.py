@@ -31,7 +31,7 @@ from ivme.errors import PlanError
 from ivme.ordered_rows import arrange, first_rows
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
-from ivme.query.order import RANK, Order
+from ivme.query.order import Order
 
 _TIES = {"none": Ties.NONE, "last": Ties.LIKE_LAST, "values": Ties.VALUES}
 
@@ -67,7 +67,7 @@ class OrderedView(ExternalView):
             if isinstance(place := key.column, int)
         ]
         groups = self._groups()
-        made = self._backend.ordered_map(place_keys(keys, groups, domains), len(groups))
+        made = self._backend.ordered_map(place_keys(keys, groups, domains), len(groups), self._summed_places())
         try:
             made.load(rows[self.inner].codes(), rows[self.inner].weights)
         except self._backend.overflow as error:
@@ -77,6 +77,10 @@ class OrderedView(ExternalView):
     def fill(self) -> None:
         if self.needs_changes:
             self.build({self.inner: self._reader.all_rows(self.inner)})
+
+    def _summed_places(self) -> list[int]:
+        """The columns that the nodes of the map add up."""
+        return []
 
     def _groups(self) -> list[int]:
         return list(dict.fromkeys(place for place in self._order.groups if isinstance(place, int)))
@@ -97,7 +101,7 @@ class OrderedView(ExternalView):
         try:
             if self._map is None:
                 self._parts += [(codes, rows.weights)] if self._follows else []
-            elif self._follows and self._order.rank:
+            elif self._follows and self._order.added:
                 self._apply_ranked(self._map, codes, rows.weights)
             elif self._follows:
                 self._parts.append(self._map.apply_shown(codes, rows.weights, self._window()))
@@ -157,7 +161,7 @@ class OrderedView(ExternalView):
         """The columns of the block that readers see."""
         names = self._reader.catalog.relation(self.inner).column_names
         shown = self._order.shown(names)
-        return [place for place, name in enumerate((*names, RANK)) if name in shown]
+        return [place for place, name in enumerate((*names, *self._order.added)) if name in shown]
 
     # Reading
 
@@ -255,8 +259,12 @@ class OrderedView(ExternalView):
             given_as = [state.finisher.domain(variable) for variable in self.enumerations[self.name].outputs]
             values = [domain.values(each.tolist()) for domain, each in zip(given_as, columns, strict=True)]
             found = zip(zip(*values, strict=True) if values else iter([()]), copies.tolist(), strict=False)
-            expected = counted((row, 1) for row in first_rows(rows, self._order))
+            expected = counted((row, 1) for row in self._plain(rows))
             compare_rows(f"view {state.name}{given}", expected, counted(found))
+
+    def _plain(self, rows: list[Row]) -> list[Row]:
+        """The rows that are shown, by Python."""
+        return first_rows(rows, self._order)
 
     def _expected(self, reader: Reader) -> Iterator[tuple[Row, list[Row]]]:
         """Requests, each with all rows of the block that it has, repeated by their multiplicities."""

@@ -10,6 +10,9 @@ import numpy as np
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.codes.nested_values import python_values
+from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.runtime.table_change import rows_with_keys
+from ivme.errors import SchemaError
 from ivme.query.model import Table
 from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
@@ -49,6 +52,17 @@ class TableRows:
         if not (counts == 1).all():
             data = data.take(np.repeat(np.arange(len(counts)), np.maximum(counts, 0)))
         return data.cast(schema)
+
+    def of_keys(self, rows: pa.Table) -> pa.Table:
+        """The rows that have the primary keys of some other rows, which have all columns; O(1) for each."""
+        self._definitions.check_open()
+        runtime = self._definitions.runtime
+        with runtime.lock:
+            state = runtime.catalog.tables[self.name]
+            if not state.table.key_positions:
+                raise SchemaError(f"table {self.name} has no primary key to find rows by; declare one")
+            given = RowBatch(runtime.catalog.layout(self.name), np.ones(rows.num_rows, np.int64), rows)
+            return rows_with_keys(runtime.catalog, state, given).data
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""

@@ -80,7 +80,7 @@ class UserFunction:
         """The entry of the table of functions: what is called checks the type of each value."""
         signature = self.signature()
         _refuse_known_name(self.name, len(signature.arguments))
-        function = _imported(self.function, self.name)
+        function = imported(self.function, self.name)
         taken = [(parse_type(each).kind,) for each in signature.arguments]
         returns, number = parse_type(signature.returns), len(taken)
         return Function(
@@ -151,7 +151,8 @@ def _refuse_known_name(name: str, number: int) -> None:
         raise SchemaError(f"{name} is a word or a function of SQL; choose another name for the function")
 
 
-def _imported(function: Callable[..., Any] | str, name: str) -> Callable[..., Any]:
+def imported(function: Callable[..., Any] | str, name: str) -> Callable[..., Any]:
+    """The function that a text such as "module:function" names."""
     found: Any = function
     if isinstance(function, str):
         module, _, attribute = function.partition(":")

@@ -184,7 +184,7 @@ def test_maps_are_refused_by_name(db: Database) -> None:
         ("MAX(p.x) + 1", "p.x is not supported"),
         ("MAX_BY(a, id)", "MAX_BY(a, id) is over values of type array<int>"),
         ("SUM(a)", "SUM(a) adds up values of type array<int>"),
-        ("ARRAY_AGG(id)", "ARRAY_AGG gives an array of a whole group"),
+        ("ARRAY_AGG(a)", "ARRAY_AGG(a) is over values of type array<int>"),
         ("a = b", "compares array<int> with array<string>"),
     ],
 )

@@ -121,6 +121,14 @@ def _first_of_each(edges: Edges) -> Edges:
     return Counter((a, b, number + 1) for (a, b), number in numbers if number < 2)
 
 
+def _windows(edges: Edges) -> Edges:
+    rows = sorted(edges.elements())
+    return Counter(
+        (a, b, sum(d for c, d in rows if c == a and d <= b), rows[i - 1][1] if i else 0)
+        for i, (a, b) in enumerate(rows)
+    )
+
+
 TRIANGLES = "SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
 
 KINDS = {
@@ -146,6 +154,12 @@ KINDS = {
         _query("SELECT a, b FROM e ORDER BY b DESC LIMIT 3 OFFSET 1", strategy="recompute"), _last_three
     ),
     "a limit with ties": Kind(_query("SELECT a, b FROM e ORDER BY b FETCH FIRST 2 ROWS WITH TIES"), _likely_two),
+    "windows": Kind(
+        _query(
+            "SELECT a, b, SUM(b) OVER (PARTITION BY a ORDER BY b) AS s, LAG(b, 1, 0) OVER (ORDER BY a, b) AS l FROM e"
+        ),
+        _windows,
+    ),
     "ranks": Kind(
         _query("SELECT a, b, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC) AS n FROM e QUALIFY n <= 2"),
         _first_of_each,

@@ -37,7 +37,7 @@ def test_an_error_on_the_way_does_not_end_a_batch_without_some_of_its_rows() -> 
     batch.insert("B", [(1,)])
     db.drop_table("A")
     with pytest.raises(UnknownNameError, match="no table A"):
-        batch.insert("B", [{"a": 2}])
+        batch.insert("B", [(2,)] * 20)
     with pytest.raises(UnknownNameError, match="no table A"):
         batch.__exit__(None, None, None)
     assert db.contents("B")[0].num_rows == 0

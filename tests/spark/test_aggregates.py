@@ -15,7 +15,7 @@ from ivme.spark.pipeline.recompute import query_frame
 from tests.aggregate_calls import CALLS, SCHEMA, assert_same, some_rows
 
 NOT_SPARKS = ("GROUP_CONCAT", "STRING_AGG(t.s, '' ORDER BY", "LISTAGG(t.s, ',') WITHIN GROUP (ORDER BY t.i DESC)")
-OPEN = ("ANY_VALUE", "STRING_AGG", "MAX_BY", "MIN_BY", "MODE(t", "APPROX")
+OPEN = ("ANY_VALUE", "STRING_AGG", "ARRAY_AGG", "COLLECT", "MAX_BY", "MIN_BY", "MODE(t", "APPROX")
 """Where Spark has no such text, or may answer otherwise with the same rows."""
 
 COLUMNS = "g BIGINT, b BOOLEAN, i BIGINT, f DOUBLE, d DECIMAL(6, 2), s STRING, day DATE"

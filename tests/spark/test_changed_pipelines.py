@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ivme.database import Database
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.read import read_pipeline
@@ -136,7 +137,7 @@ def test_a_view_with_other_columns_is_refused_for_a_sink_of_changes(spark: Any, 
     ran(spark, flights.file)
     text = flights.file.read_text()
     flights.file.write_text(text.replace("COUNT(*) AS n,", "COUNT(*) AS n, MAX(r.no) AS last,"))
-    with pytest.raises(PipelineError, match=r"sink counts has changes of view per_city .* another name"):
+    with pytest.raises(PipelineError, match=r"sink counts: has changes of view per_city .* another name"):
         ran(spark, flights.file)
     flights.file.write_text(text)
     ran(spark, flights.file)
@@ -179,7 +180,9 @@ def test_one_bad_row_stops_no_other(spark: Any, tmp_path: Path) -> None:
     events, driver = ran(spark, flights.file)
 
     (refused,) = [event for event in events if isinstance(event, Refused)]
-    assert refused.reason.startswith("not applicable: 2 rows of 43, the first: cannot delete ('nobody', 1, 2)")
+    assert refused.reason.startswith(
+        "not applicable: 2 rows of 43, the first (of 2.csv): cannot delete ('nobody', 1, 2)"
+    )
     (letters,) = driver.quarantine.letters("routes", 10)
     found = pq.read_table(letters).to_pylist()
     assert [("nobody", -1), ("nothing", -1)] == sorted((row["no"], row["ivme_weight"]) for row in found)
@@ -270,7 +273,7 @@ def test_a_crash_after_rows_were_set_aside_gives_sinks_the_rest(
 def test_a_pipeline_that_stops_at_bad_changes_takes_none_of_the_batch(spark: Any, tmp_path: Path) -> None:
     flights = Flights(tmp_path, head="on_bad: stop\n")
     flights.change("1", ("insert", "D", 1, 2), ("delete", "nobody", 1, 2), applied=False)
-    with pytest.raises(DataError, match=r"1\.csv of table routes cannot be applied: not applicable: cannot delete"):
+    with pytest.raises(DataError, match=r"a batch of table routes cannot be applied: not applicable: cannot delete"):
         ran(spark, flights.file)
 
 
@@ -321,3 +324,56 @@ def test_a_load_goes_past_the_limit_of_results(spark: Any, tmp_path: Path) -> No
         Driver(spark, read_pipeline(flights.file)).close()
     ran(spark, flights.file)
     flights.check_sinks()
+
+
+def _fares(flights: Flights) -> None:
+    """The pipeline with a column more, a wider one, and a view of both."""
+    text = flights.file.read_text()
+    text = text.replace("{no: string, src: int, dst: int}", '{no: string, src: int, dst: "decimal(19,0)", fare: int}')
+    text = text.replace(
+        "    load: {format: csv, path: routes.csv}\n",
+        "    load: {format: csv, path: routes.csv}\n    defaults: {fare: 7}\n",
+    )
+    text = text.replace("JOIN airports b ON r.dst = b.id", "JOIN airports b ON CAST(r.dst AS BIGINT) = b.id")
+    text = text.replace(
+        "rule: Q(A, B) = routes(N, X, Y), airports(X, A), airports(Y, B)",
+        "rule: Q(A) = routes(N, X, Y, F), airports(X, A)",
+    )
+    text = text.replace(
+        "views:\n", "views:\n  fares:\n    sql: SELECT dst, SUM(fare) AS fare FROM routes GROUP BY dst\n"
+    )
+    flights.file.write_text(text + "  fares: {view: fares, mode: merge, format: delta, path: out/fares}\n")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("none", "add_column", "_write_rows")),
+        "create_table",
+    ],
+)
+def test_a_column_is_added_and_another_gets_wider(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    from deltalake import DeltaTable
+
+    flights = Flights(tmp_path)
+    flights.change("1", ("insert", "D", 1, 2))
+    ran(spark, flights.file)
+    _fares(flights)
+    (tmp_path / "changes/2.csv").write_text("op,no,src,dst,fare\ninsert,E,2,1,5\ndelete,A,1,2,7\n")
+    flights.routes.update([("E", 2, 1)])
+    flights.routes.subtract([("A", 1, 2)])
+
+    def crash(*_: object, **__: object) -> None:
+        raise _CrashError
+
+    if point != "none":
+        with monkeypatch.context() as patched:
+            patched.setattr(Sinks if point == "_write_rows" else Database, point, crash)
+            with pytest.raises(_CrashError):
+                ran(spark, flights.file)
+    ran(spark, flights.file)
+    flights.check_sinks()
+    found = DeltaTable(str(tmp_path / "out/fares")).to_pyarrow_table().to_pylist()
+    assert {(1, 5), (2, 7), (3, 21)} == {(int(row["dst"]), row["fare"]) for row in found}

@@ -26,7 +26,7 @@ def test_run_and_verify_say_what_they_did(tmp_path: Path) -> None:
     flights.change("2", ("upsert", "E", 1, 2), applied=False)
     ran = ivme("run", flights.file, "--once")
     assert 0 == ran.exit_code, ran.output
-    assert "quarantined routes/2.csv: malformed: the operation upsert" in ran.output
+    assert "malformed: 1 row of 2, the first (of 2.csv): the operation upsert" in " ".join(ran.output.split())
     assert "1 batches, 1 rows in" in ran.output
     verified = ivme("verify", flights.file)
     assert 0 == verified.exit_code, verified.output

@@ -135,15 +135,6 @@ def test_verify_sees_a_view_that_is_wrong(spark: SparkSession, tmp_path: Path) -
 
 
 BAD: dict[str, tuple[Callable[[Flights], Any], str]] = {
-    "a value of another type": (
-        lambda f: f.change("2", ("insert", "X", "one", 2), applied=False),  # type: ignore[arg-type]
-        "malformed: the record",
-    ),
-    "an unknown operation": (lambda f: f.change("2", ("upsert", "X", 1, 2), applied=False), "the operation upsert"),
-    "a row too short": (
-        lambda f: (f.folder / "changes/2.csv").write_text("op,no,src,dst\ninsert,X,1\n"),
-        "malformed",
-    ),
     "a column too many": (
         lambda f: (f.folder / "changes/2.csv").write_text("op,no,src,dst,fare\ninsert,X,1,2,9\n"),
         "schema drift: the file 2.csv of table routes has fare besides",
@@ -178,10 +169,33 @@ def test_a_bad_file_is_quarantined_with_the_reason_and_the_rest_goes_on(
     assert ran.refused["2.csv"] in (kept / "2.csv.reason.txt").read_text()
 
 
+BAD_ROWS = {
+    "a value of another type": ("insert,X,one,2", "malformed: 1 row of 3, the first (of 2.csv): the row does not fit"),
+    "an unknown operation": ("upsert,X,1,2", "malformed: 1 row of 3, the first (of 2.csv): the operation upsert"),
+    "a row too short": ("insert,X,1", "malformed: 1 row of 3, the first (of 2.csv): the row does not fit"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_a_bad_row_is_quarantined_alone_with_its_text(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    line, reason = BAD_ROWS[kind]
+    flights = Flights(tmp_path)
+    flights.change("1", ("insert", "D", 1, 2))
+    (tmp_path / "changes/2.csv").write_text(f"op,no,src,dst\n{line}\ninsert,E,2,1\n")
+    flights.routes["E", 2, 1] += 1
+    ran = Ran(spark, flights.file)
+    assert [True] == [found.startswith(reason) for found in ran.refused.values()], ran.refused
+    check(flights, ran)
+    (letters,) = (tmp_path / "flights.state/quarantine/routes").glob("rows-*.parquet")
+    (letter,) = pq.read_table(letters).to_pylist()
+    assert ("2.csv", 1) == (letter["ivme_source"], letter["ivme_batch"])
+    assert "X" in letter["ivme_raw"]
+
+
 def test_the_same_bad_file_stops_a_pipeline_that_is_told_to(spark: SparkSession, tmp_path: Path) -> None:
     flights = Flights(tmp_path, head="on_bad: stop\n")
     flights.change("1", ("upsert", "X", 1, 2), applied=False)
-    with pytest.raises(DataError, match=r"1\.csv cannot be applied: malformed: the operation upsert"):
+    with pytest.raises(DataError, match=r"malformed: 1 row of 1, the first \(of 1\.csv\): the operation upsert"):
         Ran(spark, flights.file)
     flights.change("1", ("insert", "X", 1, 2))
     check(flights, Ran(spark, flights.file))
@@ -221,9 +235,12 @@ def test_json_and_parquet_files_are_checked_for_drift_too(spark: SparkSession, t
     (changes / "3.json").write_text('{"op": "insert", "no": "D", "src": 1}\n')
     (changes / "4.json").write_text('{"op": "insert", "no": "D", "src"\n')
     ran = Ran(spark, flights.file)
-    assert ["2.json", "3.json", "4.json"] == sorted(ran.refused)
-    assert "schema drift: a line has too much or lacks fare" in ran.refused["2.json"]
-    assert "lacks dst" in ran.refused["3.json"]
+    (path,) = (tmp_path / "json/flights.state/quarantine/routes").glob("rows-*.parquet")
+    reasons = {row["ivme_source"]: row["ivme_reason"] for row in pq.read_table(path).to_pylist()}
+    assert ["2.json", "3.json", "4.json"] == sorted(reasons)
+    assert "schema drift: the line has too much or lacks fare" in reasons["2.json"]
+    assert "lacks dst" in reasons["3.json"]
+    assert "malformed" in reasons["4.json"]
     assert [("A",), ("D",)] == ran.search
 
     (tmp_path / "parquet").mkdir()
@@ -252,7 +269,7 @@ def test_a_table_that_is_declared_otherwise_than_its_state_is_refused(spark: Spa
     flights = Flights(tmp_path)
     Ran(spark, flights.file)
     flights.file.write_text(flights.file.read_text().replace("    primary_key: id\n", ""))
-    with pytest.raises(PipelineError, match=r"flights\.yml:7:5: table airports is declared as"):
+    with pytest.raises(PipelineError, match=r"flights\.yml:7:5: table airports: its key or promises differ"):
         Ran(spark, flights.file)
 
 

@@ -164,6 +164,22 @@ def test_views_are_read_as_a_format(two: ivme.SparkDatabase, spark: SparkSession
     assert sorted(embedded.view("cqap0")(A=3)) == sorted(map(tuple, two.table("cqap0", A=3).collect()))
 
 
+def test_names_in_spark_sql_show_every_later_change(
+    two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
+) -> None:
+    two.table("revenue").createOrReplaceTempView("revenue_now")
+    root = two._journal.root
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW c3_now USING ivme OPTIONS (checkpoint '{root}', view 'c3')")
+    frame = two.table("c3")
+    for change in ([(1, 2), (2, 3)], [(3, 1)]):
+        for db in (two, embedded):
+            db.insert("R", change)
+        expected = {name: sorted(embedded.view(name)) for name in ("revenue", "c3")}
+        assert expected["revenue"] == sorted(map(tuple, spark.sql("SELECT * FROM revenue_now").collect()))
+        assert expected["c3"] == sorted(map(tuple, spark.sql("SELECT * FROM c3_now").collect()))
+        assert expected["c3"] == sorted(map(tuple, frame.collect()))
+
+
 def test_a_closure_and_a_view_on_a_view_are_kept_in_one_shard_each(
     two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
 ) -> None:

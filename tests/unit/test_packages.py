@@ -28,7 +28,7 @@ _LAYERS = (
     ("engine.reference",),
     ("engine.runtime",),
     ("engine.read", "changes"),
-    ("base_view", "closure", "union_view", "ordered_rows", "ordered_view", "range_totals", "range_view"),
+    ("base_view", "closure", "union_view", "ordered_rows", "ordered_view", "range_totals", "range_view", "window_view"),
     ("view", "participating_view"),
     ("closure_view", "ies_view", "listed_view", "ring_view", "installing"),
     ("user_functions",),
@@ -130,7 +130,7 @@ def _own(trees: Iterable[ast.AST]) -> set[str]:
     """The private names that modules define: functions and methods, variables, and attributes of `self`."""
     found: set[str] = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)

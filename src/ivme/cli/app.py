@@ -200,6 +200,12 @@ def serve(
         int,
         typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
     ] = 500,
+    pg: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Speak PostgreSQL's protocol on this port, too."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="PEM", help="A certificate: speak TLS only.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Its key, if that is another file.")] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
@@ -212,15 +218,18 @@ def serve(
     \b
     The token that clients have to send is read from the environment variable IVME_TOKEN:
       IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
+    Clients of PostgreSQL give it as their password:
+      ivme serve shop/ --pg 5433
+      psql -h localhost -p 5433 ivme
     """
     with errors_shown():
+        settings = serve_settings(host, port, per_address, pg, tls_cert, tls_key)
         if is_pipeline(str(target)):
-            settings = serve_settings(host, port, per_address)
             serve_pipeline(target, settings, durability, master, remote, memory_limit)
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, serve_settings(host, port, per_address), durability, memory_limit)
+        serve_directory(target, settings, durability, memory_limit)
 
 
 def _show_gallery() -> None:

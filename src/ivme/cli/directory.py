@@ -114,7 +114,14 @@ def restore_directory(backup: Path, path: Path) -> str:
     return f"{path} holds the database of {backup}; ivme show {path} tells what is in it"
 
 
-def serve_settings(host: str, port: int, per_address: int) -> Settings:
+def serve_settings(
+    host: str,
+    port: int,
+    per_address: int,
+    pg_port: int | None = None,
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> Settings:
     """What a server is to allow; refused if it cannot be, before anything is opened."""
     try:
         import ivme.serve.server  # noqa: F401
@@ -122,7 +129,15 @@ def serve_settings(host: str, port: int, per_address: int) -> Settings:
     except ImportError as error:
         raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
     token = os.environ.get("IVME_TOKEN") or None
-    settings = Settings(host, port, token, connections_per_address=per_address)
+    settings = Settings(
+        host,
+        port,
+        token,
+        connections_per_address=per_address,
+        pg_port=pg_port,
+        tls_certificate=None if certificate is None else str(certificate),
+        tls_key=None if key is None else str(key),
+    )
     settings.check()
     return settings
 
@@ -132,7 +147,9 @@ def serve_directory(path: Path, settings: Settings, durability: str, memory_limi
     from ivme.serve.server import serve
 
     with _opened(path, durability, memory_limit) as db:
-        print(f"serving {path} on http://{settings.host}:{settings.port}", flush=True)
+        scheme = "http" if settings.tls_certificate is None else "https"
+        postgres = "" if settings.pg_port is None else f", and PostgreSQL's protocol on port {settings.pg_port}"
+        print(f"serving {path} on {scheme}://{settings.host}:{settings.port}{postgres}", flush=True)
         serve(db, settings)
 
 

@@ -1,4 +1,4 @@
-"""The commands that take a pipeline file: run, replay, serve, verify and explain."""
+"""The commands that take a pipeline file: run, plan, status, replay, serve, verify and explain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ivme.pipeline import Pipeline
     from ivme.serve.settings import Settings
     from ivme.spark.pipeline.driver import Driver
-    from ivme.spark.pipeline.events import Report
+    from ivme.spark.pipeline.events import Event, Report
     from ivme.spark.pipeline.verify import Compared
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
@@ -34,6 +34,8 @@ REMOTE = typer.Option(help="The address of a Spark Connect server, such as sc://
 def add_pipeline_commands(app: typer.Typer) -> None:
     """Adds the commands to the command line."""
     app.command()(run)
+    app.command()(plan)
+    app.command()(status)
     app.command()(replay)
     app.command()(verify)
 
@@ -44,6 +46,8 @@ def run(
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
+    metrics: Annotated[int | None, typer.Option(metavar="PORT", help="Serve Prometheus on this port.")] = None,
+    json_log: Annotated[bool, typer.Option("--json", help="Report each batch as a line of JSON.")] = False,
 ) -> None:
     """Run a pipeline: load its tables, keep its views fresh, and write its sinks, each change exactly once.
 
@@ -55,17 +59,48 @@ def run(
         from ivme.pipeline import read_pipeline
 
         found = read_pipeline(pipeline)
+        from ivme.spark.pipeline.metrics import RunMetrics, json_lines, served_metrics
         from ivme.spark.pipeline.progress import Progress
         from ivme.spark.pipeline.runner import run as run_driver
         from ivme.spark.pipeline.runner import stopped_by_signals
 
-        console = Console()
-        progress = Progress(console)
-        with _opened(found, master, remote, progress, memory_limit) as driver, stopped_by_signals() as stop:
+        console = Console(stderr=json_log)
+        progress, counted = Progress(console), RunMetrics(found.name, found.state)
+        shown: Report = json_lines() if json_log else progress
+
+        def report(event: Event) -> None:
+            counted(event)
+            shown(event)
+
+        with (
+            _opened(found, master, remote, report, memory_limit) as driver,
+            stopped_by_signals() as stop,
+            served_metrics(counted, metrics) as port,
+        ):
             console.print(f"{found.name} is at batch {driver.reached}; its state is in {found.state}", markup=False)
+            if port is not None:
+                console.print(f"metrics are on http://127.0.0.1:{port}/metrics", markup=False)
             with progress.shown():
                 run_driver(driver, once=once, stop=stop)
-            console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+            told_end = "caught up" if json_log else progress.summary()
+            console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def status(
+    pipeline: Annotated[Path, _FILE],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show how far a pipeline is: its batches, sinks and quarantine, and the run that is under way.
+
+    Needs neither Spark nor Java, and does not disturb a run.
+    """
+    with errors_shown():
+        from ivme.pipeline import read_pipeline
+        from ivme.pipeline.status import status as known_status
+        from ivme.pipeline.status import told_status
+
+        found = known_status(read_pipeline(pipeline))
+        print(json.dumps(found, indent=2) if as_json else "\n".join(told_status(found)))
 
 
 def replay(
@@ -95,6 +130,28 @@ def replay(
                     folder = driver.quarantine.folder / name
                     print(f"{name}: {done.taken:,} taken, {done.waiting:,} waiting in {folder}")
             driver.outlets.flush(driver.reached)
+
+
+def plan(pipeline: Annotated[Path, _FILE]) -> None:
+    """Show what differs between a pipeline's file and its state: what the next run makes, builds, loads and rewrites.
+
+    Needs neither Spark nor Java, and changes nothing. What cannot be done is shown as refused, and ends with status 1.
+    """
+    with errors_shown():
+        from ivme.pipeline import read_pipeline
+        from ivme.pipeline.journal import RunJournal
+        from ivme.pipeline.plan_changes import planned_steps
+
+        found = read_pipeline(pipeline)
+        path = found.state / "journal.sqlite"
+        journal = RunJournal(path if path.exists() else None)
+        try:
+            steps = planned_steps(found, journal)
+        finally:
+            journal.close()
+        print(*map(str, steps), sep="\n", end="\n" if steps else "nothing differs from the state\n")
+        if any(step.refused for step in steps):
+            raise typer.Exit(1)
 
 
 def serve_pipeline(
@@ -240,5 +297,5 @@ def flow(pipeline: Pipeline) -> Iterator[str]:
             parts.append(f"changed by {source.changes.kind} {rows.path or rows.format}")
         yield ", ".join(parts)
     for view in pipeline.views:
-        sinks = [f"{sink.what} to {sink.format} {sink.path or ''}".rstrip() for sink in pipeline.sinks_of(view.name)]
+        sinks = [f"{sink.mode} to {sink.format} {sink.path or ''}".rstrip() for sink in pipeline.sinks_of(view.name)]
         yield f"view {view.name}{' → ' if sinks else ''}{'; '.join(sinks)}"

@@ -24,7 +24,8 @@ from ivme.spark.pipeline.events import Applied
 from ivme.spark.pipeline.progress import Progress
 from ivme.spark.pipeline.recompute import Frames, query_frame
 from ivme.spark.pipeline.runner import run
-from ivme.spark.pipeline.verify import table_frame, verify_pipeline
+from ivme.spark.pipeline.verify import verify_pipeline
+from ivme.spark.pipeline.verify_tables import table_frame
 from ivme.spark.session.session import open_session
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ivme.engine.ingest.feed import Feed
 from ivme.engine.ordered import OrderedColumn, OrderedMap
 from ivme.errors import PlanError
 from ivme.plan.ir import program as ir
+
+if TYPE_CHECKING:
+    from ivme._kernel import RowGate, RowPath
 
 _ALL = 2**32
 """More places than a table has."""
@@ -31,6 +34,7 @@ class NativeBackend:
         self.broken_check: type[Exception] = _kernel.BrokenCheck
         self.kernel = _kernel.Kernel(secrets.randbits(64) if seed is None else seed)
         self.run_one = self.kernel.run_one
+        self.run_all = self.kernel.run_all
         self.begin = self.kernel.begin
         self.commit = self.kernel.commit
         self.roll_back = self.kernel.roll_back
@@ -196,11 +200,19 @@ class NativeBackend:
         """The kernel's number of a table."""
         return self._heaps[name]
 
-    def row_runs(self, runs: list[tuple[int, Sequence[int] | None]]) -> Callable[[tuple[int, ...], int], None]:
-        """Takes one row through triggers, all or none; see `_kernel.RowRuns`."""
+    def row_path(
+        self, columns: list[Any], expressions: Any, compute: Any, runs: list[tuple[int, list[int]]]
+    ) -> RowPath:
+        """Takes one row through triggers, all or none; see `_kernel.RowPath`."""
         from ivme import _kernel
 
-        return _kernel.RowRuns(self.kernel, runs).run
+        return _kernel.RowPath(self.kernel, columns, expressions, compute, runs)
+
+    def row_gate(self, lock: Any, open_reads: dict[int, Any], running: Any, rows: int) -> RowGate:
+        """Takes rows whose path is the kernel's alone; see `_kernel.RowGate`."""
+        from ivme import _kernel
+
+        return _kernel.RowGate(lock, open_reads, running, rows)
 
     def emits(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
         """The views whose changes a trigger emits, and over which variables."""

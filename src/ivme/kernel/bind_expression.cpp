@@ -1,141 +1,9 @@
 // Compiled expressions and what they remember by code, as Python sees them.
-#include <mutex>
-
-#include "bind.hpp"
-#include "expression.hpp"
+#include "bound_expressions.hpp"
 
 namespace ivme {
 
 namespace {
-
-using States = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-nb::object array_of(const std::vector<int64_t>& numbers) {
-    Array<int64_t> copied;
-    copied.resize(numbers.size());
-    std::copy(numbers.begin(), numbers.end(), copied.data());
-    return to_numpy(std::move(copied), numbers.size());
-}
-
-// Runs of one program are never concurrent: the caller holds the lock of the database whose codes it reads.
-class Expressions {
-public:
-    Expressions(unsigned inputs, std::string kinds, unsigned outputs, unsigned foreign, const nb::list& tables,
-                const nb::list& members, const nb::list& dictionaries,
-                const std::vector<ExpressionProgram::Spec>& instructions)
-        : program_(inputs, std::move(kinds), outputs, foreign) {
-        for (nb::handle table : tables) program_.tables.push_back(&nb::cast<CodeTable&>(table));
-        for (nb::handle each : members) {
-            auto [codes, has_null] = nb::cast<std::pair<std::vector<int64_t>, bool>>(each);
-            std::sort(codes.begin(), codes.end());
-            program_.members.push_back({std::move(codes), has_null});
-        }
-        for (nb::handle each : dictionaries) program_.dictionaries.push_back(dictionary_of(each));
-        for (const ExpressionProgram::Spec& each : instructions) program_.add(each);
-        kept_ = nb::make_tuple(tables, dictionaries);
-    }
-
-    void set_constant(unsigned number, int64_t low, int64_t high) { program_.set_constant({number, {low, high}}); }
-
-    // The outputs, a row each; the rows that are doubtful; and None, or the rows that are missing of foreign columns.
-    // If anything is missing, here or in a table, the rest counts for nothing.
-    nb::tuple run(const std::vector<Codes>& columns, size_t n, const std::vector<std::pair<Codes, States>>& foreign) {
-        ExpressionRun run;
-        for (const Codes& column : columns) {
-            if (column.size() < n) throw std::invalid_argument("a column is too short");
-            run.columns.push_back(column.data());
-        }
-        for (const auto& [values, states] : foreign) {
-            if (values.size() < n || states.size() < n) throw std::invalid_argument("a foreign column is too short");
-            run.foreign.push_back({values.data(), states.data()});
-        }
-        Array<int64_t> found;
-        found.resize(program_.outputs() * n);
-        for (size_t i = 0; i < program_.outputs(); ++i) run.outputs.push_back(found.data() + i * n);
-        auto held = hold();
-        {
-            // Few rows take less time than letting the GIL go.
-            std::unique_ptr<nb::gil_scoped_release> release;
-            if (n > MANY) release = std::make_unique<nb::gil_scoped_release>();
-            program_.run(run, n);
-        }
-        nb::object missing = nb::none();
-        if (!run.complete) {
-            nb::list rows;
-            for (const auto& each : run.missing) rows.append(array_of(each));
-            missing = std::move(rows);
-        }
-        return nb::make_tuple(as_rows(std::move(found), n), array_of(run.doubtful), missing);
-    }
-
-    // A row's codes and behind them the outputs; None if anything is missing or doubtful.
-    nb::object run_row(nb::handle codes) {
-        if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
-        auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
-        row_.resize(n + program_.outputs());
-        for (size_t i = 0; i < n; ++i) {
-            row_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)));
-            if (row_[i] == -1 && PyErr_Occurred()) throw nb::python_error();
-        }
-        one_.columns.clear();
-        one_.outputs.clear();
-        for (size_t i = 0; i < n; ++i) one_.columns.push_back(&row_[i]);
-        for (size_t i = n; i < row_.size(); ++i) one_.outputs.push_back(&row_[i]);
-        one_.doubtful.clear();
-        one_.complete = true;
-        if (program_.foreign()) return nb::none();
-        {
-            auto held = hold();
-            program_.run(one_, 1);
-        }
-        if (!one_.complete) withdraw();
-        if (!one_.complete || !one_.doubtful.empty()) return nb::none();
-        PyObject* made = PyTuple_New(static_cast<Py_ssize_t>(row_.size()));
-        if (!made) throw nb::python_error();
-        nb::object whole = nb::steal(made);
-        for (size_t i = 0; i < row_.size(); ++i) {
-            PyObject* item = i < n ? PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)) : nullptr;
-            item = item ? Py_NewRef(item) : PyLong_FromLongLong(row_[i]);
-            if (!item) throw nb::python_error();
-            PyTuple_SET_ITEM(made, static_cast<Py_ssize_t>(i), item);
-        }
-        return whole;
-    }
-
-    void withdraw() {
-        for (CodeTable* table : program_.tables) table->withdraw();
-    }
-
-private:
-    static constexpr size_t MANY = 1 << 14;
-
-    nb::object as_rows(Array<int64_t> found, size_t n) const {
-        auto* owned = new Array<int64_t>(std::move(found));
-        nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Array<int64_t>*>(p); });
-        static int64_t nothing = 0;
-        int64_t* data = owned->data() ? owned->data() : &nothing;
-        return nb::cast(nb::ndarray<nb::numpy, int64_t>(data, {program_.outputs(), n}, owner));
-    }
-
-    // The GIL is released while waiting: the holder of the strings may need it.
-    std::vector<std::shared_lock<std::shared_mutex>> hold() const {
-        std::vector<std::shared_lock<std::shared_mutex>> held;
-        for (const Dictionary* dictionary : program_.dictionaries) {
-            std::shared_lock<std::shared_mutex> lock(dictionary->mutex, std::try_to_lock);
-            if (!lock.owns_lock()) {
-                nb::gil_scoped_release release;
-                lock.lock();
-            }
-            held.push_back(std::move(lock));
-        }
-        return held;
-    }
-
-    ExpressionProgram program_;
-    nb::object kept_;
-    std::vector<int64_t> row_;
-    ExpressionRun one_;
-};
 
 void fill(CodeTable& table, const Codes& codes, const Codes& values, const States& states) {
     if (values.size() < codes.size() || states.size() < codes.size()) {
@@ -164,6 +32,7 @@ void bind_expression(nb::module_& m) {
         .def("set_constant", &Expressions::set_constant)
         .def("run", &Expressions::run)
         .def("run_row", &Expressions::run_row)
+        .def_rw("is_current", &Expressions::is_current)
         .def("withdraw", &Expressions::withdraw);
 }
 

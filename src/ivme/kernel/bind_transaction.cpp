@@ -2,7 +2,8 @@
 //
 // An asynchronous exception (Ctrl-C) may end Python code between any two instructions, but not a native call. So the
 // lock is taken and let go by native calls, which first end whatever such an exception left half done.
-#include "bind.hpp"
+#include "bound_expressions.hpp"
+#include "row_encoder.hpp"
 
 namespace ivme {
 
@@ -34,6 +35,9 @@ public:
         if (!--depth_) memory_room = -1;
     }
 
+    // Whether a thread has it, perhaps this one: then a change may be under way.
+    bool is_taken() const { return depth_ != 0; }
+
     nb::object pending = nb::none();
 
 private:
@@ -64,32 +68,83 @@ private:
 
 struct RowRun {
     size_t trigger;
-    bool whole;  // the trigger takes the codes as they are
     std::vector<unsigned> places;
 };
 
-// The triggers that one row goes through, and which of its codes each wants.
-class RowRuns {
+// The way of one row of a table: its codes, the expressions over them, and the triggers that it goes through, each with
+// the places of the codes that it wants.
+class RowPath {
 public:
-    RowRuns(Kernel& kernel, const nb::list& runs) : kernel_(kernel) {
+    // `compute` takes a row's codes where the expressions turn back, and returns all codes, or None.
+    RowPath(Kernel& kernel, const nb::list& columns, const nb::object& expressions, nb::object compute,
+            const nb::list& runs)
+        : kernel_(kernel), encoder_(columns), compute_(std::move(compute)), kept_(expressions) {
+        if (!expressions.is_none()) expressions_ = &nb::cast<Expressions&>(expressions);
         for (nb::handle run : runs) {
-            auto [trigger, places] = nb::cast<std::pair<size_t, nb::object>>(run);
-            bool whole = places.is_none();
-            runs_.push_back(
-                {trigger, whole, whole ? std::vector<unsigned>() : nb::cast<std::vector<unsigned>>(places)});
+            auto [trigger, places] = nb::cast<std::pair<size_t, std::vector<unsigned>>>(run);
+            for (unsigned place : places) {
+                if (place >= width()) throw std::invalid_argument("a row lacks codes");
+            }
+            runs_.push_back({trigger, std::move(places)});
         }
     }
 
-    // All triggers or none, and none if a stored sum would not fit its type. The GIL stays, as the work is below a
-    // switch.
+    size_t width() const { return encoder_.arity() + (expressions_ ? expressions_->outputs() : 0); }
+
+    // The codes of a row and of the expressions over it, for `run`; None if the batch path has to take it.
+    nb::object encode(nb::handle row) {
+        Words words;
+        return encoded(row, words) ? tuple_of(words) : nb::none();
+    }
+
+    // All triggers or none, and none if a stored sum would not fit its type.
     void run(nb::handle codes, int64_t weight) {
-        if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
-        auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
-        row_.resize(n);
-        for (size_t i = 0; i < n; ++i) {
-            row_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)));
-            if (row_[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+        Words words;
+        read(codes, words);
+        run_words(words, weight);
+    }
+
+    // A row as a transaction of its own; false if the batch path has to take it, which knows why.
+    bool apply(nb::handle row, int64_t weight) {
+        Words words;
+        if (!encoded(row, words)) return false;
+        try {
+            run_words(words, weight);
+        } catch (const Overflow&) {
+            return false;
+        } catch (const BrokenCheck&) {
+            return false;
         }
+        return true;
+    }
+
+private:
+    using Words = std::vector<int64_t>;
+
+    bool encoded(nb::handle row, Words& words) {
+        std::vector<PyObject*> values;
+        std::vector<nb::object> owned;
+        words.resize(width());
+        if (!encoder_.values(row, values, owned) || !encoder_.encode(values, words.data())) return false;
+        if (!expressions_ || expressions_->complete(words.data(), encoder_.arity())) return true;
+        nb::object all = compute_(tuple_of({words.begin(), words.begin() + static_cast<ptrdiff_t>(encoder_.arity())}));
+        if (all.is_none()) return false;
+        read(all, words);
+        return true;
+    }
+
+    void read(nb::handle codes, Words& words) const {
+        if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
+        words.resize(static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr())));
+        if (words.size() != width()) throw std::invalid_argument("a row lacks codes");
+        for (size_t i = 0; i < words.size(); ++i) {
+            words[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(codes.ptr(), static_cast<Py_ssize_t>(i)));
+            if (words[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+        }
+    }
+
+    // The GIL stays, as the work is below a switch.
+    void run_words(const Words& words, int64_t weight) {
         auto lock = kernel_.try_writing();
         if (!lock.owns_lock()) {
             nb::gil_scoped_release release;
@@ -101,7 +156,7 @@ public:
         kernel_.undoably([&] {
             for (const RowRun& run : runs_) {
                 Trigger& trigger = kernel_.trigger(run.trigger);
-                pick(run, trigger);
+                pick(run, trigger, words);
                 kernel_.machine.run(trigger, inputs_, kernel_.log());
             }
             kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
@@ -109,24 +164,86 @@ public:
         for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
     }
 
-private:
-    void pick(const RowRun& run, const Trigger& trigger) {
+    void pick(const RowRun& run, const Trigger& trigger, const Words& words) {
         auto& columns = inputs_[0].columns;
         columns.clear();
-        for (size_t i = 0; run.whole && i < row_.size(); ++i) columns.push_back(&row_[i]);
-        for (unsigned place : run.places) {
-            if (place >= row_.size()) throw std::invalid_argument("a row lacks codes");
-            columns.push_back(&row_[place]);
-        }
+        for (unsigned place : run.places) columns.push_back(&words[place]);
         if (trigger.input_widths.size() != 1 || columns.size() < trigger.input_widths[0]) {
             throw std::invalid_argument("an input lacks columns");
         }
     }
 
     Kernel& kernel_;
+    RowEncoder encoder_;
+    Expressions* expressions_ = nullptr;
+    nb::object compute_, kept_;
     std::vector<RowRun> runs_;
-    std::vector<int64_t> row_;
     std::vector<Input> inputs_{1};
+};
+
+// The whole of an insert or delete of one row, where nothing but the kernel has to know of it. It declines whatever is
+// not of that kind, and each row that comes when `rows_left` have been taken: Python has work to do then.
+class RowGate {
+public:
+    // `rows_left` may be taken until Python says so again; `running` has an attribute `name` that is not empty while
+    // this thread is in a function of a user.
+    RowGate(const nb::object& lock, nb::dict open_reads, nb::object running, size_t rows)
+        : rows_left(rows),
+          lock_(nb::cast<StateLock&>(lock)),
+          open_reads_(std::move(open_reads)),
+          running_(std::move(running)),
+          name_(nb::str("name")),
+          kept_(lock) {}
+
+    void set_path(nb::object table, nb::object path, bool deletes, bool counts) {
+        numbers_[table] = entries_.size();
+        entries_.push_back({&nb::cast<RowPath&>(path), path, deletes, counts});
+    }
+    void forget() {
+        numbers_.clear();
+        entries_.clear();
+    }
+
+    bool apply(nb::handle table, nb::handle row, int64_t weight) {
+        if (!is_open || !rows_left || lock_.is_taken() || !PyUnicode_CheckExact(table.ptr())) return false;
+        nb::object running = running_.attr(name_);
+        if (nb::len(running)) return false;
+        lock_.enter();
+        bool done;
+        try {
+            done = apply_locked(table, row, weight);
+        } catch (...) {
+            lock_.release();
+            throw;
+        }
+        lock_.release();
+        return done;
+    }
+
+    bool is_open = true;
+    size_t rows_left;
+
+private:
+    struct Entry {
+        RowPath* path;
+        nb::object kept;
+        bool deletes;  // rows may be deleted
+        bool counts;   // a row may bring along codes that are to be taken back one day
+    };
+
+    bool apply_locked(nb::handle table, nb::handle row, int64_t weight) {
+        PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
+        if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
+        Entry entry = entries_[PyLong_AsSize_t(number)];
+        if ((weight < 0 && !entry.deletes) || !entry.path->apply(row, weight)) return false;
+        if (entry.counts) --rows_left;
+        return true;
+    }
+
+    StateLock& lock_;
+    nb::dict numbers_, open_reads_;
+    std::vector<Entry> entries_;
+    nb::object running_, name_, kept_;
 };
 
 }  // namespace
@@ -141,9 +258,36 @@ void bind_transaction(nb::module_& m) {
         .def(
             "__exit__", [](StateLock& lock, nb::handle, nb::handle, nb::handle) { lock.release(); }, nb::arg().none(),
             nb::arg().none(), nb::arg().none());
-    nb::class_<RowRuns>(m, "RowRuns")
-        .def(nb::init<Kernel&, const nb::list&>(), nb::keep_alive<1, 2>())
-        .def("run", &RowRuns::run);
+    nb::class_<RowEncoder>(m, "RowEncoder")
+        .def(nb::init<const nb::list&>())
+        .def("encode", [](RowEncoder& encoder, const nb::list& rows) -> nb::object {
+            Array<int64_t> words;
+            auto n = static_cast<size_t>(PyList_GET_SIZE(rows.ptr()));
+            if (!encoder.encode_rows(rows, words)) return nb::none();
+            auto* owned = new Array<int64_t>(std::move(words));
+            nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Array<int64_t>*>(p); });
+            static int64_t nothing = 0;
+            nb::list columns;
+            for (size_t i = 0; i < encoder.arity(); ++i) {
+                int64_t* data = owned->data() ? owned->data() + i * n : &nothing;
+                columns.append(nb::cast(nb::ndarray<nb::numpy, int64_t>(data, {n}, owner)));
+            }
+            return columns;
+        });
+    nb::class_<RowPath>(m, "RowPath")
+        .def(nb::init<Kernel&, const nb::list&, const nb::object&, nb::object, const nb::list&>(), nb::arg("kernel"),
+             nb::arg("columns"), nb::arg("expressions").none(), nb::arg("compute").none(), nb::arg("runs"),
+             nb::keep_alive<1, 2>())
+        .def("encode", &RowPath::encode)
+        .def("run", &RowPath::run)
+        .def("apply", &RowPath::apply);
+    nb::class_<RowGate>(m, "RowGate")
+        .def(nb::init<const nb::object&, nb::dict, nb::object, size_t>())
+        .def_rw("is_open", &RowGate::is_open)
+        .def_rw("rows_left", &RowGate::rows_left)
+        .def("set_path", &RowGate::set_path)
+        .def("forget", &RowGate::forget)
+        .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("row").none(), nb::arg("weight"));
 }
 
 }  // namespace ivme

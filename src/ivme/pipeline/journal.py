@@ -60,10 +60,12 @@ class RunJournal:
     of the one that drives.
     """
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path | None) -> None:
+        """Opens the journal of a state; without a path an empty one, in memory."""
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.executescript(_TABLES)
@@ -140,8 +142,10 @@ class RunJournal:
         return {name: (stamp[0], stamp[1]) for name, stamp in read if stamp is not None}
 
     def applied(self, source: str, up_to: int) -> list[ChangeFile]:
-        """The files whose batches are not above a number, in the order of names."""
-        statement = "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY name"
+        """The files whose batches are not above a number, in the order in which they were applied."""
+        statement = (
+            "SELECT name, digest FROM files WHERE source = ? AND batch <= ? AND reason IS NULL ORDER BY batch, rowid"
+        )
         return [ChangeFile(*found) for found in self._all(statement, source, up_to)]
 
     def refused(self) -> list[tuple[str, str, str]]:
@@ -163,6 +167,11 @@ class RunJournal:
         """Something that was noted under a name."""
         found = self._one("SELECT value FROM facts WHERE name = ?", name)
         return None if found is None else str(found[0])
+
+    def facts(self, prefix: str) -> dict[str, str]:
+        """What was noted under names with a prefix, without it, in the order in which it first was."""
+        found = self._all("SELECT name, value FROM facts WHERE substr(name, 1, ?) = ?", len(prefix), prefix)
+        return {name[len(prefix) :]: value for name, value in found}
 
     def note(self, name: str, value: str) -> None:
         """Notes something under a name."""

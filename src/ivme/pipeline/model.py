@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ivme.pipeline.document import Place
 from ivme.query.model import Table
+from ivme.query.types import Type
 from ivme.user_functions import UserFunction
 
 Settings = tuple[tuple[str, str], ...]
@@ -19,8 +20,13 @@ BATCH = "ivme_batch"
 """The column, or the partition, of a sink of changes that says in which batch of the pipeline they were made."""
 
 INSERTS = ("insert", "i", "c", "r", "+", "update_postimage")
+UPSERTS = (*INSERTS, "update", "u", "upsert", "merge")
+TRUNCATES = ("truncate", "t")
 DELETES = ("delete", "d", "-", "update_preimage")
-"""The operations that a column of operations may have, in any case."""
+"""The operations that a column of operations may have, in any case; the others only where rows go by their key."""
+
+REASON, ORIGIN, RAW = "ivme_reason", "ivme_source", "ivme_raw"
+"""The columns of rows that were set aside: why, from which file or stream, and their text where it is no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Changes:
     `kind` is `directory` (files, each of which is applied once), `stream` (anything that Spark streams), `delta` (the
     change feed of a Delta table) or `view` (a sink of another pipeline's changes). One of `operation` and `weight`
     names the column that says what happens to a row; feeds and sinks have columns of their own for that.
+
+    With `upsert`, rows take the place of those with their primary key, and deletes go by key; an `envelope` (debezium)
+    says so for each event. `sequence_by` are expressions whose values say which event of a key is the newest, of the
+    types `sequence_types`. With `snapshot` each file, or version, is all that the table holds.
     """
 
     kind: str
@@ -57,16 +67,30 @@ class Changes:
     ordered: bool = False
     once_by_content: bool = False
     starting_version: int | None = None
+    upsert: bool = False
+    envelope: str | None = None
+    snapshot: bool = False
+    sequence_by: tuple[str, ...] = ()
+    sequence_types: tuple[Type, ...] = ()
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether rows are found by their primary key."""
+        return self.upsert or self.envelope is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table, what it is loaded from when the pipeline is new, and what changes it."""
+    """A table, what it is loaded from when the pipeline is new, and what changes it.
+
+    `defaults` are the values of columns in rows that were there before the columns.
+    """
 
     table: Table
     place: Place
     load: Rows | None = None
     changes: Changes | None = None
+    defaults: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +107,24 @@ class ViewText:
 class Sink:
     """Where the rows of a view, or the changes of its rows, are written.
 
-    `every` is the number of batches after which rows are written again. `duplicates` accepts a format that cannot be
-    written twice without harm: after a crash its last batch may be there twice.
+    `mode` is `changes`, `rows` (all of them, each time) or `merge` (a table is kept equal to the view by the columns of
+    `key`). `every` is the number of batches after which rows are written again. `duplicates` accepts a format that
+    cannot be written twice without harm: after a crash its last batch may be there twice. `table` names a table of
+    Spark's catalog, `call` a Python function.
     """
 
     name: str
     view: str
-    what: str
+    mode: str
     format: str
     path: str | None
     place: Place
     options: Settings = ()
     every: int = 1
     duplicates: bool = False
+    key: tuple[str, ...] = ()
+    table: str | None = None
+    call: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +138,7 @@ class Pipeline:
     views: tuple[ViewText, ...]
     sinks: tuple[Sink, ...] = ()
     stop_at_bad: bool = False
+    bad_limit: int | None = None
     spark: Settings = ()
     functions: tuple[UserFunction, ...] = ()
 

@@ -15,6 +15,11 @@ _LETTERS = "rows-"
 """How the names of files start that hold single rows of a batch."""
 
 
+def letters_name(batch: int) -> str:
+    """The file with the rows of a batch that were refused."""
+    return f"{_LETTERS}{digits(batch)}.parquet"
+
+
 class Quarantine:
     """A folder with a subfolder for each table."""
 
@@ -48,15 +53,12 @@ class Quarantine:
 
     def letters_of(self, table: str, batch: int) -> Path:
         """Where refused changes of a batch are, if there are any."""
-        return self.folder / table / f"{_LETTERS}{digits(batch)}.parquet"
+        return self.folder / table / letters_name(batch)
 
-    def keep_rows(self, table: str, name: str, rows: pa.Table, reason: str) -> Path:
-        """Keeps rows of a stream, which has no files."""
-        kept = self._of(table) / f"{name}.parquet"
-        partial = kept.with_suffix(".partial")
-        pq.write_table(rows, partial)
-        partial.replace(kept)
-        return self._explain(kept, reason)
+    def waiting(self, table: str = "*") -> int:
+        """How many rows wait, of a table or of all."""
+        found = self.folder.glob(f"{table}/{_LETTERS}*.parquet") if self.folder.is_dir() else []
+        return sum(pq.read_metadata(path).num_rows for path in found)
 
     def _of(self, table: str) -> Path:
         folder = self.folder / table

@@ -5,26 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from ivme.database import Database
+from ivme.engine.codes.value_check import checked
 from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
-from ivme.pipeline.model import BATCH, WEIGHT, Changes, Pipeline, Rows, Settings, Sink, TableSource, ViewText
+from ivme.pipeline.model import BATCH, WEIGHT, Pipeline, TableSource, ViewText
+from ivme.pipeline.read_changes import ROWS, read_changes, read_rows, settings
+from ivme.pipeline.read_sinks import check_sink, read_sink
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import promises
 from ivme.user_functions import UserFunction
 
-_ROOT = ("name", "state", "on_bad", "spark", "tables", "functions", "views", "sinks")
+_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "functions", "views", "sinks")
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
 _TABLE = (
     *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
-    *("load", "changes"),
+    *("load", "changes", "defaults"),
 )
-_ROWS = ("format", "path", "options", "schema", "select", "where")
-_KINDS = ("directory", "stream", "delta", "view")
-_CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight")
-_FILES = ("files_per_batch", "order", "duplicates")
 _VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour")
-_SINK = ("view", "what", "format", "path", "options", "every", "duplicates")
 
 
 def read_pipeline(path: Path | str) -> Pipeline:
@@ -41,9 +39,10 @@ def read_pipeline(path: Path | str) -> Pipeline:
         home / (fields["state"].text() if "state" in fields else f"{name}.state"),
         tuple(_table(each, node, home) for each, node in fields["tables"].entries()),
         tuple(_view(each, node, home) for each, node in fields["views"].entries()),
-        tuple(_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
+        tuple(read_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
         "on_bad" in fields and fields["on_bad"].choice("quarantine", "stop") == "stop",
-        _settings(fields["spark"]) if "spark" in fields else (),
+        fields["bad_limit"].number(0) if "bad_limit" in fields else None,
+        settings(fields["spark"]) if "spark" in fields else (),
         tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
     )
     _check(pipeline, fields)
@@ -72,56 +71,25 @@ def _table(name: str, node: Node, home: Path) -> TableSource:
     )
     if table.static and "changes" in fields:
         fields["changes"].refuse(f"table {name} is static, so that nothing can change it")
-    load = _rows(fields["load"], fields["load"].fields(_ROWS, ("format",)), table, home) if "load" in fields else None
-    changes = _changes(fields["changes"], table, home) if "changes" in fields else None
-    return TableSource(table, node.place, load, changes)
-
-
-def _rows(node: Node, fields: dict[str, Node], table: Table, home: Path, path: Node | None = None) -> Rows:
-    where = path or fields.get("path")
-    select = _settings(fields["select"]) if "select" in fields else ()
-    for column, _ in select:
-        if table.column(column) is None:
-            fields["select"].refuse(f"table {table.name} has no column {column} to select")
-    return Rows(
-        fields["format"].text() if "format" in fields else "",
-        None if where is None else _located(where.text(), home),
-        node.place,
-        _settings(fields["options"]) if "options" in fields else (),
-        fields["schema"].text() if "schema" in fields else None,
-        select,
-        fields["where"].text() if "where" in fields else None,
+    load = (
+        read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
     )
+    changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
+    defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
+    return TableSource(table, node.place, load, changes, defaults)
 
 
-def _changes(node: Node, table: Table, home: Path) -> Changes:
-    given = [kind for kind, _ in node.entries() if kind in _KINDS]
-    if len(given) != 1:
-        node.refuse(f"{node.name} needs one of {', '.join(_KINDS)}; it has {', '.join(given) or 'none'}")
-    kind = given[0]
-    if kind in ("delta", "view"):
-        fields = node.fields((kind, "starting_version") if kind == "delta" else (kind,))
-        rows = _rows(node, {}, table, home, fields[kind])
-        start = fields["starting_version"].number(0) if "starting_version" in fields else None
-        return Changes(kind, rows, starting_version=start)
-    fields = node.fields(_CHANGES + (_FILES if kind == "directory" else ()))
-    if "operation" in fields and "weight" in fields:
-        fields["weight"].refuse(f"{node.name} has an operation column or a weight column, not both")
-    if kind == "directory" and "format" not in fields:
-        node.refuse(f"{node.name} needs the format of its files, such as csv, json or parquet")
-    rows = _rows(node, fields, table, home, fields["directory"] if kind == "directory" else None)
-    if kind == "stream":
-        stream = fields["stream"].fields(("format", "path", "options"), ("format",))
-        rows = _rows(node, {**fields, **stream}, table, home)
-    return Changes(
-        kind,
-        rows,
-        fields["operation"].text() if "operation" in fields else None,
-        fields["weight"].text() if "weight" in fields else None,
-        fields["files_per_batch"].number() if "files_per_batch" in fields else 100,
-        "order" in fields and fields["order"].choice("name", "any") == "name",
-        "duplicates" in fields and fields["duplicates"].choice("quarantine", "apply") == "quarantine",
-    )
+def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:
+    return list(fields[name].entries()) if name in fields else []
+
+
+def _default(table: Table, column: str, node: Node) -> object:
+    """The value of a column in rows that came without it."""
+    found = table.column(column)
+    if found is None or found.type is None:
+        node.refuse(f"table {table.name} has no column {column} to have a default")
+    type_ = found.type
+    return node.within(lambda: checked(node.value(), type_, f"the default of column {column}"))
 
 
 def _function(name: str, node: Node) -> UserFunction:
@@ -152,30 +120,6 @@ def _file(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise IvmeError(f"{path} cannot be read: {error}") from error
-
-
-def _sink(name: str, node: Node, home: Path) -> Sink:
-    fields = node.fields(_SINK, ("view", "format"))
-    return Sink(
-        name,
-        fields["view"].text(),
-        fields["what"].choice("rows", "changes") if "what" in fields else "changes",
-        fields["format"].text().lower(),
-        _located(fields["path"].text(), home) if "path" in fields else None,
-        node.place,
-        _settings(fields["options"]) if "options" in fields else (),
-        fields["every"].number() if "every" in fields else 1,
-        "duplicates" in fields and fields["duplicates"].choice("refused", "accepted") == "accepted",
-    )
-
-
-def _settings(node: Node) -> Settings:
-    return tuple((key, value.text()) for key, value in node.entries())
-
-
-def _located(path: str, home: Path) -> str:
-    """A path relative to the file's folder; addresses with a scheme stay as they are."""
-    return path if "://" in path else str(home / path)
 
 
 def declare_all(pipeline: Pipeline, database: Database) -> None:
@@ -212,26 +156,4 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
             node = text.get("sql", text.get("rule", views[view.name]))
             node.within(lambda v=view: database.create_view(v.name, v.query, **dict(v.options)))  # type: ignore[misc]
         for sink in pipeline.sinks:
-            _check_sink(sink, dict(fields["sinks"].entries())[sink.name], database)
-
-
-_LOCAL = ("parquet", "delta", "csv", "json", "orc", "text", "avro", "xml")
-
-
-def _check_sink(sink: Sink, node: Node, database: Database) -> None:
-    fields = dict(node.entries())
-    view = fields["view"].within(lambda: database.view(sink.view))
-    if sink.what == "rows" and view.parameters:
-        fields["view"].refuse(f"view {sink.view} has parameters, so that it has no rows of its own; write its changes")
-    if sink.what == "changes":
-        fields["view"].within(lambda: view.changes().close())
-    if sink.format == "memory":
-        fields["format"].refuse("Spark writes the format memory from streams only; write parquet or delta")
-    if sink.path is None and sink.format in _LOCAL:
-        node.refuse(f"{node.name} needs a path to write {sink.format} to")
-    if sink.what == "changes" and sink.format not in _LOCAL and not sink.duplicates:
-        fields["format"].refuse(
-            f"changes in the format {sink.format} cannot be written twice without harm, so that after a crash the last "
-            "batch may be there twice; if those who read them look at the column "
-            f"{BATCH}, say so with `duplicates: accepted`"
-        )
+            check_sink(sink, dict(fields["sinks"].entries())[sink.name], database)

@@ -36,7 +36,8 @@ class AggregateFunction:
 
     `type` is that of its value for one of its argument, None if it takes no such argument. `takes` are the kinds of
     its argument, all if it is empty. `kernel` finishes whole columns (`engine/runtime/finishing.py`). `parts` are the
-    aggregates that shards add up in its place; `is_additive` says whether there are such parts at all.
+    aggregates that shards add up in its place; `is_additive` says whether there are such parts at all. `over_nothing`
+    is its value where no value is there: 0 for what counts, the empty array, NULL otherwise.
     """
 
     name: str
@@ -44,7 +45,7 @@ class AggregateFunction:
     slots: tuple[str, ...] = ()
     finish: Finish | None = None
     kernel: str = ""
-    over_nothing: int | None = None
+    over_nothing: int | tuple[()] | None = None
     parts: tuple[str, ...] = ()
     reads: str = ""
     fold: Fold | None = None

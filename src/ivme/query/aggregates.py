@@ -53,6 +53,10 @@ def _deviation_type(type_: Type) -> Type | None:
     return None if type_.kind == "decimal" and (type_.precision or 0) > _NARROW_DIGITS else _FLOAT
 
 
+def _array_type(type_: Type) -> Type:
+    return Type("array", element=type_)
+
+
 def _same(type_: Type) -> Type:
     return type_
 
@@ -149,6 +153,9 @@ _OF_VALUES = (
     AggregateFunction("max_by", _same, reads="max", fold=folds.of_last_part, parts=("max",)),
     AggregateFunction("min_by", _same, reads="min", fold=folds.of_last_part, parts=("min",)),
     _of_values("string_agg", lambda _: _STRING, folds.joined),
+    AggregateFunction(
+        "array_agg", _array_type, reads="values", fold=folds.collected, is_additive=False, over_nothing=()
+    ),
     _of_values("percentile_cont", _float, folds.continuous, *_NUMBERS),
     _of_values("percentile_disc", _float, folds.discrete, *_NUMBERS),
     _of_values("mode", _same, folds.mode),
@@ -165,8 +172,13 @@ _OF_VALUES = (
 
 AGGREGATES: Mapping[str, AggregateFunction] = {each.name: each for each in (*_OF_SUMS, *_OF_PAIRS, *_OF_VALUES)}
 
-KEYED = ("max_by", "min_by")
-"""Aggregates over keys (`order_key`) that show the last part of one."""
+
+def is_keyed(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is over keys (`order_key`), of which it shows the last parts."""
+    return aggregate.function in ("max_by", "min_by") or (
+        aggregate.function == "array_agg" and bool(aggregate.options[0])
+    )
+
 
 LISTED = "COUNT, SUM, AVG, MIN, MAX, STDDEV or VARIANCE"
 """How messages name some aggregates; the documentation has all of them."""

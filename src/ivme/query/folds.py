@@ -72,6 +72,20 @@ def joined(values: Values, options: Sequence[Any], *_: object) -> str:
 _STRING = Type("string")
 
 
+def collected(values: Values, options: Sequence[Any], _summed: Type, shown: Type, _where: str) -> tuple[Any, ...]:
+    """ARRAY_AGG; `options` are the form of the keys if values are keys, and whether each comes once.
+
+    >>> collected([(1, 2), (3, 1)], ("", False), Type("int"), Type("array", element=Type("int")), "")
+    (1, 1, 3)
+    """
+    form, is_distinct = options
+    counted = [(value, 1 if is_distinct else count) for value, count in values]
+    if form:
+        assert shown.element is not None
+        counted = [(last_part(value, form, shown.element), count) for value, count in counted]
+    return tuple(value for value, count in counted for _ in range(count))
+
+
 def of_last_part(values: Values, options: Sequence[Any], _summed: Type, shown: Type, _where: str) -> Any:
     """MAX_BY and MIN_BY: what the greatest or least key ends with."""
     return last_part(values[0][0], options[0], shown)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ivme.errors import ExpressionError, SchemaError
 from ivme.query import sql_values
-from ivme.query.aggregates import KEYED, is_joint
+from ivme.query.aggregates import is_joint, is_keyed
 from ivme.query.expression import Call, ColumnRef, Expression, Literal, columns_of
 from ivme.query.model import Aggregate, Atom, Query, Table
 from ivme.query.types import Type, parse_type
@@ -327,7 +327,7 @@ def aggregate_type(aggregate: Aggregate, variables: dict[str, Type], query: Quer
     if aggregate.variable is None:
         return INT
     type_, function = argument_type(aggregate, variables), aggregate.definition
-    if aggregate.function in KEYED and query is not None:
+    if is_keyed(aggregate) and query is not None:
         type_ = _last_part_type(aggregate.variable, query) or INT
     if function.takes and type_.kind not in function.takes:
         wanted = "a number" if "float" in function.takes else function.takes[0]

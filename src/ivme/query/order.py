@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ivme.query.windows import WindowCall
+
 HIDDEN = "#order"
 """How the names of columns begin that are there to order by, and that readers do not see."""
 
@@ -81,7 +83,8 @@ class Order:
     of their columns. With `groups`, columns by position or name, it is the part of each group that is shown.
 
     Columns whose names begin with `hidden` are not shown. With a `rank`, the rank of each row in its group is a column.
-    With `ranges`, it is the order of the rows of a request, which these say.
+    With `ranges`, it is the order of the rows of a request, which these say. Each of `windows` is a column, too: a
+    function of the rows around each in its group.
     """
 
     keys: tuple[OrderKey, ...]
@@ -93,6 +96,7 @@ class Order:
     hidden: str = HIDDEN
     rank: bool = False
     ranges: Ranges | None = None
+    windows: tuple[WindowCall, ...] = ()
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""
@@ -101,18 +105,24 @@ class Order:
             return column if isinstance(column, int) else columns.index(column)
 
         keys = [replace(key, column=position(key.column)) for key in self.keys]
-        return replace(self, keys=tuple(keys), groups=tuple(map(position, self.groups)))
+        windows = tuple(call.over(position) for call in self.windows)
+        return replace(self, keys=tuple(keys), groups=tuple(map(position, self.groups)), windows=windows)
 
     @property
     def is_whole(self) -> bool:
         """Whether all rows are shown as they are."""
-        return self.limit is None and not self.offset and not self.rank
+        return self.limit is None and not self.offset and not self.rank and not self.windows
 
     @property
     def changes_many(self) -> bool:
         """Whether one row more or less may change as many rows as there are: the ranks of all behind it."""
-        return self.rank and self.limit is None
+        return (self.rank and self.limit is None) or any(call.changes_many for call in self.windows)
 
     def shown(self, columns: Sequence[str]) -> list[str]:
         """The columns that readers see, of these columns of the rows."""
-        return [*(name for name in columns if not name.startswith(self.hidden)), *([RANK] if self.rank else [])]
+        return [*(name for name in columns if not name.startswith(self.hidden)), *self.added]
+
+    @property
+    def added(self) -> list[str]:
+        """The columns that it adds to those of the rows."""
+        return [*([RANK] if self.rank else []), *(call.name for call in self.windows)]

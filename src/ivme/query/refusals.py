@@ -73,6 +73,8 @@ def _cut(item: exp.Expr) -> set[str]:
     """Takes an item out of its query; the name under which others may have used it."""
     if item.arg_key in _CLAUSES:
         item.pop()
+    elif isinstance(item.parent, exp.Qualify):
+        item.parent.pop()
     elif isinstance(item.parent, exp.Select):
         name = item.alias_or_name
         if [each.alias_or_name.lower() for each in item.parent.expressions].count(name.lower()) > 1:

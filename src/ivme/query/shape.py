@@ -73,8 +73,23 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
 
 def ordered_columns(columns: tuple[Column, ...], order: Order) -> tuple[Column, ...]:
     """The columns that an order shows of rows."""
-    named = {column.name: column for column in (*columns, Column(RANK, Type("int")))}
+    named = {column.name: column for column in (*columns, *added_columns(columns, order))}
     return tuple(named[name] for name in order.shown([column.name for column in columns]))
+
+
+def added_columns(columns: tuple[Column, ...], order: Order) -> tuple[Column, ...]:
+    """The columns that an order adds to rows: a rank, or those of window functions."""
+    found = [Column(RANK, Type("int"))] if order.rank else []
+    placed = order.over([column.name for column in columns])
+    keys = [columns[key.column].type for key in placed.keys if isinstance(key.column, int)]
+    for call in placed.windows:
+        given = columns[call.column].type if isinstance(call.column, int) else None
+        call.check_key(keys[0] if len(keys) == 1 else None)
+        type_ = call.type_of(given)
+        if type_ is None:
+            raise call.refusal(f"{call.function.upper()} does not take values of type {given}")
+        found.append(Column(call.name, type_))
+    return tuple(found)
 
 
 def range_shape(name: str, columns: tuple[Column, ...], ranges: Ranges) -> Query:

@@ -172,13 +172,25 @@ SPELLINGS = (
         options=NEEDS_CONSTANTS,
         note="rows that are equal in the order come in the order of a",
     ),
+    Spelling(
+        "ARRAY_AGG(a), ARRAY_AGG(a ORDER BY b), COLLECT_LIST(a)",
+        *(("array_agg", "collect_list"), ("ArrayAgg",), "array_agg"),
+        options=NEEDS_CONSTANTS,
+        note="without NULLs; in the order of a unless said otherwise, and rows that are equal in the order too",
+    ),
+    Spelling(
+        "COLLECT_SET(a), ARRAY_AGG(DISTINCT a)",
+        *(("collect_set",), ("ArrayUniqueAgg",), "array_agg"),
+        options=NEEDS_CONSTANTS,
+        note="in the order of a",
+    ),
 )
 """Every aggregate that users may write, but for COUNT(DISTINCT a) and the like (`DISTINCT`)."""
 
 DISTINCT = {
     "count": "count_distinct",
     "count_distinct": "count_distinct",
-    **{name: name for name in ("min", "max", "bit_and", "bit_or", "bool_and", "bool_or", "string_agg")},
+    **{name: name for name in ("min", "max", "bit_and", "bit_or", "bool_and", "bool_or", "string_agg", "array_agg")},
     **{name: f"{name}_distinct" for name in ("sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")},
 }
 """The aggregate of the distinct values, where there is one."""

@@ -44,9 +44,7 @@ _CLAUSES = {
     "qualify": ("QUALIFY", WHEN_READING),
     "windows": ("WINDOW", WHEN_READING),
     "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
-    "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
-    "hint": ("a hint", "leave hints out; ivme plans by itself"),
     "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
     "into": ("INTO", _SELECT),
 }
@@ -79,7 +77,9 @@ def whole_statement(
     text: str, origin: Origin | None = None, functions: Mapping[str, Function] = MappingProxyType({})
 ) -> tuple[SqlText, exp.Expr]:
     """The only statement of a text, as it is written."""
-    source, statements = read_statements(text, ("SELECT", "WITH", "("), _SELECT, origin, functions, has_defaults=True)
+    source, statements = read_statements(
+        text, ("SELECT", "WITH", "FROM", "("), _SELECT, origin, functions, has_defaults=True
+    )
     if len(statements) != 1:
         if not statements:
             raise source.broken("the text is empty", None, _SELECT)

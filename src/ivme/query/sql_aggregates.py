@@ -33,14 +33,15 @@ _REFUSED = {
         ("depends on the order in which rows come, which tables do not have", "use ANY_VALUE, MIN, MAX or MAX_BY"),
     ),
     **dict.fromkeys(
-        ("ArrayAgg", "ArrayUniqueAgg", "ArrayConcatAgg"),
-        ("gives an array of a whole group, which is not maintained", "select the rows, and collect them when reading"),
+        ("ArrayConcatAgg", "ArrayUnionAgg"),
+        ("puts arrays together, which are carried as wholes", "store the elements as rows, and use ARRAY_AGG"),
     ),
     "ApproxQuantile": ("is not supported", "use PERCENTILE_DISC(p) WITHIN GROUP (ORDER BY x), which is exact"),
 }
 """Aggregates that are refused by name, with what to do instead."""
 
-_ORDERED = ("percentile_cont", "percentile_disc", "mode", "string_agg")
+_LISTS = ("string_agg", "array_agg")
+_ORDERED = ("percentile_cont", "percentile_disc", "mode", *_LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,10 @@ def read_call(source: SqlText, node: exp.Expr) -> AggregateCall:
     return _with_constants(source, call, inner)
 
 
-_HANDLED = ("this", "expression", "expressions", "big_int", "separator", "quantile", "deterministic")
+_HANDLED = (
+    *("this", "expression", "expressions", "big_int", "separator", "quantile", "deterministic"),
+    "nulls_excluded",  # of ARRAY_AGG, as in Spark
+)
 
 
 def _arguments(inner: exp.Expr) -> list[exp.Expr]:
@@ -161,7 +165,7 @@ def _with_order(source: SqlText, call: AggregateCall, node: exp.Expr) -> Aggrega
     if call.function not in _ORDERED:
         raise source.unsupported(f"ORDER BY in {call.word} is not supported", node, "leave it out")
     ordered = tuple(order.expressions)
-    if call.function != "string_agg":
+    if call.function not in _LISTS:
         if len(ordered) != 1 or arguments:
             raise source.unsupported(f"{call.word} needs one ORDER BY expression", node, _WITHIN.format(call.word))
         arguments = (ordered[0].this,)
@@ -187,6 +191,8 @@ def _with_constants(source: SqlText, call: AggregateCall, inner: exp.Expr) -> Ag
         instead = f"write {call.spelling.sql.split(', ')[0]}" if call.spelling.arguments > 1 else "aggregate one column"
         raise source.unsupported(f"{call.word} has several arguments", call.node, instead)
     is_descending = bool(call.order and call.order[0].args.get("desc"))
+    if call.function == "array_agg":
+        return _replaced(call, is_distinct=call.is_distinct or isinstance(inner, exp.ArrayUniqueAgg))
     if call.function == "string_agg":
         return _replaced(call, constants=(_separator(source, call, inner),))
     if call.function == "mode":
@@ -248,8 +254,8 @@ def maintained(body: Body, scalars: Scalars, call: AggregateCall, key_of_node: C
             f"{call.text} needs {'a column' if spelling.arguments == 1 else 'two'}", call.node, instead
         )
     function = DISTINCT[call.function] if call.is_distinct else call.function
-    if call.function == "string_agg":
-        return _string_agg(body, scalars, call)
+    if call.function in _LISTS:
+        return _list_of(body, scalars, call)
     if spelling.columns is tuple and len(call.arguments) == 1:
         joint = None if call.is_distinct else read_joint(body, scalars, function, call.arguments[0])
         if joint is not None:
@@ -268,23 +274,24 @@ def maintained(body: Body, scalars: Scalars, call: AggregateCall, key_of_node: C
     return Maintained(function, keys[0], keys[1] if len(keys) > 1 else None, call.constants)
 
 
-def _string_agg(body: Body, scalars: Scalars, call: AggregateCall) -> Maintained:
-    """STRING_AGG over its values, or over keys that have them in another order."""
+def _list_of(body: Body, scalars: Scalars, call: AggregateCall) -> Maintained:
+    """STRING_AGG or ARRAY_AGG over values, or over keys that have them in another order."""
     nodes = (call.arguments[0], *(each.this for each in call.order))
     occurrence, (value, *order) = _joint(body, scalars, call, nodes)
     _refuse_nested(body, call, occurrence, (value, *order))
     kind = body.kind(Key(occurrence, value))
-    if kind == "binary":
+    if kind == "binary" and call.function == "string_agg":
         raise scalars.source.unsupported(f"{call.text} is over a column of type binary", call.node, "use texts")
     if call.is_distinct and any(each != value for each in order):
         message = f"{call.word}(DISTINCT x) in the order of another expression has no answer: x may come with several"
         raise scalars.source.unsupported(message, call.node, f"order by {nodes[0].sql(dialect=DIALECT)}")
-    text = value if kind in ("string", None) else Call("cast_string", (value,))
+    is_text = call.function == "array_agg" or kind in ("string", None)
+    text = value if is_text else Call("cast_string", (value,))
     letters = "".join(_letter(each) for each in call.order)
     form = "" if not letters or (order == [text] and letters == "a") else f"{letters}a!"
     column = key_of(form, (*order, text)) if form else text
     key = _added(body, call, occurrence, column)
-    return Maintained("string_agg", key, None, (*call.constants, form, call.is_distinct))
+    return Maintained(call.function, key, None, (*call.constants, form, call.is_distinct))
 
 
 def _letter(ordered: exp.Ordered) -> str:

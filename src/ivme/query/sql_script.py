@@ -20,6 +20,7 @@ from ivme.query.parse import is_sql
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
+from ivme.query.rewrite.plain_forms import plain_forms
 from ivme.query.rewrite.ranges import take_ranges
 from ivme.query.rewrite.ranks import distinct_on
 from ivme.query.rewrite.script import Ordered, Script
@@ -114,7 +115,7 @@ def read_script(
 def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    node, order = take_order(source, distinct_on(written))
+    node, order = take_order(source, distinct_on(plain_forms(source, written)))
     node, order = take_ranges(source, node, order)
     try:
         read_query(source, node.copy(), declared, "Q")

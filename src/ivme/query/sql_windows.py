@@ -12,11 +12,17 @@ WHEN_READING = "keep the rows in the view without it, and compute it from them w
 
 
 def window_refusal(source: SqlText, window: exp.Expr) -> UnsupportedError:
-    """The refusal of a window function."""
-    if isinstance(window.this, exp.RowNumber | exp.Rank | exp.DenseRank):
-        message = "a rank is a column of its own, one of a SELECT, with PARTITION BY and ORDER BY in OVER (...)"
-        return source.unsupported(message, window, "compute with it, or with another one, in a SELECT around this one")
-    return source.unsupported("window functions are not supported", window, _instead(window))
+    """The refusal of a window function that is not known, or that stands where none can."""
+    if window.find_ancestor(exp.Where, exp.Having, exp.Group, exp.Join, exp.AggFunc, exp.Window) is not None:
+        instead = "compute it in a SELECT inside this one, and use its column"
+        return source.unsupported("a window function stands in SELECT or in QUALIFY", window, instead)
+    call = window.this
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        call = call.this
+    word = call.name if isinstance(call, exp.Anonymous) else call.sql_name() if isinstance(call, exp.Func) else "this"
+    is_distinct = isinstance(call.this, exp.Distinct)
+    message = f"{word.upper()}{' of DISTINCT values' if is_distinct else ''} is not supported as a window function"
+    return source.unsupported(message, window, _instead(window))
 
 
 def _instead(window: exp.Expr) -> str:
@@ -24,7 +30,7 @@ def _instead(window: exp.Expr) -> str:
     aggregate = window.this
     ordered = any(is_set(window.args.get(part)) for part in ("order", "spec", "alias"))
     nested = isinstance(aggregate, exp.AggFunc) and any(each.find(exp.AggFunc) for each in aggregate.iter_expressions())
-    if ordered or nested or not isinstance(aggregate, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
+    if ordered or nested or not isinstance(aggregate, exp.AggFunc):
         return WHEN_READING
     keys = [spelled(key) for key in window.args.get("partition_by") or ()]
     if not keys:

@@ -102,7 +102,9 @@ class Table:
     @property
     def key_positions(self) -> tuple[int, ...]:
         """Where the columns of the primary key are; they are never NULL."""
-        key = {name.lower() for name in self.primary_key or ()}
+        if not self.primary_key:
+            return ()
+        key = {name.lower() for name in self.primary_key}
         return tuple(i for i, column in enumerate(self.columns) if column.name.lower() in key)
 
     def column(self, name: str) -> Column | None:

@@ -17,6 +17,7 @@ from ivme.errors import ServeError
 from ivme.serve.app import create_app
 from ivme.serve.connections import Connections, connection_class
 from ivme.serve.gate import Gate
+from ivme.serve.pg.server import PostgresServer
 from ivme.serve.settings import Settings
 
 _UNREAD = (1.0, 2.0, 3.0, 4.0)
@@ -26,10 +27,19 @@ _UNREAD = (1.0, 2.0, 3.0, 4.0)
 class Server(uvicorn.Server):
     """A server that tells those who follow views before it waits for them to go."""
 
-    def __init__(self, gate: Gate, config: uvicorn.Config, connections: Connections) -> None:
+    def __init__(
+        self, gate: Gate, config: uvicorn.Config, connections: Connections, postgres: PostgresServer | None
+    ) -> None:
         super().__init__(config)
         self._gate = gate
         self._connections = connections
+        self._postgres = postgres
+        self.pg_port: int | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._postgres is not None:
+            self.pg_port = await self._postgres.start()
+        await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Called ten times a second."""
@@ -40,6 +50,8 @@ class Server(uvicorn.Server):
         self._gate.end()
         for seconds in _UNREAD:
             asyncio.get_running_loop().call_later(seconds, self._connections.cut_unread)
+        if self._postgres is not None:
+            await self._postgres.stop()
         await super().shutdown(sockets)
         self._connections.cut_all()
 
@@ -62,8 +74,11 @@ def make_server(database: Database, settings: Settings) -> Server:
         timeout_keep_alive=ceil(settings.idle_seconds),
         http=connection_class(connections),
         ws="none",
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
     )
-    return Server(gate, config, connections)
+    postgres = None if settings.pg_port is None else PostgresServer(database, settings)
+    return Server(gate, config, connections, postgres)
 
 
 def serve(database: Database, settings: Settings) -> None:
@@ -71,16 +86,17 @@ def serve(database: Database, settings: Settings) -> None:
     server = make_server(database, settings)
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        socket.create_server((settings.host, settings.port), family=family).close()
+        for port in (settings.port, *([settings.pg_port] if settings.pg_port else [])):
+            socket.create_server((settings.host, port), family=family).close()
     except OSError as error:
-        raise ServeError(f"{settings.host}:{settings.port} cannot be served: {error}; choose another port") from error
+        raise ServeError(f"{settings.host}:{port} cannot be served: {error}; choose another port") from error
     server.run()
 
 
 @contextmanager
-def serving(database: Database, settings: Settings | None = None) -> Iterator[str]:
-    """Serves a database from a thread of its own until the block ends; the address. Port 0 stands for any free one."""
-    server = make_server(database, settings or Settings(port=0))
+def running(database: Database, settings: Settings) -> Iterator[Server]:
+    """Serves a database from a thread of its own until the block ends. Port 0 stands for any free one."""
+    server = make_server(database, settings)
     thread = threading.Thread(target=server.run, name="ivme-serve")
     thread.start()
     try:
@@ -88,8 +104,17 @@ def serving(database: Database, settings: Settings | None = None) -> Iterator[st
             if not thread.is_alive():
                 raise ServeError("the server did not start; is the port in use?")
             time.sleep(0.005)
-        host, port = server.servers[0].sockets[0].getsockname()[:2]
-        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        yield server
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def serving(database: Database, settings: Settings | None = None) -> Iterator[str]:
+    """Serves a database from a thread of its own until the block ends; the address."""
+    chosen = settings or Settings(port=0)
+    with running(database, chosen) as server:
+        host, port = server.servers[0].sockets[0].getsockname()[:2]
+        scheme = "http" if chosen.tls_certificate is None else "https"
+        yield f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

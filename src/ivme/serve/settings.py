@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from dataclasses import dataclass
 
 from ivme.errors import ServeError
@@ -37,13 +38,22 @@ class Settings:
     """How long a connection is kept for the next request."""
     linger: float = 60.0
     """How long changes are kept after the last subscriber has left, in seconds."""
+    statement_characters: int = 200_000
+    """The longest text of SQL that a client may send; reading it takes time that grows with it."""
+    pg_port: int | None = None
+    """The port of PostgreSQL's protocol; None if it is not spoken."""
+    tls_certificate: str | None = None
+    """The file of a certificate (PEM): with it, TLS is spoken, and nothing else."""
+    tls_key: str | None = None
+    """The file of its key, if it is another one."""
     owner: str = ""
     """The answer to clients that try to change the database, if its changes come from somewhere else only."""
 
     def check(self) -> None:
         """Refuses a port that is none, and to be reachable from other machines without a token."""
-        if not 0 <= self.port <= 65535:
-            raise ServeError(f"a port is a number from 0 to 65535; {self.port} is none")
+        for port in (self.port, self.pg_port or 0):
+            if not 0 <= port <= 65535:
+                raise ServeError(f"a port is a number from 0 to 65535; {port} is not")
         if self.connections < 1 or self.connections_per_address < 0:
             raise ServeError("a server needs at least 1 connection; 0 for an address means that it has no limit")
         if self.token is not None and len(self.token) < 16:
@@ -53,6 +63,21 @@ class Settings:
                 f"{self.host} can be reached from other machines: that needs a token. Put one into the environment "
                 "variable IVME_TOKEN, or bind to 127.0.0.1"
             )
+
+        self.tls_context()
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """What TLS is spoken with; None without a certificate."""
+        if self.tls_certificate is None:
+            if self.tls_key is not None:
+                raise ServeError("a key for TLS needs its certificate; name both files")
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self.tls_certificate, self.tls_key)
+        except (OSError, ssl.SSLError) as error:
+            raise ServeError(f"the certificate {self.tls_certificate} cannot be used: {error}") from error
+        return context
 
 
 def is_loopback(host: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +32,14 @@ class Session:
     """One writer of statements, with the transaction that it has begun.
 
     Changes within a transaction are collected, and made at COMMIT. Statements that read see what is committed; one that
-    would read what its own transaction has changed is refused.
+    would read what its own transaction has changed is refused. `check` may refuse statements before any is run.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, check: Callable[[Statement], None] = lambda _: None) -> None:
         self.database = database
+        self._check = check
         self._batch: Batch | None = None
+        self._savepoints: dict[str, Callable[[], None]] = {}
 
     @property
     def in_transaction(self) -> bool:
@@ -54,6 +56,8 @@ class Session:
             raise PlanError(f"a statement is a text; it is a {type(text).__name__}")
         self.database.definitions.check_open()
         statements = parse_statements(text, self.database.definitions.functions.defined)
+        for statement in statements:
+            self._check(statement)
         wanted = {name for statement in statements for name in statement.parameters}
         unused = [name for name in parameters if name not in wanted]
         if unused:
@@ -64,7 +68,23 @@ class Session:
 
     def close(self) -> None:
         """Gives up the transaction, if there is one."""
-        self._batch = None
+        self._batch, self._savepoints = None, {}
+
+    def set_savepoint(self, name: str) -> None:
+        """Remembers what the transaction has changed so far."""
+        if self._batch is None:
+            raise PlanError("a savepoint is a part of a transaction, and none has begun; BEGIN one")
+        self._savepoints.pop(name, None)
+        self._savepoints[name] = self._batch.mark()
+
+    def release_savepoint(self, name: str, *, roll_back: bool) -> None:
+        """Forgets the savepoints behind one; either with that one, or with the changes that came behind it."""
+        if name not in self._savepoints:
+            raise UnknownNameError(f"there is no savepoint {name}")
+        for later in list(self._savepoints)[list(self._savepoints).index(name) + roll_back :]:
+            del self._savepoints[later]
+        if roll_back:
+            self._savepoints[name]()
 
     def _run(self, statement: Statement, parameters: Mapping[str, Any]) -> Result:
         values = Parameters(parameters)
@@ -92,7 +112,7 @@ class Session:
             return Result(message="a transaction begins")
         if self._batch is None:
             raise source.unsupported("no transaction has begun", place, "write BEGIN first")
-        batch, self._batch = self._batch, None
+        batch, self._batch, self._savepoints = self._batch, None, {}
         if statement.act == "ROLLBACK":
             return Result(message="the transaction is undone")
         with batch:

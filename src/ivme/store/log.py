@@ -220,7 +220,9 @@ class _Syncer:
         self._thread.start()
 
     def wake(self) -> None:
-        self._work.set()
+        """Called after something was written; if the flag is still up, the sync that follows its fall covers it."""
+        if not self._work.is_set():
+            self._work.set()
 
     def stop(self) -> None:
         self._over.set()

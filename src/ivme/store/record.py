@@ -22,6 +22,7 @@ _DIGEST = 16
 HEADER_BYTES = _HEADER.size + _DIGEST
 
 _decode = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Record(NamedTuple):
@@ -36,7 +37,7 @@ class Record(NamedTuple):
 
 def framed(number: int, durable: int, content: object, bodies: Sequence[Any] = ()) -> list[Any]:
     """The buffers of a record, in order; the text is ASCII, so that it needs no further encoding."""
-    text = json.dumps(content, separators=(",", ":")).encode()
+    text = _encode(content).encode()
     header = _HEADER.pack(_MAGIC, len(text), sum(map(len, bodies)), number, durable)
     return [b"".join((header, digest(header, text, *bodies), text)), *bodies]
 

@@ -68,7 +68,7 @@ class Store:
         self.found = found
         self._changed = contents.changed
         self._unwritten: set[str] = set()
-        self._writers: dict[Table, list[tuple[int, Convert]]] = {}
+        self._writers: dict[str, tuple[Table, list[tuple[int, Convert]]]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
         self._uncertain = False
@@ -93,10 +93,10 @@ class Store:
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         declared = self._runtime.catalog.tables[table].table
-        conversions = self._writers.get(declared)
-        if conversions is None:
-            conversions = self._writers[declared] = writers(declared)
-        rows = convert([list(row)], conversions)
+        known = self._writers.get(table)
+        if known is None or known[0] is not declared:
+            known = self._writers[table] = (declared, writers(declared))
+        rows = convert([list(row)], known[1])
         self.log.append({"batch": [{"table": table, "rows": rows, "weights": [weight]}]})
         self._changed.add(table)
         self._snapshot_if_due()

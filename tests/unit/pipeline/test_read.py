@@ -57,7 +57,7 @@ def test_a_file_says_tables_sources_views_and_sinks(tmp_path: Path) -> None:
     assert routes.changes is not None
     assert ("directory", "op", 3) == (routes.changes.kind, routes.changes.operation, routes.changes.files_per_batch)
     assert (("strategy", "classical"),) == pipeline.views[1].options
-    assert "changes" == pipeline.sinks[0].what
+    assert "changes" == pipeline.sinks[0].mode
     assert tmp_path / "flights.state" == pipeline.state
 
 
@@ -167,3 +167,64 @@ def test_a_file_names_the_functions_that_views_call(tmp_path: Path) -> None:
 def test_a_function_that_cannot_be_called_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
     text = GOOD.replace("views:\n", FUNCTIONS.replace("  size:", "  size_of:").replace(old, new, 1), 1)
     assert told in refusal(tmp_path, text)
+
+
+_KEYED = """\
+tables:
+  t:
+    columns: {{id: int, city: string}}
+    {table}
+    changes: {{directory: changes, format: json{changes}}}
+views:
+  v:
+    sql: SELECT city, COUNT(*) AS n FROM t GROUP BY city
+  w:
+    sql: SELECT city FROM t
+sinks:
+  s: {sink}
+"""
+
+_MERGE = "{view: v, mode: merge, format: delta, path: out}"
+
+
+def _keyed(folder: Path, changes: str, table: str = "primary_key: id", sink: str = _MERGE) -> Path:
+    return write(folder, _KEYED.format(changes=changes, table=table, sink=sink))
+
+
+def test_changes_by_key_and_a_merge_are_read(tmp_path: Path) -> None:
+    more = ", upsert: true, sequence_by: [ts, id], sequence_type: [timestamp, int]"
+    pipeline = read_pipeline(_keyed(tmp_path, more))
+    changes = pipeline.table("t").changes
+    assert changes is not None
+    assert changes.is_keyed
+    assert (("ts", "id"), ["timestamp", "int"]) == (changes.sequence_by, [str(t) for t in changes.sequence_types])
+    assert ("merge", ()) == (pipeline.sinks[0].mode, pipeline.sinks[0].key)
+
+
+@pytest.mark.parametrize(
+    ("changes", "table", "sink", "told"),
+    [
+        (", upsert: true", "append_only: true", _MERGE, "needs a primary_key"),
+        (", upsert: true", "primary_key: id\n    append_only: true", _MERGE, "append-only"),
+        (", sequence_by: lsn", "primary_key: id", _MERGE, "say `upsert: true`"),
+        (", upsert: true, sequence_type: int", "primary_key: id", _MERGE, "needs sequence_by"),
+        (", upsert: true, weight: w", "primary_key: id", _MERGE, "leave weight out"),
+        (", envelope: maxwell", "primary_key: id", _MERGE, "must be debezium"),
+        (", envelope: debezium, operation: op", "primary_key: id", _MERGE, "leave operation out"),
+        (", snapshot: replace, upsert: true", "primary_key: id", _MERGE, "leave upsert out"),
+        (", snapshot: append", "primary_key: id", _MERGE, "must be replace"),
+        ("", "primary_key: id", "{view: w, mode: merge, format: delta, path: out}", "needs a key"),
+        ("", "primary_key: id", "{view: w, mode: merge, key: id, format: delta, path: out}", "no column id"),
+        ("", "primary_key: id", "{view: v, mode: merge, format: parquet, path: out}", "say format: delta"),
+        ("", "primary_key: id", "{view: v, mode: rows, key: city, format: delta, path: out}", "is for mode: merge"),
+        ("", "primary_key: id", "{view: v, mode: rows, what: rows, format: delta, path: out}", "leave what out"),
+        ("", "primary_key: id", "{view: v, call: 'no_such_module:f'}", "cannot be imported"),
+        ("", "primary_key: id", "{view: v, call: 'json:dumps', path: x}", "leave format and path out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_at_its_place(
+    tmp_path: Path, changes: str, table: str, sink: str, told: str
+) -> None:
+    with pytest.raises(PipelineError, match=r"p\.yml:\d+:\d+|\.yml:\d+:\d+") as caught:
+        read_pipeline(_keyed(tmp_path, changes, table, sink))
+    assert told in str(caught.value)

@@ -215,6 +215,7 @@ class Domains:
         in_kernel: bool = False,
     ) -> None:
         self._domains: dict[Type, Domain] = {}
+        self._dictionaries: dict[Type, Dictionary] | None = None
         self._dictionary_of = dictionary_of
         self._nested: Dictionary | None = None
         self.encoder_of = encoder_of
@@ -233,10 +234,16 @@ class Domains:
         domain = self._domains.get(type_)
         if domain is None:
             domain = self._domains.setdefault(type_, self._new(type_))
+            self._dictionaries = None
         return domain
 
     def dictionaries(self) -> dict[Type, Dictionary]:
         """The dictionaries that are in use."""
+        if self._dictionaries is None:
+            self._dictionaries = self._found_dictionaries()
+        return self._dictionaries
+
+    def _found_dictionaries(self) -> dict[Type, Dictionary]:
         domains = self._domains.items()
         found = {type_: domain.dictionary for type_, domain in domains if isinstance(domain, DictionaryValues)}
         unique = {id(dictionary): type_ for type_, dictionary in reversed(found.items())}

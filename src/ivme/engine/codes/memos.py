@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar, cast
 
@@ -13,6 +14,13 @@ class Memo(Protocol):
     def memory_bytes(self) -> int: ...
 
 
+class Constants(Protocol):
+    """Something that holds the codes of a few values that it knows."""
+
+    def forget_constants(self) -> None: ...
+    def __hash__(self) -> int: ...
+
+
 _Memo = TypeVar("_Memo", bound=Memo)
 
 
@@ -20,9 +28,12 @@ class Memos:
     """All memos of a database. They keep no code alive: before codes are freed, `forget` is called, under the lock."""
 
     def __init__(self) -> None:
-        self.generation = 0
-        """How often codes have been forgotten; single codes that are held elsewhere are found anew after each time."""
         self._memos: dict[Hashable, Any] = {}
+        self._constants: weakref.WeakSet[Constants] = weakref.WeakSet()
+
+    def hold_constants(self, holder: Constants) -> None:
+        """From now on the holder of single codes is told to find them anew, for as long as it is there."""
+        self._constants.add(holder)
 
     def memo(self, key: Hashable, make: Callable[[], _Memo]) -> _Memo:
         """The memo of that key, made if it is not there."""
@@ -37,6 +48,7 @@ class Memos:
 
     def forget(self) -> None:
         """Empties all of them."""
-        self.generation += 1
+        for holder in self._constants:
+            holder.forget_constants()
         for memo in self._memos.values():
             memo.forget()

@@ -45,8 +45,8 @@ class KernelColumns:
         self._domains = [domains.domain(declared_type(table, column)) for column in table.columns]
         self._encoders = [(register, domains.domain(t), value) for register, t, value in flat.literals]
         self._rows = RowColumns(table, columns, domains)
-        self._program = self._loaded(flat, compiler)
-        self._generation = -1
+        self.program = self._loaded(flat, compiler)
+        self._memos.hold_constants(self)
 
     def _loaded(self, flat: FlatProgram, compiler: Compiler) -> _kernel.Expressions:
         tables = [memo.table for memo in self._tables]
@@ -73,10 +73,9 @@ class KernelColumns:
 
     def row(self, codes: tuple[int, ...]) -> tuple[int, ...]:
         """The codes of a row with those of the columns behind them; DataError where an expression has no value."""
-        if self._generation == self._memos.generation:
-            found = self._program.run_row(codes)
-            if found is not None:
-                return found
+        found = self.program.run_row(codes)
+        if found is not None:
+            return found
         columns = [np.array([code], np.int64) for code in codes]
         outputs, doubtful = self._run(columns, 1)
         if len(doubtful):
@@ -85,11 +84,11 @@ class KernelColumns:
 
     def _run(self, columns: list[Codes], n: int) -> tuple[Any, Codes]:
         """The outputs, and the rows for which they are doubtful."""
-        if self._generation != self._memos.generation:
+        if not self.program.is_current:
             self._encode_literals()
         foreign = [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in self._foreign]
         while True:
-            outputs, doubtful, missing = self._program.run(columns, n, foreign)
+            outputs, doubtful, missing = self.program.run(columns, n, foreign)
             if missing is None:
                 return outputs, doubtful
             for memo in self._tables:
@@ -99,8 +98,12 @@ class KernelColumns:
 
     def _encode_literals(self) -> None:
         for register, domain, value in self._encoders:
-            self._program.set_constant(register, domain.encode_value(value), 0)
-        self._generation = self._memos.generation
+            self.program.set_constant(register, domain.encode_value(value), 0)
+        self.program.is_current = True
+
+    def forget_constants(self) -> None:
+        """The codes of constants are found anew before the next run."""
+        self.program.is_current = False
 
     def _settle(self, outputs: Any, doubtful: Codes, columns: list[Codes], failure: Failure) -> None:
         """Computes doubtful rows by `evaluate`."""

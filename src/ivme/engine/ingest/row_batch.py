@@ -21,6 +21,7 @@ from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.ingest.feed import Feed
+from ivme.engine.ingest.row_columns import row_encoder
 from ivme.errors import DataError, ExpressionError
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Table
@@ -56,9 +57,9 @@ class RowBatch:
         return [codes for codes in self._codes if codes is not None]
 
     def forget_codes(self) -> None:
-        """The values are encoded anew: codes of some may have been taken back."""
-        assert self._data is not None, "rows that are codes only are held"
-        self._codes = [None] * len(self._codes)
+        """The values are encoded anew, as codes of some may have been taken back. Rows that are codes only are held."""
+        if self._data is not None:
+            self._codes = [None] * len(self._codes)
 
     @property
     def data(self) -> pa.Table:
@@ -105,18 +106,22 @@ def joined(parts: Sequence[RowBatch]) -> RowBatch:
 class Layout:
     """The columns of a relation: their domains and Arrow types. Those of a view's parameters may be in front."""
 
-    __slots__ = ("domains", "encoder", "floats", "schema")
+    __slots__ = ("domains", "encoder", "floats", "rows", "schema")
 
     def __init__(self, table: Table, domains: Domains, front: Sequence[tuple[str, Type]] = ()) -> None:
         types = [*(type_ for _, type_ in front), *(declared_type(table, column) for column in table.columns)]
         self.domains: list[Domain] = [domains.domain(type_) for type_ in types]
         self.encoder = None if front else domains.encoder_of(table.column_names, self.domains)
+        self.rows = None if front or not domains.in_kernel else row_encoder(table, self.domains)
         self.schema = pa.schema([*(pa.field(name, arrow_type(type_)) for name, type_ in front), *arrow_schema(table)])
         self.floats = [i for i, domain in enumerate(self.domains) if domain.type.kind == "float"]
 
 
 def codes_of(rows: Any, layout: Layout) -> list[Codes | None] | None:
-    """The codes of Arrow rows that are what the table wants as they are; None if not, or if a value is in doubt."""
+    """The codes of rows that are what the table wants as they are; None if not, or if a value is in doubt."""
+    if type(rows) is list:
+        found = None if layout.rows is None else layout.rows.encode(rows)
+        return None if found is None else [*found]
     whole = None if layout.encoder is None else _encoded(rows, layout.encoder)
     if whole is not None:
         return list(whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -67,7 +68,7 @@ def place(table: Table, column: str, row: int) -> str:
 
 
 def positional(rows: Sequence[Any], table: Table, first: int = 0) -> Sequence[Sequence[Any]]:
-    """The rows as sequences in the order of the table's columns; mappings give their values by name.
+    """The rows as sequences in the order of the table's columns; mappings and dataclasses give their values by name.
 
     Errors count the rows from `first`.
     """
@@ -87,10 +88,13 @@ def _sequence(
             order = matched(names, table, f"table {table.name}, rows[{number}]")
             reader = readers[names] = _reader([names[position] for position in order])
         return reader(row)
+    if is_dataclass(row) and not isinstance(row, type):
+        names = tuple(field.name for field in fields(row))
+        return tuple([getattr(row, names[i]) for i in matched(names, table, f"table {table.name}, rows[{number}]")])
     if not isinstance(row, tuple | list):
         raise DataError(
             f"table {table.name}: rows[{number}] is {shown(row)}, which is no row; "
-            f"give each row as a tuple or a dict, as in [{_example(table)}]"
+            f"give each row as a tuple, a dict or a dataclass, as in [{_example(table)}]"
         )
     if len(row) != len(table.columns):
         raise _wrong_arity(row, number, table)

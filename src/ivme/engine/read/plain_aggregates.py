@@ -42,7 +42,7 @@ def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     if aggregate.function == "count_distinct":
         return len({value for value, _ in found})
     if not found:
-        return None
+        return () if aggregate.function == "array_agg" else None
     shown = head_types(query)[[c.source for c in query.head].index(aggregate)]
     if aggregate.partner is not None and is_joint(aggregate):
         products = [
@@ -62,6 +62,18 @@ def aggregate_of(aggregate: Aggregate, group: Assignments, query: Query) -> Any:
     function = aggregate.function.removesuffix("_distinct")
     if function != aggregate.function:
         found = [(value, 1) for value in dict(found)]
+    return _SPREADS[function](found) if function in _SPREADS else _of_sum(function, found, shown)
+
+
+def plain_aggregate(function: str, values: Sequence[Any], shown: Type) -> Any:
+    """The value of an aggregate over values that are not NULL."""
+    if function == "count":
+        return len(values)
+    if not values:
+        return None
+    found = [(value, 1) for value in values]
+    if function in _OF_VALUES:
+        return _OF_VALUES[function]([value for value, _ in sorted(found, key=_by_value)], (), shown)
     return _SPREADS[function](found) if function in _SPREADS else _of_sum(function, found, shown)
 
 
@@ -98,6 +110,13 @@ def _string_agg(values: Sequence[Any], options: Sequence[Any], shown: Type) -> s
     return str(separator).join(last_part(value, form, shown) if form else value for value in chosen)
 
 
+def _array_agg(values: Sequence[Any], options: Sequence[Any], shown: Type) -> tuple[Any, ...]:
+    form, is_distinct = options
+    assert shown.element is not None
+    chosen = list(dict.fromkeys(values)) if is_distinct else values
+    return tuple(last_part(value, form, shown.element) if form else value for value in chosen)
+
+
 _OF_VALUES: Mapping[str, Callable[[Sequence[Any], Sequence[Any], Type], Any]] = {
     "min": lambda values, *_: values[0],
     "max": lambda values, *_: values[-1],
@@ -112,6 +131,7 @@ _OF_VALUES: Mapping[str, Callable[[Sequence[Any], Sequence[Any], Type], Any]] = 
     "percentile_disc": _discrete,
     "mode": _mode,
     "string_agg": _string_agg,
+    "array_agg": _array_agg,
 }
 
 

@@ -5,7 +5,7 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, repeat, takewhile
 from time import perf_counter
@@ -166,13 +166,23 @@ class Batch:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """What is added to the batch in this block is a part of it as a whole, or not at all."""
-        parts = {name: list(changes) for name, changes in self._parts.items()}
-        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+        put_back = self.mark()
         try:
             yield
         except BaseException:
-            self._parts, self._few, self._clipped = parts, few, clipped
+            put_back()
             raise
+
+    def mark(self) -> Callable[[], None]:
+        """A function that forgets what was added to the batch since; it may be called more than once."""
+        parts = {name: list(changes) for name, changes in self._parts.items()}
+        few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+
+        def put_back() -> None:
+            self._parts = {name: list(changes) for name, changes in parts.items()}
+            self._few, self._clipped = None if few is None else list(few), set(clipped)
+
+        return put_back
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -208,9 +218,12 @@ class Batch:
 
     def _take_batch_path(self) -> None:
         """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
+        if not self._few:
+            self._few = None
+            return
         with self._runtime.lock:
             try:
-                for change in self._few or ():
+                for change in self._few:
                     self._take_all(change.table, [change.row], change.weight)
             except BaseException:
                 self._parts = {}
@@ -228,7 +241,12 @@ class Batch:
     def _rows(self, state: TableState, rows: Any, weights: Any) -> RowBatch:
         layout = self._runtime.catalog.layout(state.table.name)
         with self._runtime.lock:
-            codes = codes_of(rows, layout)
+            is_list, limited = type(rows) is list, self._runtime.catalog.memory_limit is not None
+            codes = None if is_list and limited else codes_of(rows, layout)  # a refused batch holds no codes
+            if codes is not None and is_list:
+                held = RowBatch(layout, read_weights(weights, len(rows), state.table.name), None, codes)
+                self._runtime.catalog.holders.add(held)
+                return held
         data = to_arrow(rows, state.table) if codes is None else rows
         _check_key(state.table, data)
         return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
@@ -255,7 +273,7 @@ class Batch:
             for name, parts in collected.items():
                 state = self._table(name)
                 self._check_static(state)
-                if state.table != self._declared[name]:
+                if state.table is not self._declared[name] and state.table != self._declared[name]:
                     raise PlanError(f"table {name} was given other columns while the batch was open; make it again")
                 changed = self._resolved(state, parts)
                 changed = clipped(self._runtime.catalog, name, changed) if name in self._clipped else changed

@@ -13,6 +13,7 @@ from ivme.engine.codes.domains import Domains
 from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs, Layout
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.journal import Journal
@@ -20,16 +21,18 @@ from ivme.engine.runtime.memory import memory_of
 from ivme.engine.runtime.open_read import OpenRead
 from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.positions import Positions
-from ivme.engine.runtime.reclaim import Holder
+from ivme.engine.runtime.reclaim import ROWS_BETWEEN, Holder
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.single_row import SingleRowPath
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock
 from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import PlanError
+from ivme.query.functions.running import RUNNING
 from ivme.query.model import Table
 
 if TYPE_CHECKING:
+    from ivme._kernel import RowGate
     from ivme.engine.runtime.build_beside import BuildBeside
 
 
@@ -57,7 +60,11 @@ class Catalog:
         self._layouts: dict[str, Layout] = {}
         self._inputs: dict[str, Inputs] = {}
         self._read_columns: dict[str, set[str]] = {}
-        self.single_rows: dict[str, SingleRowPath] = {}
+        self._plain: dict[str, bool] = {}
+        self.single_rows: dict[str, SingleRowPath | None] = {}
+        self.row_gate: RowGate | None = None
+        if isinstance(backend, NativeBackend):
+            self.row_gate = backend.row_gate(self.lock, self.open_reads, RUNNING, ROWS_BETWEEN)
         self.misfits: list[tuple[str, tuple[int, ...]]] = []
 
     def relation(self, name: str) -> Table:
@@ -118,7 +125,10 @@ class Catalog:
         self._layouts.clear()
         self._inputs.clear()
         self._read_columns.clear()
+        self._plain.clear()
         self.single_rows.clear()
+        if self.row_gate is not None:
+            self.row_gate.forget()
 
     def memory(self) -> dict[str, int]:
         """The bytes that rows take; see `memory_of`."""
@@ -145,6 +155,19 @@ class Catalog:
                 found.update(self.relation(relation).column_names)
             self._read_columns[relation] = found
         return found
+
+    def is_plain(self, relation: str) -> bool:
+        """Whether only the kernel's triggers have to know when a table changes: see `try_apply_plain`."""
+        found = self._plain.get(relation)
+        if found is None:
+            found = not self.rebalanced(relation) and all(map(self._is_quiet, self.readers(relation)))
+            self._plain[relation] = found
+        return found
+
+    def _is_quiet(self, view: str) -> bool:
+        """Whether nothing but the kernel's maps has to be looked at when a view changes."""
+        state = self.views.get(view)
+        return view not in self.participants and state is not None and state.is_quiet
 
     def is_read_by_builds(self, relation: str) -> bool:
         """Whether a view is being built from a table: then its changes are batches, which are noted."""

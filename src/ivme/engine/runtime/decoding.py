@@ -138,7 +138,8 @@ class RowDecoder:
         if fold is None:
             return [group[0][0] if group else None for group in groups]
         summed = self._typed.types[variable]
-        return [fold(group, aggregate.options, summed, type_, where) if group else None for group in groups]
+        nothing = aggregate.definition.over_nothing
+        return [fold(group, aggregate.options, summed, type_, where) if group else nothing for group in groups]
 
     def _free(self, variable: str, block: Listed, inputs: Mapping[str, Any]) -> list[Any]:
         """The values of a free variable, one for each row."""
@@ -204,10 +205,11 @@ class RowDecoder:
 
     def nothing_codes(self) -> list[Codes]:
         """The row of a global aggregate over nothing, by its codes."""
-        return [np.array([NULL_CODE if value is None else value], np.int64) for value in self.nothing()]
+        pairs = zip(self._shown, self.nothing(), strict=True)
+        return [np.array([NULL_CODE if value is None else domain.code_computed(value)]) for domain, value in pairs]
 
     def nothing(self) -> Row:
-        """The row of a global aggregate over nothing: COUNT 0, everything else NULL."""
+        """The row of a global aggregate over nothing: COUNT 0, ARRAY_AGG the empty array, others NULL."""
         return tuple(
             c.source.definition.over_nothing if isinstance(c.source, Aggregate) else None
             for c in self._typed.query.head

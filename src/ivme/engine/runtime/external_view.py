@@ -18,6 +18,8 @@ from ivme.engine.runtime.shared_views import SharedViews, point_reader
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ivme.engine.backend import EmittedDelta
+    from ivme.engine.runtime.following import Change
     from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState
 
@@ -70,3 +72,12 @@ class ExternalView(SharedViews):
 
     def maps_of(self, view: str) -> list[str]:  # noqa: ARG002  it has none
         return []
+
+
+def change_of(state: ViewState, emitted: Sequence[EmittedDelta]) -> Change:
+    """The change of the rows of a view of any kind, given what the kernel emitted for it."""
+    assert state.followed is not None
+    if not isinstance(state.group, ExternalView):
+        return state.followed.change(emitted)
+    changed = state.group.changed(state.followed.layout)
+    return (changed if len(changed.weights) else None), None

@@ -23,18 +23,18 @@ from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.external_view import change_of
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
+from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
-from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import MemoryLimitError
 from ivme.query.functions.running import refuse_within_functions
 
@@ -69,8 +69,22 @@ class Runtime:
         self.backend = backend
         self.domains = domains
         self.lock = self.catalog.lock
-        self.observers: tuple[Observer, ...] = ()
+        self._observers: tuple[Observer, ...] = ()
         self._rows_written = 0
+        gate = self.catalog.row_gate
+        self.take_row: Callable[[Any, Any, int], bool] = _declined if gate is None else gate.apply
+        """Changes the multiplicity of a row in one call of the kernel; False if `try_apply_row` has to."""
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """Who is told of batches."""
+        return self._observers
+
+    @observers.setter
+    def observers(self, observers: tuple[Observer, ...]) -> None:
+        self._observers = observers
+        if self.catalog.row_gate is not None:
+            self.catalog.row_gate.is_open = not observers
 
     # Batches
 
@@ -103,7 +117,11 @@ class Runtime:
                 self.catalog.journal.batch(batch, progress)
             self._note_in_builds(batch)
 
+        refuse_within_functions()
         with self.lock:
+            if progress is None and not only_check and try_apply_plain(self.catalog, batch):
+                reclaim(self.catalog)
+                return
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
@@ -203,7 +221,7 @@ class Runtime:
             if state.followed is None or not touched.intersection(state.relations):
                 continue
             touched.add(state.name)
-            changed, _ = changes[state.name] = _change_of(state, triggers)
+            changed, _ = changes[state.name] = change_of(state, triggers.emitted.get(state.name, []))
             if changed is not None and self.catalog.readers(state.name):
                 check_numbers(state, changed, self.catalog.read_columns(state.name))
                 self._feed(state.name, changed, triggers, apply, few)
@@ -259,7 +277,8 @@ class Runtime:
                 raise
             if path.coded:
                 self._rows_written += 1
-                if self._rows_written >= ROWS_BETWEEN:
+                gate = self.catalog.row_gate
+                if self._rows_written >= ROWS_BETWEEN or (gate is not None and not gate.rows_left):
                     self._reclaim_after_rows()
         if start is not None and done:
             self.wait_durable()
@@ -293,6 +312,8 @@ class Runtime:
     def _reclaim_after_rows(self) -> None:
         """Single rows are quick, so that not each of them looks whether there are codes to take back."""
         self._rows_written = 0
+        if self.catalog.row_gate is not None:
+            self.catalog.row_gate.rows_left = ROWS_BETWEEN
         reclaim(self.catalog)
 
     def _apply_all(self, changes: Sequence[RowChange]) -> bool:
@@ -321,12 +342,21 @@ class Runtime:
 
     def single_row_path(self, relation: str) -> SingleRowPath | None:
         """How to change single rows of a table, or of a view for those built on it; None if only batches can."""
-        path = self.catalog.single_rows.get(relation)
-        if path is None:
-            path = self._new_path(relation)
-            if path is not None:
-                self.catalog.single_rows[relation] = path
+        paths = self.catalog.single_rows
+        if relation in paths:
+            return paths[relation]
+        path = self._new_path(relation)
+        if not self.catalog.builds:  # there may be a path when they are over
+            paths[relation] = path
+        if path is not None:
+            self._open_gate(relation, path)
         return path
+
+    def _open_gate(self, relation: str, path: SingleRowPath) -> None:
+        """Lets the kernel take rows of a table without Python, if it may."""
+        gate, state = self.catalog.row_gate, self.catalog.tables.get(relation)
+        if gate is not None and state is not None and path.native is not None and self.catalog.memory_limit is None:
+            gate.set_path(relation, path.native, not state.table.append_only, path.coded)
 
     def _path_of_table(self, name: str, weight: int) -> SingleRowPath | None:
         """The single-row path of what users may change in this direction."""
@@ -363,10 +393,5 @@ class Runtime:
             self.catalog.journal.wait()
 
 
-def _change_of(state: ViewState, triggers: Triggers) -> Change:
-    """The change of a view's rows."""
-    assert state.followed is not None
-    if not isinstance(state.group, ExternalView):
-        return state.followed.change(triggers.emitted.get(state.name, []))
-    changed = state.group.changed(state.followed.layout)
-    return (changed if len(changed.weights) else None), None
+def _declined(_table: Any, _row: Any, _weight: int) -> bool:
+    return False

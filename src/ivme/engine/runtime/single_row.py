@@ -1,4 +1,7 @@
-"""The single-row path, for one row or a few: no Arrow, no batch, one kernel call for each row and trigger.
+"""The single-row path, for one row or a few: no Arrow, no batch; a row of a table is one call of the kernel.
+
+The kernel takes the row from a tuple, a list, a dict or a dataclass to codes, computes the expressions over them, and
+runs all triggers. Rows that somebody follows, logs or rebalances for come back as codes in between.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
 kept elsewhere) is left to the batch path, which also knows what to say about it; then nothing has been changed yet.
@@ -13,13 +16,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ivme.engine.backend import EmittedDelta
-from ivme.engine.codes.domains import Domains
-from ivme.engine.codes.value_check import INT_LIMIT
-from ivme.engine.expression.computed import computed_columns
+from ivme.engine.expression.computed import ComputedColumns, computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
-from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, RowBatch, plain_position
-from ivme.engine.ingest.row_check import row_check
+from ivme.engine.ingest.row_check import RowCheck, row_check
+from ivme.engine.ingest.row_columns import row_columns
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
@@ -27,6 +28,7 @@ from ivme.errors import DataError
 from ivme.query.model import Table
 
 if TYPE_CHECKING:
+    from ivme._kernel import RowPath as NativeRowPath
     from ivme.engine.runtime.catalog import Catalog
     from ivme.engine.runtime.view_state import ViewState
 
@@ -44,8 +46,8 @@ class SingleRowPath:
     check: Callable[[Any], Row | None]
     """A row as it is kept; None if the batch path has to take it."""
 
-    encode: Callable[[Row], Codes | None]
-    """The codes of a row that has been checked; None if the batch path has to take it."""
+    encode: Callable[[Any], Codes | None]
+    """The codes of a row and of the expressions over it; None if the batch path has to take it."""
 
     completed: Callable[[RowBatch], list[Codes] | None]
     """The codes of rows that come as codes, with those of the expressions over them; None as before."""
@@ -63,6 +65,9 @@ class SingleRowPath:
 
     coded: bool
     """Whether a row may have values that are not their own codes."""
+
+    native: NativeRowPath | None
+    """What takes a row in one call of the kernel, if nothing else has to know of it."""
 
 
 MOST_SINGLE_ROWS = 16
@@ -108,15 +113,20 @@ def single_row(
     feeds, rebalanced = catalog.feeds(name), catalog.rebalanced(name)
     checks = [check for view in views for check in view.checks]
     followed = any(view.followers for view in views)
-    check, encode, completed = _encoder(table, layout, catalog.domains, feeds)
     wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
+    computed = [column for column in wanted if plain_position(column, table) is None]
+    compute = computed_columns(table, computed, catalog.domains) if computed else None
     places = _places(wanted, table)
     width = max([len(table.columns), *(place + 1 for place in places.values())])
     picks = [[places[column] for column in feed.columns] for _, feed in feeds]
     numbers = [backend.number(name) for name, _ in feeds]
     runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
-    whole = list(range(width))
-    run_all = backend.row_runs([(n, None if pick == whole else pick) for n, pick in zip(numbers, picks, strict=True)])
+    native = backend.row_path(
+        row_columns(table, layout.domains),
+        None if compute is None else getattr(compute, "program", None),
+        None if compute is None else _computed(compute),
+        list(zip(numbers, picks, strict=True)),
+    )
     refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
     emits = [backend.emits(name) for name, _ in feeds]
@@ -141,7 +151,7 @@ def single_row(
             transaction = Transaction(lock, [*parts, Undo([partial(log.roll_back, log.mark())])])
         with transaction:
             backend.begin()
-            run_all(codes, weight)
+            native.run(codes, weight)
             for group in rebalanced:
                 group.settle(1)
             for check in checks:
@@ -150,21 +160,29 @@ def single_row(
             if log is not None:
                 log.append(codes, weight)
 
-    made = change if rebalanced or checks or log is not None else run_all
-
     def apply(row: Any, weight: int) -> bool:
-        checked = check(row)
-        codes = None if checked is None else encode(checked)
+        codes = native.encode(row)
         if codes is None:
             return False
         try:
-            made(codes, weight)
+            change(codes, weight)
         except refused:
             return False
         return True
 
+    is_plain = not (rebalanced or checks or followed) and log is None
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
-    return SingleRowPath(check, encode, completed, run, apply, log, followed, coded)
+    return SingleRowPath(
+        partial(_checked, row_check(table), table.key_positions),
+        native.encode,
+        partial(_completed, compute),
+        run,
+        native.apply if is_plain else apply,
+        log,
+        followed,
+        coded,
+        native if is_plain else None,
+    )
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
@@ -187,53 +205,35 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
     return lambda codes: tuple([codes[place] for place in places])
 
 
-def _encoder(
-    table: Table, layout: Layout, domains: Domains, feeds: Sequence[tuple[str, Feed]]
-) -> tuple[Callable[[Any], Row | None], Callable[[Row], Codes | None], Callable[[RowBatch], list[Codes] | None]]:
-    """The check of a row, and from a checked row, or from its codes, to these and those of the expressions over it."""
-    arity = len(table.columns)
-    wanted = dict.fromkeys(column for _, feed in feeds for column in feed.columns)
-    computed = [column for column in wanted if plain_position(column, table) is None]
-    if all(domain.type.kind == "int" for domain in layout.domains) and not computed:
+def _computed(compute: ComputedColumns) -> Callable[[Codes], Codes | None]:
+    """All codes of a row; None where an expression has no value."""
 
-        def integers(row: Any) -> Row | None:
-            if type(row) is not tuple or len(row) != arity:
-                return None
-            for value in row:
-                if type(value) is not int or not -INT_LIMIT <= value <= INT_LIMIT:
-                    return None
-            return row
-
-        return integers, lambda row: row, _rows_of
-    key = table.key_positions
-    check, encoders = row_check(table), [domain.encode_value for domain in layout.domains]
-    compute = computed_columns(table, computed, domains).row if computed else None
-
-    def checked(row: Any) -> Row | None:
-        if type(row) is not tuple or len(row) != arity:
-            return None
+    def computed(codes: Codes) -> Codes | None:
         try:
-            kept = check(row)
-        except DataError:
-            return None
-        return None if any(kept[position] is None for position in key) else kept
-
-    def encoded(row: Row) -> Codes | None:
-        try:
-            codes = tuple([encode(value) for encode, value in zip(encoders, row, strict=True)])
-            return codes if compute is None else compute(codes)
+            return compute.row(codes)
         except DataError:
             return None
 
-    def completed(changed: RowBatch) -> list[Codes] | None:
-        if compute is None:
-            return _rows_of(changed)
-        try:
-            return [compute(codes) for codes in _rows_of(changed)]
-        except DataError:
-            return None
+    return computed
 
-    return checked, encoded, completed
+
+def _checked(check: RowCheck, key: Sequence[int], row: Any) -> Row | None:
+    """A row as it is kept; None if the batch path has to take it."""
+    try:
+        kept = check(row)
+    except DataError:
+        return None
+    return None if any(kept[position] is None for position in key) else kept
+
+
+def _completed(compute: ComputedColumns | None, changed: RowBatch) -> list[Codes] | None:
+    """The codes of rows that come as codes, with those of the expressions over them."""
+    if compute is None:
+        return _rows_of(changed)
+    try:
+        return [compute.row(codes) for codes in _rows_of(changed)]
+    except DataError:
+        return None
 
 
 def _rows_of(changed: RowBatch) -> list[Codes]:

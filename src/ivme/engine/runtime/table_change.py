@@ -150,6 +150,13 @@ def _of_keys(catalog: Catalog, state: TableState, before: RowBatch | None, keys:
     return _joined(catalog, state, rows, before.kept(mine, before.weights[mine]))
 
 
+def rows_with_keys(catalog: Catalog, state: TableState, rows: RowBatch) -> RowBatch:
+    """The rows of a table that have the primary keys of some others; under the lock, O(1) for each."""
+    keys = [rows.code(position) for position in state.table.key_positions]
+    last = _last_places(keys)
+    return _of_keys(catalog, state, None, [codes[last] for codes in keys])
+
+
 def _chosen(catalog: Catalog, state: TableState, before: RowBatch | None, where: Expression | None) -> RowBatch:
     """The rows for which a condition holds: all of the table's are looked at, unless it names a primary key."""
     key = _named_key(state, where)

@@ -81,6 +81,11 @@ class ViewState:
             return [i for i, type_ in enumerate(self.typed.head) if type_.kind == "float"]
         return self.finisher.floats
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody is told when it changes, and nothing checked or built anew."""
+        return self.followed is None and not (self.followers or self.checks or self.lazy)
+
     def outdate(self) -> None:
         self.stale = True
 

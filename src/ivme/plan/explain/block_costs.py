@@ -38,14 +38,16 @@ class Reached:
     ) -> None:
         """Adds a block over these relations, which have been added; one that others `read` passes its changes on.
 
-        One that `ranks` all rows changes those behind a changed one.
+        One that `ranks` all rows may change all of them, however many changed rows reach it at once.
         """
         passed = changed_rows(explanation.query) if joins else {}
         mine = self.rows.setdefault(name, {})
         for relation in reads:
             own = explanation.updates.get(relation) if explanation.costs else explanation.update
-            more = Fraction(1) if ranks else passed.get(relation, Fraction(0))
             for table, rows in self.of(relation).items():
+                more = max(1 - rows, Fraction(0)) if ranks else passed.get(relation, Fraction(0))
+                if own is not None and ranks and rows:
+                    own = bound(0, logs=1)
                 if own is not None:
                     mine[table] = max(mine.get(table, Fraction(0)), rows + more)
                     self._pay(table, rows, own, more if read else Fraction(0))

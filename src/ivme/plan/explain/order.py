@@ -49,7 +49,29 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
     )
 
 
+def _window_costs(order: Order, rows: Explanation) -> list[str]:
+    """What each call costs: by how far a changed row reaches, and by what its value is computed from."""
+    made = f"an ordered map has all rows by their windows: O(log N) for each row of {rows.query.name} that changes"
+    found = [made]
+    for call in order.windows:
+        before, after = call.reach
+        if before is None:
+            rows_changed = "the whole partition of a changed row is computed anew"
+        elif after is None:
+            rows_changed = "all rows behind a changed one in its partition may change, at O(1) each"
+            if call.context(summed=True)[0] is None:
+                rows_changed += "; its partition is read from its first row on"
+            else:
+                rows_changed += ", so that a row at its end costs O(log N)"
+        else:
+            rows_changed = f"{before + after + 1} rows around a changed one, at O(1) each"
+        found.append(f"{call.text}: {rows_changed}")
+    return list(dict.fromkeys(found))
+
+
 def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
+    if order.windows:
+        return _window_costs(order, rows)
     if is_mapped and order.rank:
         behind = (
             "all rows behind it in its group" if order.changes_many else "those behind it that are shown, k at most"

@@ -13,19 +13,20 @@ class _Running(threading.local):
     name = ""
 
 
-_running = _Running()
+RUNNING = _Running()
+"""Its `name` is that of the function that this thread is in, or empty."""
 
 
 def called(name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The value of a user's function."""
-    before, _running.name = _running.name, name
+    before, RUNNING.name = RUNNING.name, name
     try:
         return function(*arguments)
     finally:
-        _running.name = before
+        RUNNING.name = before
 
 
 def refuse_within_functions() -> None:
     """Refuses to use a database from within a user's function, since it may be in the middle of a change."""
-    if _running.name:
-        raise DataError(f"the function {_running.name} may not use a database while it is called; it only computes")
+    if RUNNING.name:
+        raise DataError(f"the function {RUNNING.name} may not use a database while it is called; it only computes")

@@ -17,7 +17,6 @@ from ivme.query.rewrite.clauses import (
     conjuncts,
     is_aggregated,
     own_columns,
-    own_nodes_of,
     replaced,
     set_where,
 )
@@ -42,16 +41,16 @@ from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
 from ivme.query.rewrite.qualify import Inlined, Names, qualify
-from ivme.query.rewrite.ranks import is_limited, one_rank_each, push_ranks, take_ranks
+from ivme.query.rewrite.ranks import is_limited, is_one_rank, push_ranks, take_ranks
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, refuse_repeated, select_all
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
+from ivme.query.rewrite.windows import refuse_ordered, refuse_windows, take_windows
 from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_text import is_set
 from ivme.query.sql_union import union_of
-from ivme.query.sql_windows import window_refusal
 
 Queries = Mapping[str, exp.CTE]
 """The queries of WITH by lower-cased name, each as it was written; one that is used becomes a block."""
@@ -111,27 +110,30 @@ class Lift:
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""
         if isinstance(node, exp.Select) and not has_limit(node):
-            ranked = take_ranks(self.script.source, one_rank_each(node))
+            if not is_one_rank(node):
+                return self._windowed(node)
+            ranked = take_ranks(node)
             return ranked.of(self.script.rows_of(self._ordered(ranked.rows, ranked.order)))
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"
         return self.script.rows_of(self._ordered(inner, order))
 
+    def _windowed(self, node: exp.Select) -> exp.Select:
+        """A SELECT with window functions: blocks that add their columns, and what is made of these."""
+        taken = take_windows(self.script.source, node)
+        block = self._ordered(taken.rows, taken.orders[0])
+        for order in taken.orders[1:]:
+            block = self.script.add_ordered(block, order)
+        return self._finished(taken.of(self.script, block))
+
     def _ordered(self, inner: exp.Expr, order: Order) -> str:
         """A block that shows the rows of a query as an order says."""
         rows = self.query(inner, is_inner=True)
-        parameter = rows.find(exp.Placeholder)
-        if parameter is not None:
-            message = f"the parameter :{parameter.name} cannot decide the rows that LIMIT counts inside a query"
-            instead = "make the query with LIMIT the view itself, and do the rest when reading"
-            raise self.script.source.unsupported(message, parameter, instead)
+        refuse_ordered(rows, order, self.script)
         return self.script.add_ordered(self.script.add(rows), order)
 
     def _set_operation(self, node: exp.SetOperation, domains: frozenset[str]) -> exp.Select:
         lift = self._with(node)
-        source = self.script.source
-        if node.args.get("by_name") or node.args.get("side") or node.args.get("on"):
-            raise source.unsupported("a set operation BY NAME is not supported", node, "list the columns in one order")
         both = [lift.query(side, domains, is_inner=True) for side in (node.this, node.expression)]
         given = [set(parameters_in(side)) for side in both]
         for place, (side, others) in enumerate(((node.this, given[1]), (node.expression, given[0]))):
@@ -164,9 +166,7 @@ class Lift:
                 place = source.keyword([word])
                 found = select.find(exp.Hint) if place is None else None
                 raise source.unsupported(f"{word} is not supported", found if place is None else place, instead)
-        window = next((node for node in own_nodes_of(select) if isinstance(node, exp.Window)), None)
-        if window is not None:
-            raise window_refusal(source, window)
+        refuse_windows(source, select)
         select.set("order", None)  # nobody sees it
         lift = self._with(select)
         flatten(select)

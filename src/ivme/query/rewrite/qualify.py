@@ -234,11 +234,27 @@ def _expand_stars(select: exp.Select, names: Names) -> None:
                 raise field_access(names.script.source, item, item.table)
             if alias is None:
                 raise names.script.source.unknown(f"no table is called {item.table!r}", item, "")
-        left_out = star.args.get("except_") or ()
-        for name, node in names.star(alias):
-            if not any(same_name(_identifier(each), name) for each in left_out):
-                items.append(aliased(node, name))
+        items += _star_items(star, names.star(alias), names)
     select.set("expressions", items)
+
+
+def _star_items(star: exp.Star, columns: list[tuple[str, exp.Expr]], names: Names) -> list[exp.Expr]:
+    """The columns of a star, without those of EXCEPT, with those of REPLACE and RENAME in their places."""
+    left_out, replacing, renaming = (star.args.get(each) or [] for each in ("except_", "replace", "rename"))
+    identifiers = [*map(_identifier, left_out), *(each.args["alias"] for each in replacing)]
+    identifiers += [_identifier(each.this) for each in renaming]
+    for identifier in identifiers:
+        if not any(same_name(identifier, name) for name, _ in columns):
+            message = f"there is no column {identifier.name!r} in *"
+            raise names.script.source.unknown(message, identifier, nearest(identifier.name, [n for n, _ in columns]))
+    items: list[exp.Expr] = []
+    for name, node in columns:
+        if any(same_name(_identifier(each), name) for each in left_out):
+            continue
+        other = next((each.this.copy() for each in replacing if same_name(each.args["alias"], name)), node)
+        called = next((each.alias for each in renaming if same_name(_identifier(each.this), name)), name)
+        items.append(aliased(other, called))
+    return items
 
 
 def _identifier(node: exp.Expr) -> exp.Identifier:

@@ -1,8 +1,8 @@
 """The first rows of each group: ROW_NUMBER, RANK and DENSE_RANK, their conditions, QUALIFY and DISTINCT ON.
 
-A SELECT with one such function, and with conditions on it in QUALIFY, is the rows of a SELECT without it, of which an
-ordered block shows the first of each group; the rank is a column of that block if somebody reads it. Conditions on the
-rank in the SELECT around go into QUALIFY first, and DISTINCT ON is the row of each group whose number is 1.
+A SELECT with one such function, and with conditions on it in QUALIFY only, is the rows of a SELECT without it, of which
+an ordered block shows the first of each group; the rank is a column of that block if somebody reads it. Conditions on
+the rank in the SELECT around go into QUALIFY first, and DISTINCT ON is the row of each group whose number is 1.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from sqlglot import exp
 from ivme.query.order import Order, OrderKey, Ties
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_nodes, own_nodes_of, set_where
 from ivme.query.rewrite.order import has_limit
-from ivme.query.rewrite.script import aliased, column, fresh_name
-from ivme.query.sql_text import DIALECT, SqlText, is_set
-from ivme.query.sql_windows import window_refusal
-
-_FOUND_BY = "#found by"
-"""How the names of columns begin that a rank of several is found by."""
+from ivme.query.rewrite.script import aliased
+from ivme.query.rewrite.windows import has_windows
+from ivme.query.sql_text import DIALECT, is_set
 
 BY = "#by"
 """How the names of columns begin that groups and ranks are found by."""
@@ -52,8 +49,8 @@ class Ranked:
 
 
 def is_limited(node: exp.Expr) -> bool:
-    """Whether a query shows a part of its rows, by LIMIT or by ranks."""
-    return has_limit(node) or has_ranks(node)
+    """Whether a query is of rows in an order, by LIMIT or by windows."""
+    return has_limit(node) or has_windows(node)
 
 
 def has_ranks(node: exp.Expr) -> bool:
@@ -63,62 +60,38 @@ def has_ranks(node: exp.Expr) -> bool:
     return any(isinstance(each, exp.Window) and type(each.this) in _TIES for each in own_nodes_of(node))
 
 
-def one_rank_each(node: exp.Select) -> exp.Select:
-    """A SELECT with one rank of several: the others are in one inside it, with what the last one is found by."""
-    windows = _windows(node)
-    plain = [item for item in node.expressions if item.unalias().unnest() in windows]
-    is_split = len(windows) > 1 and len(plain) == len(windows) and not is_set(node.args.get("qualify"))
-    if not is_split or any(_is_star(item) for item in node.expressions):
-        return node
-    names = [item.alias or item.unalias().sql(dialect=DIALECT) for item in node.expressions]
-    last = next(place for place, item in enumerate(node.expressions) if item.unalias().unnest() == windows[-1])
-    inner = node.copy()
-    inner.set("distinct", None)
-    inner.set(
-        "expressions", [aliased(item.unalias().copy(), n) for item, n in zip(node.expressions, names, strict=True)]
-    )
-    inner.expressions.pop(last)
-    window = windows[-1].copy()
-    for each in [*(window.args.get("partition_by") or ()), *(key.this for key in _order_of(window))]:
-        name = fresh_name(_FOUND_BY, [item.alias for item in inner.expressions])
-        inner.append("expressions", aliased(each.copy(), name))
-        each.replace(column("r", name))
-    items = [aliased(window if place == last else column("r", n), n) for place, n in enumerate(names)]
-    rows = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("r")))
-    return exp.Select(expressions=items, from_=exp.From(this=rows), distinct=node.args.get("distinct"))
+def is_one_rank(node: exp.Select) -> bool:
+    """Whether a SELECT has one window, a rank that is a column of it, and conditions on it that are its first rows.
 
-
-def _windows(node: exp.Select) -> list[exp.Window]:
-    """The different ranks of a SELECT."""
-    found: list[exp.Window] = []
-    for each in own_nodes_of(node):
-        if isinstance(each, exp.Window) and type(each.this) in _TIES and each not in found:
-            found.append(each)
-    return found
-
-
-def _order_of(window: exp.Window) -> list[exp.Expr]:
-    given = window.args.get("order")
-    return [] if given is None else list(given.expressions)
+    Everything else is `windows`'.
+    """
+    windows = [each for each in own_nodes_of(node) if isinstance(each, exp.Window)]
+    if not windows or type(windows[0].this) not in _TIES or any(each != windows[0] for each in windows):
+        return False
+    window = windows[0]
+    if any(is_set(window.args.get(part)) for part in ("spec", "alias", "first")) or is_set(node.args.get("windows")):
+        return False
+    items = [place for place, item in enumerate(node.expressions) if item.unalias().unnest() == window]
+    within = [each for item in node.expressions for each in own_nodes(item) if isinstance(each, exp.Window)]
+    if len(items) > 1 or len(within) > len(items):
+        return False
+    if items and any(map(_is_star, node.expressions[items[0] + 1 :])):
+        return False
+    alias = None if not items else node.expressions[items[0]].alias
+    return _span_of(node, window, alias) is not None
 
 
 def _is_star(item: exp.Expr) -> bool:
     return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
 
 
-def take_ranks(source: SqlText, node: exp.Select) -> Ranked:
-    """Takes the rank out of a SELECT."""
-    windows = [each for each in own_nodes_of(node) if isinstance(each, exp.Window)]
-    window = windows[0]
-    other = next((each for each in windows if type(each.this) not in _TIES or each != window), None)
-    if other is not None:
-        raise window_refusal(source, other)
-    _refuse_frames(source, window)
+def take_ranks(node: exp.Select) -> Ranked:
+    """Takes the rank out of a SELECT that `is_one_rank`."""
+    window = next(each for each in own_nodes_of(node) if isinstance(each, exp.Window))
     items = [place for place, item in enumerate(node.expressions) if item.unalias().unnest() == window]
-    within = [each for item in node.expressions for each in own_nodes(item) if isinstance(each, exp.Window)]
-    if len(items) > 1 or len(within) > len(items):
-        raise window_refusal(source, within[-1])
-    first, last = _span_of(source, node, window, None if not items else node.expressions[items[0]].alias)
+    found = _span_of(node, window, None if not items else node.expressions[items[0]].alias)
+    assert found is not None, "its conditions are those of a rank"
+    first, last = found
     rows = node.copy()
     for clause in ("qualify", "distinct"):
         rows.set(clause, None)
@@ -135,14 +108,7 @@ def take_ranks(source: SqlText, node: exp.Select) -> Ranked:
     name = (node.expressions[items[0]].alias or window.sql(dialect=DIALECT)) if items else None
     order = Order(tuple(keys), limit, first - 1, text, _TIES[type(window.this)], tuple(groups), BY, name is not None)
     behind = len(node.expressions) - items[0] - 1 if items else 0
-    if items and any(map(_is_star, node.expressions[items[0] + 1 :])):
-        raise source.unsupported("a star behind a rank is not supported", window, "write the star in front of it")
     return Ranked(rows, order, name, behind, node.args.get("distinct"))
-
-
-def _refuse_frames(source: SqlText, window: exp.Window) -> None:
-    if any(is_set(window.args.get(part)) for part in ("spec", "alias", "first")):
-        raise window_refusal(source, window)
 
 
 def _hide(rows: exp.Select, expression: exp.Expr) -> int | str:
@@ -162,18 +128,15 @@ def _range_text(first: int, last: int | None) -> str:
     return f"<= {last}" if first == 1 else f"BETWEEN {first} AND {last}"
 
 
-def _span_of(source: SqlText, node: exp.Select, window: exp.Window, alias: str | None) -> tuple[int, int | None]:
-    """From which rank up to which one QUALIFY lets rows pass."""
+def _span_of(node: exp.Select, window: exp.Window, alias: str | None) -> tuple[int, int | None] | None:
+    """From which rank up to which one QUALIFY lets rows pass; None if it says more."""
     first, last = 1, None  # type: int, int | None
     for condition in condition_of(node, "qualify"):
         if isinstance(condition, exp.Boolean) and condition.this:
             continue
         found = _bounds(condition, lambda each: each == window or _is_named(each, alias))
         if found is None or (found[0] > 1 and not isinstance(window.this, exp.RowNumber)):
-            message = "QUALIFY compares a rank with a whole number here, by <=, <, = or BETWEEN"
-            raise source.unsupported(
-                message, condition, "write other conditions in the WHERE of a SELECT around this one"
-            )
+            return None
         first = max(first, found[0])
         ends = [each for each in (last, found[1]) if each is not None]
         last = min(ends) if ends else None

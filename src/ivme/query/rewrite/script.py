@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ivme.query.order import RANK, Order
+from ivme.query.order import Order
 from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
 from ivme.query.sql_scope import KnownTables, same_name
 from ivme.query.sql_text import DIALECT, SqlText
@@ -78,7 +78,7 @@ class Script:
         select = self.rows_of(rows)
         columns = order.shown(self.columns[rows])
         shown = [item for item in select.expressions if item.alias in columns]
-        shown += [aliased(column("r", RANK), RANK)] if order.rank else []
+        shown += [aliased(column("r", name), name) for name in order.added]
         select.set("expressions", shown)
         text = f"{select.sql(dialect=DIALECT)} {order.text}"
         name = self._by_text.get(text)

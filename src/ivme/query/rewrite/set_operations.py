@@ -4,6 +4,8 @@ SELECT a FROM R EXCEPT SELECT b FROM S
 block#1: R.a AS a, 1 AS l, 0 AS r UNION ALL S.b, 0, 1
 block#2: SELECT a, SUM(l) AS l, SUM(r) AS r FROM block#1 GROUP BY a
          SELECT a FROM block#2 WHERE l > 0 AND r = 0
+
+BY NAME puts the columns of one name together, and NULL where a side has no column of a name.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _LEFT, _RIGHT = "#l", "#r"
 def combined(node: exp.SetOperation, left: exp.Select, right: exp.Select, script: Script) -> exp.Select:
     """The set operation of two SELECTs in the language of blocks."""
     names = [item.alias for item in left.expressions]
-    if len(names) != len(right.expressions):
+    if node.args.get("by_name"):
+        names += [item.alias for item in right.expressions if _named(left, item.alias) is None]
+    elif len(names) != len(right.expressions):
         message = f"the sides of {node.key.upper()} have {len(names)} and {len(right.expressions)} columns"
         raise script.source.unsupported(message, node, "select as many columns on both sides")
     (left, right), given = _without_parameters([left, right], script)
@@ -41,7 +45,8 @@ def combined(node: exp.SetOperation, left: exp.Select, right: exp.Select, script
 
 
 def _rows(node: exp.SetOperation, parts: list[exp.Select], names: list[str], script: Script) -> exp.Select:
-    sides = [_renamed(as_branch(side, script), names) for side in parts]
+    renamed = _by_name if node.args.get("by_name") else _renamed
+    sides = [renamed(as_branch(side, script), names) for side in parts]
     is_set = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
         rows = script.rows_of(script.add(union_of(sides)))
@@ -101,6 +106,23 @@ def _renamed(branch: exp.Select, names: list[str]) -> exp.Select:
     items = [aliased(item.unalias().copy(), name) for item, name in zip(branch.expressions, names, strict=True)]
     made.set("expressions", items)
     return made
+
+
+def _by_name(branch: exp.Select, names: list[str]) -> exp.Select:
+    """The branch with the columns of these names, in their order; NULL for those that it has not."""
+    made = branch.copy()
+    found = [_named(branch, name) for name in names]
+    items = [
+        aliased(exp.Null() if item is None else item.unalias().copy(), name)
+        for item, name in zip(found, names, strict=True)
+    ]
+    made.set("expressions", items)
+    return made
+
+
+def _named(select: exp.Select, name: str) -> exp.Expr | None:
+    """The item of SELECT that has a name, in whatever case."""
+    return next((item for item in select.expressions if item.alias.lower() == name.lower()), None)
 
 
 def _counts(sides: list[exp.Select], names: list[str], script: Script) -> str:

@@ -11,12 +11,10 @@ REFUSED = {
     "qualify": ("QUALIFY", WHEN_READING),
     "windows": ("WINDOW", WHEN_READING),
     "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
-    "pivots": ("PIVOT", "group by the pivoted column, and pivot when reading"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
     "sort": ("SORT BY", "use ORDER BY"),
     "cluster": ("CLUSTER BY", "leave it out; it says nothing about the rows"),
     "distribute": ("DISTRIBUTE BY", "leave it out; it says nothing about the rows"),
-    "hint": ("a hint", "leave hints out; ivme plans by itself"),
     "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
     "into": ("INTO", "write one SELECT"),
 }
@@ -26,7 +24,7 @@ _QUERY = ("with_", "order", "limit", "offset")
 _CLAUSES = ("expressions", "distinct", "from_", "joins", "where", "group", "having")
 _HANDLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Select: (*_QUERY, *_CLAUSES, *REFUSED),
-    exp.Union: (*_QUERY, "this", "expression", "distinct"),
+    exp.Union: (*_QUERY, "this", "expression", "distinct", "by_name"),
     exp.Except: (*_QUERY, "this", "expression", "distinct"),
     exp.Intersect: (*_QUERY, "this", "expression", "distinct"),
     exp.Subquery: ("this", "alias", "joins", "order"),
@@ -40,13 +38,13 @@ _HANDLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Table: ("this", "db", "catalog", "alias", "joins"),
     exp.Distinct: ("expressions",),
     exp.Qualify: ("this",),
-    exp.Star: ("except_",),
+    exp.Star: ("except_", "replace", "rename"),
     exp.Group: ("expressions", "grouping_sets", "cube", "rollup", "all"),
     exp.Where: ("this",),
     exp.Having: ("this",),
     exp.Filter: ("this", "expression"),
     exp.Ordered: ("this", "desc", "nulls_first"),
-    exp.Order: ("expressions",),
+    exp.Order: ("this", "expressions"),
     exp.Limit: ("expression",),
     exp.Offset: ("expression",),
 }

@@ -57,6 +57,8 @@ def aggregate_text(aggregate: Aggregate) -> str:
             return f"mode() WITHIN GROUP (ORDER BY {column}{_direction(options[0])})"
         case "string_agg":
             return _string_agg(column, *options)
+        case "array_agg":
+            return _array_agg(column, *options)
     return f"{function}({column})"
 
 
@@ -68,6 +70,28 @@ def _string_agg(column: str, separator: Any, form: Any, is_distinct: Any) -> str
         parts = [f"{column}.p{i}{_direction(each in 'dD')}{_nulls(each)}" for i, (each, _) in enumerate(letters)]
         order = f"{text}{_direction(form[0] in 'dD')}" if is_distinct else ", ".join(parts)
     return f"listagg({'DISTINCT ' if is_distinct else ''}{text}, {Literal(separator)}) WITHIN GROUP (ORDER BY {order})"
+
+
+def _array_agg(column: str, form: Any, is_distinct: Any) -> str:
+    """An array in the order that ivme gives it: that of the values, or of the keys."""
+    values = f"{'collect_set' if is_distinct else 'collect_list'}({column})"
+    if not form:
+        return f"sort_array({values})"
+    letters = _letters(form)
+    compared = " ".join(_compared(f"p{i}", letter) for i, (letter, _) in enumerate(letters))
+    sorted_keys = f"array_sort({values}, (l, r) -> CASE {compared} ELSE 0 END)"
+    return f"transform({sorted_keys}, k -> k.p{len(letters) - 1})"
+
+
+def _compared(field: str, letter: str) -> str:
+    """The branches of a comparison of two keys by one of their fields."""
+    less, more = ("1", "-1") if letter in "dD" else ("-1", "1")
+    first, last = ("1", "-1") if letter.isupper() else ("-1", "1")
+    return (
+        f"WHEN l.{field} IS NULL AND r.{field} IS NOT NULL THEN {first} "
+        f"WHEN l.{field} IS NOT NULL AND r.{field} IS NULL THEN {last} "
+        f"WHEN l.{field} < r.{field} THEN {less} WHEN l.{field} > r.{field} THEN {more}"
+    )
 
 
 def _letters(form: Any) -> list[tuple[str, bool]]:

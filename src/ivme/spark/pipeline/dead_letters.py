@@ -8,6 +8,7 @@ the groups to blame are found.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,10 @@ import pyarrow as pa
 
 from ivme.database import Database
 from ivme.errors import DataError
-from ivme.pipeline.model import WEIGHT
+from ivme.pipeline.keyed_events import KeyedEvents
+from ivme.pipeline.model import RAW, WEIGHT
+from ivme.pipeline.table_changes import TableChanges
 from ivme.query.model import Table
-from ivme.spark.pipeline.source import TableChanges
-
-REASON = "ivme_reason"
-"""The column of changes that were set aside which says why."""
 
 _MOST_TRIALS = 1_000
 """After so many trials, what is refused together is set aside together."""
@@ -52,7 +51,7 @@ class _Search:
 
     def _refusal(self, places: Positions) -> DataError | None:
         self.trials += 1
-        part = _taken(self.changes, places)
+        part = self.changes.taken(places)
         try:
             with self.database.batch() as batch:
                 batch.apply(self.table, part.rows, part.weights)
@@ -63,34 +62,37 @@ class _Search:
         return None
 
 
-def separated(database: Database, table: Table, changes: TableChanges) -> tuple[TableChanges, pa.Table]:
-    """The changes that the database takes, and the others, with their weights and the reasons."""
+def refused_places(database: Database, table: Table, changes: TableChanges) -> dict[int, str]:
+    """The places of changes that the database does not take, with the reasons."""
     search = _Search(database, table.name, changes)
-    search.blame(_groups(table, changes.rows))
-    bad = np.array(sorted(search.reasons), dtype=np.int64)
-    good = np.setdiff1d(np.arange(changes.size), bad)
-    aside = _taken(changes, bad)
-    reasons = pa.array([search.reasons[place] for place in bad.tolist()], pa.string())
-    letters = aside.rows.append_column(WEIGHT, pa.array(aside.weights)).append_column(REASON, reasons)
-    return _taken(changes, good), letters
+    keys = _keys(table, changes.rows)
+    groups: dict[str, list[int]] = {}
+    for place, key in enumerate(keys):
+        groups.setdefault(key, []).append(place)
+    search.blame([np.array(places, dtype=np.int64) for places in groups.values()])
+    return search.reasons
+
+
+def refused_events(database: Database, table: Table, changes: TableChanges, events: KeyedEvents) -> dict[int, str]:
+    """The places of the events whose keys the database does not take, by what is to change for them."""
+    reasons = refused_places(database, table, changes)
+    keys = _keys(table, changes.rows)
+    bad = {keys[place]: reason for place, reason in reasons.items()}
+    return {place: bad[key] for place, key in enumerate(_keys(table, events.rows)) if key in bad}
 
 
 def without_letters(changes: TableChanges, letters: pa.Table) -> TableChanges:
-    """The changes without those that were set aside."""
+    """The changes without those that were set aside; letters that were never rows of the table are no part of them."""
+    if RAW in letters.column_names:
+        letters = letters.filter(letters.column(RAW).is_null())
+    if not letters.num_rows:
+        return changes
     rows = letters.select(changes.rows.column_names).cast(changes.rows.schema)
     weights = letters.column(WEIGHT).to_numpy().astype(np.int64)
     return TableChanges(pa.concat_tables([changes.rows, rows]), np.concatenate([changes.weights, -weights]))
 
 
-def _taken(changes: TableChanges, places: Positions) -> TableChanges:
-    return TableChanges(changes.rows.take(pa.array(places)), changes.weights[places])
-
-
-def _groups(table: Table, rows: pa.Table) -> list[Positions]:
-    """The positions of rows that belong together."""
-    names = table.primary_key or table.column_names
-    found: dict[str, list[int]] = {}
-    columns = [rows.column(name).to_pylist() for name in names]
-    for place, key in enumerate(zip(*columns, strict=True)):
-        found.setdefault(repr(key), []).append(place)
-    return [np.array(places, dtype=np.int64) for places in found.values()]
+def _keys(table: Table, rows: pa.Table) -> list[str]:
+    """What says which rows belong together."""
+    columns: list[list[Any]] = [rows.column(name).to_pylist() for name in table.primary_key or table.column_names]
+    return [repr(key) for key in zip(*columns, strict=True)]

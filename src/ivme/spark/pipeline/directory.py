@@ -2,8 +2,8 @@
 
 A file is judged before it is planned by what needs no reading of its rows: its name and content (the same name with
 other content is refused; by choice, equal content and names that come too late are, too) and its columns.
-Rows are read by Spark, all files of a batch in one job; only if that fails is each file read on its own, to find the
-ones to blame.
+Rows are read by Spark, all files of a batch in one job. Only if that fails are they read again with each row judged, so
+that bad rows are set aside alone; files of which nothing can be read are then found one by one.
 """
 
 from __future__ import annotations
@@ -12,23 +12,28 @@ import csv
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.errors import DataError, IvmeError, SchemaError, SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal, Stamp
-from ivme.pipeline.model import TableSource
+from ivme.pipeline.model import ORIGIN, TableSource
+from ivme.pipeline.source_batch import SourceBatch
 from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
-from ivme.spark.pipeline.json_lines import read_json
-from ivme.spark.pipeline.load import read_files, shaped, to_rows, weight_of
+from ivme.spark.pipeline.envelope import events
+from ivme.spark.pipeline.json_lines import judged_json, read_json, read_lines
+from ivme.spark.pipeline.load import read_files
+from ivme.spark.pipeline.reading import CORRUPT, event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, check_names, file_schema, spark_schema
-from ivme.spark.pipeline.source import Plan, TableChanges, delta_of
+from ivme.spark.pipeline.source import Plan
 from ivme.spark.session.failure import is_data_failure, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 Refuse = Callable[[ChangeFile, Path, str], None]
 """Puts a file into quarantine, or raises if the pipeline stops at bad files."""
@@ -61,7 +66,11 @@ class Directory:
             layout = StructType.fromDDL(self._changes.rows.schema)
             assert isinstance(layout, StructType)
             return layout
-        extra = [(self._changes.operation, StringType()), (self._changes.weight, LongType())]
+        extra: list[tuple[str | None, DataType]] = [
+            (self._changes.operation, StringType()),
+            (self._changes.weight, LongType()),
+            *sequence_fields(self._changes, self.table),
+        ]
         return file_schema(self.table, [(name, kind) for name, kind in extra if name is not None])
 
     # What is there
@@ -148,16 +157,46 @@ class Directory:
 
     # Its rows
 
-    def read(self, plan: Plan) -> TableChanges:
+    def read(self, plan: Plan) -> SourceBatch:
         """The changes of the planned files; `BadFilesError` names those that cannot be read."""
-        paths = self.unchanged(ChangeFile(*file) for file in plan["files"])
+        return self.read_paths(self.unchanged(ChangeFile(*file) for file in plan["files"]))
+
+    def read_paths(self, paths: list[Path]) -> SourceBatch:
+        """The changes of files, in their order: all at once, or if there is a bad row among them, row by row."""
+        paths = paths[-1:] if self._changes.snapshot else paths
         try:
-            return delta_of(*to_rows(self.frame(paths), self.table))
+            return self._collected(paths, permissive=self._changes.envelope is not None)
         except Exception as error:
             if not is_data_failure(self._spark, error):
                 raise
+            return self._judged(paths, error)
+
+    def _judged(self, paths: list[Path], error: Exception) -> SourceBatch:
+        """The good rows of files among which are bad ones; files of which nothing can be read are to blame whole."""
+        if self._changes.rows.format not in ("csv", "json") or self._changes.snapshot:
             self._blame(paths, error)
+            raise error
+        try:
+            return self._collected(paths, permissive=True)
+        except Exception as other:
+            if not is_data_failure(self._spark, other):
+                raise
+            self._blame(paths, other)
             raise
+
+    def _collected(self, paths: list[Path], *, permissive: bool) -> SourceBatch:
+        found = self.frame(paths, permissive=permissive).toArrow()
+        return source_batch(self._in_order(found, paths), self._changes, self.table)
+
+    def _in_order(self, found: pa.Table, paths: list[Path]) -> pa.Table:
+        """The rows in the order of their files, which Spark reads the largest first; files by their names."""
+        encoded = found.column(ORIGIN).combine_chunks().dictionary_encode()
+        files = [Path(unquote(urlsplit(uri).path)) for uri in encoded.dictionary.to_pylist()]
+        numbers = {path: number for number, path in enumerate(paths)}
+        ranks = np.array([numbers[path] for path in files], np.int64)[encoded.indices.to_numpy()]
+        names = pa.array([self._name(path) for path in files], pa.string()).take(encoded.indices)
+        named = found.set_column(found.column_names.index(ORIGIN), ORIGIN, names)
+        return named if (np.diff(ranks) >= 0).all() else named.take(pa.array(np.argsort(ranks, kind="stable")))
 
     def unchanged(self, files: Iterable[ChangeFile]) -> list[Path]:
         """The paths of files, which must be as they were when they were planned."""
@@ -170,34 +209,40 @@ class Directory:
             paths.append(path)
         return paths
 
-    def frame(self, paths: list[Path]) -> DataFrame:
-        """The changes of files as a frame with weights."""
+    def frame(self, paths: list[Path], *, permissive: bool = False) -> DataFrame:
+        """The changes of files as a frame with weights; `permissive` also has the rows that do not fit."""
         from functools import reduce
 
-        rows, weight = self._changes.rows, weight_of(self._changes, strict=True)
         by_partition: dict[Partition, list[Path]] = {}
         for path in paths:
             by_partition.setdefault(partition_of(self._name(path)), []).append(path)
         frames = [
-            shaped(self._with_partition(frame, partition), rows, self.table, weight)
+            event_frame(self._with_partition(frame, partition), self._changes, self.table, permissive=permissive)
             for partition, group in by_partition.items()
-            for frame in self._frames(self._without(partition), group)
+            for frame in self._frames(self._without(partition), group, permissive=permissive)
         ]
         return reduce(lambda one, other: one.unionByName(other), frames)
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.folder).as_posix()
 
-    def _frames(self, layout: StructType, paths: list[Path]) -> Iterator[DataFrame]:
-        """What is in files that have the same columns."""
-        rows = self._changes.rows
-        if rows.format == "json":
-            yield read_json(self._spark, rows, layout, map(str, paths))
-        elif rows.format == "csv":
-            for own, group in self._by_header(layout, paths):
-                yield read_files(self._spark, rows, own, map(str, group))
+    def _frames(self, layout: StructType, paths: list[Path], *, permissive: bool) -> Iterator[DataFrame]:
+        """What is in files that have the same columns, with the files that rows are from."""
+        from pyspark.sql import functions as sf
+
+        rows, corrupt = self._changes.rows, CORRUPT if permissive else None
+        names = list(map(str, paths))
+        if self._changes.envelope is not None:
+            yield events(read_lines(self._spark, names), self._changes, self.table, layout)
+        elif rows.format == "json" and corrupt is not None:
+            yield judged_json(self._spark, rows, layout, names, corrupt)
+        elif rows.format == "json":
+            yield read_json(self._spark, rows, layout, names)
         else:
-            yield read_files(self._spark, rows, layout, map(str, paths))
+            groups = self._by_header(layout, paths) if rows.format == "csv" else [(layout, paths)]
+            for own, group in groups:
+                frame = read_files(self._spark, rows, own, map(str, group), corrupt)
+                yield frame.select("*", sf.col("_metadata.file_path").alias(ORIGIN))
 
     def _with_partition(self, frame: DataFrame, partition: Partition) -> DataFrame:
         """The rows with the columns that the folders of their files say."""
@@ -223,14 +268,12 @@ class Directory:
         """Reads each file on its own; raises `BadFilesError` if some of them are to blame."""
         if len(paths) == 1:
             raise BadFilesError({self._name(paths[0]): f"malformed: {reason_of(error)}"}) from error
-        reasons = {}
+        reasons: dict[str, str] = {}
         for path in paths:
             try:
-                to_rows(self.frame([path]), self.table)
-            except Exception as found:
-                if not is_data_failure(self._spark, found):
-                    raise
-                reasons[self._name(path)] = f"malformed: {reason_of(found)}"
+                self.read_paths([path])
+            except BadFilesError as bad:
+                reasons |= bad.reasons
         if reasons:
             raise BadFilesError(reasons) from error
 

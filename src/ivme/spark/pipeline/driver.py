@@ -14,48 +14,50 @@ read again from its plan, and `replay` makes the changes that a sink lacks.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.database import Database
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
-from ivme.pipeline.model import Pipeline, Rows, TableSource
-from ivme.pipeline.quarantine import Quarantine
-from ivme.pipeline.read import create_table
-from ivme.query.model import Table
-from ivme.spark.pipeline.dead_letters import separated, without_letters
+from ivme.pipeline.model import Pipeline
+from ivme.pipeline.plan_changes import VIEWS, Definitions, old_definitions
+from ivme.pipeline.quarantine import Quarantine, letters_name
+from ivme.pipeline.source_batch import SourceBatch
+from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.taken import TakenBatches
+from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
-from ivme.spark.pipeline.load import collected, conformed, load_frame
-from ivme.spark.pipeline.redefinition import VIEWS, Definitions, definitions
+from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
+from ivme.spark.pipeline.opening import (
+    SOURCE,
+    create_tables,
+    create_views,
+    load_added,
+    load_all,
+    redefine,
+)
 from ivme.spark.pipeline.redelivery import finish_redelivery
 from ivme.spark.pipeline.sinks import Sinks
-from ivme.spark.pipeline.source import (
-    AGAIN,
-    LOAD,
-    DeltaFeed,
-    Source,
-    TableChanges,
-    ViewChanges,
-    delta_version,
-    table_of,
+from ivme.spark.pipeline.source import AGAIN, LOAD, DeltaFeed, Source, ViewChanges, table_of
+from ivme.spark.pipeline.taking import (
+    Prepared,
+    StoppedError,
+    prepared,
+    prepared_without_refused,
+    stopped,
+    told,
 )
+from ivme.spark.session.jobs import described_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SOURCE = "pipeline"
-"""The name under which the database keeps the number of the last batch."""
-
-_DUE, _DONE = "due", "done"
 
 
 class Driver:
@@ -73,6 +75,7 @@ class Driver:
         self._owing: str | None = None
         self._halted = False
         self.quarantine = Quarantine(pipeline.state / "quarantine")
+        self.taken = TakenBatches(pipeline.state / "taken")
         pipeline.state.mkdir(parents=True, exist_ok=True)
         self.database = Database(
             pipeline.state / "database",
@@ -106,12 +109,13 @@ class Driver:
     # Opening
 
     def _open(self) -> None:
-        self._check_declarations()
-        self._create_tables()
+        refuse_impossible(self)
+        old = old_definitions(self.pipeline, self.journal)
+        evolve_tables(self)
+        create_tables(self)
         if self.reached < 0:
-            self._load()
-        old = self._definitions_of_sinks()
-        self._create_views()
+            load_all(self)
+        create_views(self)
         self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
@@ -119,112 +123,18 @@ class Driver:
             if source.changes is not None and source.changes.kind != "stream"
         }
         self._recover(old)
-        self._redefine(old)
-        self._load_added()
+        redefine(self, old)
+        backfill_grown(self)
+        load_added(self)
         self.outlets.write_first(self.reached)
-
-    def _create_tables(self) -> None:
-        """Makes the tables that are not there; one that was added to the file of a state is to be loaded, too."""
-        for source in self.pipeline.tables:
-            name = source.table.name
-            if name not in self.database.tables:
-                if self.reached >= 0 and source.load is not None:
-                    self.journal.note(f"load {name}", _DUE)
-                create_table(self.database, source.table)
-
-    def _definitions_of_sinks(self) -> Definitions:
-        """The views as they were when the sinks were written last."""
-        noted = self.journal.fact(VIEWS)
-        if noted is not None:
-            found: Definitions = json.loads(noted)
-            return found
-        there = ((name, self.journal.fact(f"view {name}")) for name in self.database.views)
-        before = [[name, *json.loads(said)] for name, said in there if said is not None]
-        return before or definitions(self.pipeline)
-
-    def _check_declarations(self) -> None:
-        """A state belongs to the tables that it was made with."""
-        for source in self.pipeline.tables:
-            said = _declaration(source.table)
-            noted = self.journal.fact(f"table {source.table.name}")
-            if noted is not None and noted != said:
-                raise PipelineError(
-                    f"{source.place}: table {source.table.name} is declared as {said}; the state in "
-                    f"{self.pipeline.state} was made with {noted}. Declare it as it was, or use another state"
-                )
-            if noted is None:
-                self.journal.note(f"table {source.table.name}", said)
-
-    def _load(self) -> None:
-        """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
-        with self.database.batch(source=SOURCE, position=0) as batch:
-            for source in self.pipeline.tables:
-                if source.load is not None:
-                    batch.insert(source.table.name, self._loaded(source, source.load))
-
-    def _load_added(self) -> None:
-        """Loads the tables that were added to the file, each as a batch of its own."""
-        for source in self.pipeline.tables:
-            name = source.table.name
-            if source.load is None or self.journal.fact(f"load {name}") != _DUE:
-                continue
-            self._refuse_owing(f"table {name} was added")
-            last = self.journal.last_of(LOAD + name)
-            if last is None or last.number > self.reached:
-                start, planned = time.perf_counter(), Planned(self.next_number(), LOAD + name, {})
-                self.journal.plan(planned)
-                rows = self._loaded(source, source.load)
-                self.apply(planned, TableChanges(rows, np.ones(rows.num_rows, np.int64)), start, 0)
-            self.journal.note(f"load {name}", _DONE)
-
-    def _loaded(self, source: TableSource, load: Rows) -> pa.Table:
-        name = source.table.name
-        if load.format == "delta":
-            self.journal.note(f"version of {name}", str(delta_version(str(load.path))))
-        frame = load_frame(self.spark, load, source.table, self.loaded_version(name))
-        return conformed(collected(frame, self.pipeline.state / "loading" / name), source.table)
 
     def loaded_version(self, table: str) -> int | None:
         """The version of the Delta table that a table was loaded from."""
         noted = self.journal.fact(f"version of {table}")
         return None if noted is None else int(noted)
 
-    def _create_views(self) -> None:
-        """Makes the views that are not there as the file has them; if one differs, all are made anew."""
-        wanted = {view.name: json.dumps([view.query, dict(view.options)]) for view in self.pipeline.views}
-        there = {name: self.journal.fact(f"view {name}") for name in self.database.views}
-        if any(wanted.get(name) != said for name, said in there.items()):
-            for name in reversed(self.database.views):
-                self.database.drop_view(name)
-        for view in self.pipeline.views:
-            if view.name not in self.database.views:
-                self.journal.note(f"view {view.name}", wanted[view.name])
-                self.database.create_view(view.name, view.query, **dict(view.options))
-
-    def _redefine(self, old: Definitions) -> None:
-        """Brings sinks from the views that they were written under to those of the file, as a batch of its own.
-
-        A crash may have left such a batch half done, for a file that has been changed again since.
-        """
-        new, last = definitions(self.pipeline), self.journal.last()
-        half_done = last is not None and last.source == VIEWS and last.number == self.reached
-        goals = [last.plan["views"], new] if half_done and last is not None else [new]
-        for number, goal in enumerate(goals):
-            if goal == old:
-                continue
-            self._refuse_owing("views were changed")
-            if number or not half_done:
-                self.outlets.check_columns(old, goal)
-                planned = Planned(self.next_number(), VIEWS, {"views": goal})
-                self.journal.plan(planned)
-                with self.database.batch(source=SOURCE, position=planned.number):
-                    pass
-            self.outlets.write_difference(self.reached, old, goal)
-            old = goal
-            self.journal.note(VIEWS, json.dumps(goal))
-        self.journal.note(VIEWS, json.dumps(new))
-
-    def _refuse_owing(self, what: str) -> None:
+    def refuse_owing(self, what: str) -> None:
+        """Refuses a changed file while a stream owes its last batch to the sinks."""
         if self._owing is not None:
             raise PipelineError(
                 f"{self.pipeline.file}: {what}, while the last batch of table {self._owing} has not reached all sinks; "
@@ -257,7 +167,7 @@ class Driver:
             self._take(Planned(self.next_number(), table, plan), files)
             return True
 
-    def take_stream(self, table: str, batch_id: int, delta: TableChanges, lag: int, start: float) -> None:
+    def take_stream(self, table: str, batch_id: int, read: SourceBatch, lag: int, start: float) -> None:
         """Takes a batch that Spark's streaming hands over, which it does again after a failure."""
         with self.lock:
             if self._halted:
@@ -271,14 +181,11 @@ class Driver:
             again = last is not None and last.plan["batch"] == batch_id
             planned = last if again and last is not None else Planned(self.next_number(), table, {"batch": batch_id})
             if again and planned.number <= self.reached:
-                self.outlets.write_missing(planned.number, table, lambda: self.without_letters_of(planned, delta))
+                self.outlets.write_missing(planned.number, lambda: self._changes_again(planned, lambda: read))
                 self._owing = None
                 return
             self.journal.plan(planned)
-            try:
-                self.apply(planned, delta, start, lag)
-            except DataError as error:
-                self._apply_rest(planned, delta, start, lag, error)
+            self.take(planned, read, start, lag)
 
     def next_number(self) -> int:
         last = self.journal.last()
@@ -290,32 +197,65 @@ class Driver:
         self.journal.plan(planned, files)
         source = self.sources[planned.source]
         try:
-            delta = source.read(planned.plan)
+            with described_jobs(
+                self.spark, f"ivme {self.pipeline.name}", f"batch {planned.number} of {planned.source}"
+            ):
+                read = source.read(planned.plan)
         except BadFilesError as bad:
             self._without(planned, files, bad.reasons)
             return
         try:
-            self.apply(planned, delta, start, source.lag())
-        except DataError as error:
-            if not files:
-                raise
-            if self.pipeline.stop_at_bad:
-                self.journal.drop(planned)
-                names = ", ".join(file.name for file in files)
-                message = f"{names} of table {planned.source} cannot be applied: not applicable: {error}"
-                raise DataError(f"{message}; the pipeline stops at bad files (on_bad: stop)") from error
-            self._apply_rest(planned, delta, start, source.lag(), error)
+            self.take(planned, read, start, source.lag())
+        except StoppedError:
+            self.journal.drop(planned)
+            raise
 
-    def apply(self, planned: Planned, delta: TableChanges, start: float, lag: int) -> None:
-        applying = time.perf_counter()
+    def take(self, planned: Planned, read: SourceBatch, start: float, lag: int) -> None:
+        """Takes what was read of a batch; rows that cannot be taken are set aside."""
+        table = self.pipeline.table(table_of(planned.source)).table
+        found = prepared(self.database, table, read, planned.number)
+        try:
+            self._check_letters(planned, found, read.size)
+            self._apply_prepared(planned, found, start, lag)
+        except StoppedError:
+            raise
+        except DataError as error:
+            if self.pipeline.stop_at_bad:
+                raise stopped(planned.source, f"not applicable: {error}") from error
+            found = prepared_without_refused(self.database, table, read, planned.number, error)
+            self._check_letters(planned, found, read.size)
+            self._apply_prepared(planned, found, start, lag)
+        if found.letters.num_rows:
+            self.report(Refused(table.name, letters_name(planned.number), told(found.letters, read.size)))
+
+    def _check_letters(self, planned: Planned, found: Prepared, rows: int) -> None:
+        """Stops at bad rows if the pipeline is to, or if too many wait already; otherwise keeps them."""
+        if not found.letters.num_rows:
+            return
+        table, limit = table_of(planned.source), self.pipeline.bad_limit
+        if self.pipeline.stop_at_bad:
+            raise stopped(table, told(found.letters, rows))
+        waiting = self.quarantine.waiting() + found.letters.num_rows
+        if limit is not None and waiting > limit:
+            raise stopped(table, f"{told(found.letters, rows)}; {waiting} rows would wait, and bad_limit is {limit}")
+        self.quarantine.keep_letters(table, planned.number, found.letters)
+
+    def _apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
+        if not found.is_repeatable:
+            self.taken.save(planned.number, found.changes)
+        self.apply(planned, found.changes, start, lag)
+
+    def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
+        """The database takes changes and the number of their batch, and the sinks get what changed in the views."""
+        applying, table = time.perf_counter(), table_of(planned.source)
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
-            if delta.size:
-                batch.apply(table_of(planned.source), delta.rows, delta.weights)
+            for name, delta in changes.items():
+                if delta.size:
+                    batch.apply(name, delta.rows, delta.weights)
         engine = time.perf_counter() - applying
         changes_out = self.outlets.write(planned.number)
         seconds = time.perf_counter() - start
-        source = table_of(planned.source)
-        self.report(Applied(planned.number, source, delta.size, changes_out, seconds, engine, lag))
+        self.report(Applied(planned.number, table, changes[table].size, changes_out, seconds, engine, lag))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]
@@ -331,23 +271,18 @@ class Driver:
             return
         self._take(Planned(planned.number, planned.source, files_plan(rest)), rest)
 
-    def _apply_rest(self, planned: Planned, delta: TableChanges, start: float, lag: int, error: DataError) -> None:
-        """The database refused a batch: it takes what it can, and the other rows wait in quarantine."""
-        table = planned.source
-        if self.pipeline.stop_at_bad:
-            message = f"a batch of table {table} cannot be applied: not applicable: {error}"
-            raise DataError(f"{message}; the pipeline stops at bad changes (on_bad: stop)") from error
-        good, letters = separated(self.database, self.pipeline.table(table).table, delta)
-        if not letters.num_rows:
-            raise error
-        name = self.quarantine.keep_letters(table, planned.number, letters)
-        self.apply(planned, good, start, lag)
-        rows = f"{letters.num_rows} row{'s' if letters.num_rows > 1 else ''}"
-        self.report(Refused(table, name, f"not applicable: {rows} of {delta.size}, the first: {error}"))
+    def _changes_again(self, planned: Planned, read: Callable[[], SourceBatch]) -> Mapping[str, TableChanges]:
+        """The changes of a batch that the database has: those that were kept, or what the source gives again."""
+        kept = self.taken.load(planned.number)
+        if kept is not None:
+            return kept
+        table, content = table_of(planned.source), read().content
+        assert isinstance(content, TableChanges), "other changes are kept"
+        return {table: self.without_letters_of(table, planned.number, content)}
 
-    def without_letters_of(self, planned: Planned, delta: TableChanges) -> TableChanges:
+    def without_letters_of(self, table: str, batch: int, delta: TableChanges) -> TableChanges:
         """A batch that is read again, without the rows that were refused."""
-        path = self.quarantine.letters_of(planned.source, planned.number)
+        path = self.quarantine.letters_of(table, batch)
         return without_letters(delta, pq.read_table(path)) if path.exists() else delta
 
     def _refuse(self, table: str, file: ChangeFile, path: Path, reason: str) -> None:
@@ -371,27 +306,21 @@ class Driver:
             self.journal.drop(last)
         elif last.source.startswith(LOAD):
             table = table_of(last.source)
-            self.outlets.write_missing(last.number, table, lambda: TableChanges(*self.database.contents(table)), old)
+            self.outlets.write_missing(last.number, lambda: {table: TableChanges(*self.database.contents(table))}, old)
         elif last.source in self.sources:
-            read = self.sources[last.source].read
+            source = self.sources[last.source]
             self.outlets.write_missing(
-                last.number, last.source, lambda: self.without_letters_of(last, read(last.plan)), old
+                last.number, lambda: self._changes_again(last, lambda: source.read(last.plan)), old
             )
         elif last.source != VIEWS:
             self._recover_stream(last)
 
     def _recover_stream(self, last: Planned) -> None:
         """The last batch came from a stream: Spark hands it over again, for the database or for the sinks alone."""
-        if self.outlets.lacks_changes(last.number):
+        kept = self.taken.load(last.number)
+        if kept is not None:
+            self.outlets.write_missing(last.number, lambda: kept)
+        elif self.outlets.lacks_changes(last.number):
             self._owing = last.source
         else:
-            self.outlets.write_missing(last.number, last.source, None)
-
-
-def _declaration(table: Table) -> str:
-    columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
-    key = f" primary key ({', '.join(table.primary_key)})" if table.primary_key else ""
-    promised = f"{' append-only' * table.append_only}{' static' * table.static}"
-    further = [f" unique ({', '.join(each)})" for each in table.unique]
-    further += [f" not null ({', '.join(table.not_null)})"] if table.not_null else []
-    return f"({columns}){key}{promised}{''.join(further)}{''.join(f' {each}' for each in table.references)}"
+            self.outlets.write_missing(last.number, None)

@@ -1,6 +1,6 @@
 """Bulk rows from anything that Spark reads: cleaning, casting, pruning and predicates happen there (SPARK.md, 1).
 
-A frame that leaves this module has exactly a table's columns, in their types, and for changes the column `ivme_weight`.
+A frame that leaves this module has exactly a table's columns, in their types.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError, SparkError
-from ivme.pipeline.model import DELETES, INSERTS, WEIGHT, Changes, Rows
+from ivme.pipeline.model import DELETES, INSERTS, TRUNCATES, UPSERTS, Changes, Rows
 from ivme.query.model import Table
 from ivme.spark.pipeline.schema import check_columns, column_type, file_schema, spark_type
 
@@ -63,14 +63,18 @@ def plain_arrow(table: pa.Table) -> pa.Table:
     return table.cast(schema)
 
 
-def _reader(spark: SparkSession, rows: Rows, layout: StructType) -> DataFrameReader:
+def _reader(spark: SparkSession, rows: Rows, layout: StructType, corrupt: str | None = None) -> DataFrameReader:
+    from pyspark.sql.types import StringType
     from pyspark.sql.types import StructType as Struct
 
     reader = spark.read.format(rows.format)
     if rows.format == "csv":
         reader = reader.option("header", "true").option("enforceSchema", "false")
     if rows.format in ("csv", "json"):
-        reader = reader.option("mode", "FAILFAST")
+        reader = reader.option("mode", "FAILFAST" if corrupt is None else "PERMISSIVE")
+    if corrupt is not None:
+        reader = reader.option("columnNameOfCorruptRecord", corrupt)
+        return reader.schema(Struct(list(layout)).add(corrupt, StringType())).options(**dict(rows.options))
     if rows.schema is not None:
         reader = reader.schema(rows.schema)
     elif rows.format not in SELF_DESCRIBING and not rows.select and isinstance(layout, Struct):
@@ -80,13 +84,18 @@ def _reader(spark: SparkSession, rows: Rows, layout: StructType) -> DataFrameRea
     return reader
 
 
-def read_files(spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str]) -> DataFrame:
-    """The files as one frame, by a stated layout; the first row that does not fit it ends the reading."""
-    return _reader(spark, rows, layout).load(list(paths))
+def read_files(
+    spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str], corrupt: str | None = None
+) -> DataFrame:
+    """The files as one frame, by a stated layout; the first row that does not fit it ends the reading.
+
+    With a column for `corrupt` text (of csv and json), that column has such rows instead.
+    """
+    return _reader(spark, rows, layout, corrupt).load(list(paths))
 
 
-def shaped(frame: DataFrame, rows: Rows, table: Table, weight: Column | None = None) -> DataFrame:
-    """The columns of the table in their types, and the weight where there is one."""
+def shaped(frame: DataFrame, rows: Rows, table: Table) -> DataFrame:
+    """The columns of the table in their types."""
     from pyspark.sql import functions as sf
 
     if rows.where is not None:
@@ -98,7 +107,7 @@ def shaped(frame: DataFrame, rows: Rows, table: Table, weight: Column | None = N
         .alias(column.name)
         for column in table.columns
     ]
-    return frame.select(*columns, *([] if weight is None else [weight.alias(WEIGHT)]))
+    return frame.select(*columns)
 
 
 def weight_of(changes: Changes, *, strict: bool) -> Column:
@@ -115,11 +124,14 @@ def weight_of(changes: Changes, *, strict: bool) -> Column:
     if changes.operation is None:
         return sf.lit(1).cast("bigint")
     operation = sf.lower(sf.trim(sf.col(f"`{changes.operation}`")))
+    inserts = UPSERTS if changes.is_keyed else INSERTS
     if strict:
-        known = ", ".join((*INSERTS, *DELETES))
+        known = ", ".join((*inserts, *DELETES))
         said = sf.coalesce(operation, sf.lit("missing"))
         bad = sf.raise_error(sf.concat(sf.lit("the operation "), said, sf.lit(f" is none of {known}"))).cast("bigint")
-    one = sf.when(operation.isin(*INSERTS), sf.lit(1)).when(operation.isin(*DELETES), sf.lit(-1))
+    one = sf.when(operation.isin(*inserts), sf.lit(1)).when(operation.isin(*DELETES), sf.lit(-1))
+    if changes.is_keyed:
+        one = one.when(operation.isin(*TRUNCATES), sf.lit(0))
     return one.otherwise(bad).cast("bigint")
 
 
@@ -136,13 +148,6 @@ def collected(frame: DataFrame, folder: Path) -> pa.Table:
         return pq.read_table(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def to_rows(frame: DataFrame, table: Table) -> tuple[pa.Table, pa.Array]:
-    """A frame of changes as Arrow: the rows, and their weights."""
-    found = frame.toArrow()
-    weights = found.column(WEIGHT).combine_chunks()
-    return conformed(found.drop_columns([WEIGHT]), table), weights
 
 
 def conformed(rows: pa.Table, table: Table) -> pa.Table:

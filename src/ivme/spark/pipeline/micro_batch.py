@@ -7,21 +7,19 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from ivme.errors import DataError, SparkError
+from ivme.errors import SparkError
 from ivme.pipeline.model import TableSource
 from ivme.spark.pipeline.driver import Driver
-from ivme.spark.pipeline.events import Refused
-from ivme.spark.pipeline.load import SELF_DESCRIBING, shaped, to_rows, weight_of
+from ivme.spark.pipeline.envelope import events
+from ivme.spark.pipeline.load import SELF_DESCRIBING
+from ivme.spark.pipeline.reading import CORRUPT, event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, file_schema
-from ivme.spark.pipeline.source import delta_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.types import DataType
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import DataType, StructType
 
 LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 """A third less time a batch on a local disk, where renames are atomic (SPARK.md)."""
@@ -44,7 +42,7 @@ class MicroBatches:
                 "driver in this process; over Spark Connect batches go to another one. Use a directory, a Delta feed "
                 "or another view's changes there, or run with --master"
             )
-        frame = shaped(self._frame(), self._changes.rows, self._source.table, weight_of(self._changes, strict=False))
+        frame = event_frame(self._frame(), self._changes, self._source.table, permissive=True)
         writer = frame.writeStream.foreachBatch(_handed_to(self)).queryName(f"ivme-{self._source.table.name}")
         checkpoint = self._driver.pipeline.state / "streams" / self._source.table.name
         self._driver.spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", LOCAL_CHECKPOINTS)
@@ -53,22 +51,45 @@ class MicroBatches:
         self.query = trigger.start()
 
     def _frame(self) -> DataFrame:
+        from pyspark.sql.types import StringType, StructType
+
         rows, table = self._changes.rows, self._source.table
         reader = self._driver.spark.readStream.format(rows.format).options(**dict(rows.options))
         layout = file_schema(table, self._own_columns())
         if rows.schema is not None:
-            reader = reader.schema(rows.schema)
-        elif rows.format in ("csv", "json", "parquet", "orc", "avro"):
+            stated = StructType.fromDDL(rows.schema)
+            assert isinstance(stated, StructType)
+            layout = stated
+        if self._changes.envelope is not None:
+            return self._events(reader, layout)
+        if rows.format in ("csv", "json"):
+            reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
+            reader = reader.schema(StructType(list(layout)).add(CORRUPT, StringType()))
+        elif rows.schema is not None or rows.format in ("parquet", "orc", "avro"):
             reader = reader.schema(layout)
         frame = reader.load(rows.path) if rows.path else reader.load()
         if not rows.select and rows.format not in SELF_DESCRIBING:
             check_columns(f"the stream of table {table.name}", frame.schema, file_schema(table), exactly=False)
         return frame
 
+    def _events(self, reader: DataStreamReader, layout: StructType) -> DataFrame:
+        """The rows of events in an envelope, which are the values of a topic, or lines of text."""
+        from pyspark.sql import functions as sf
+
+        rows = self._changes.rows
+        reader = reader.format("text") if rows.format == "json" else reader
+        frame = reader.load(rows.path) if rows.path else reader.load()
+        texts = frame.select(sf.col("value").cast("string").alias("value"))
+        return events(texts, self._changes, self._source.table, layout)
+
     def _own_columns(self) -> list[tuple[str, DataType]]:
         from pyspark.sql.types import LongType, StringType
 
-        named = [(self._changes.operation, StringType()), (self._changes.weight, LongType())]
+        named: list[tuple[str | None, DataType]] = [
+            (self._changes.operation, StringType()),
+            (self._changes.weight, LongType()),
+            *sequence_fields(self._changes, self._source.table),
+        ]
         return [(name, kind) for name, kind in named if name is not None]
 
     def take(self, frame: DataFrame, batch_id: int) -> None:
@@ -81,25 +102,14 @@ class MicroBatches:
 
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         start, table = time.perf_counter(), self._source.table
-        rows, weights = to_rows(frame, table)
-        if weights.null_count:
-            bad = pc.is_null(weights)
-            self._set_aside(batch_id, rows.filter(bad), "malformed: the operation or weight is none")
-            rows, weights = rows.filter(pc.invert(bad)), weights.filter(pc.invert(bad))
-        self._driver.take_stream(table.name, batch_id, delta_of(rows, weights), self._behind(), start)
+        read = source_batch(frame.toArrow(), self._changes, table)
+        self._driver.take_stream(table.name, batch_id, read, self._behind(), start)
 
     def _behind(self) -> int:
         """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
         progress = self.query.lastProgress if self.query is not None else None
         told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
         return int(max(map(float, told), default=0))
-
-    def _set_aside(self, batch_id: int, rows: pa.Table, reason: str) -> None:
-        name = f"batch-{batch_id:012d}-rows"
-        if self._driver.pipeline.stop_at_bad:
-            raise DataError(f"{name} of table {self._source.table.name}: {reason}; the pipeline stops at bad changes")
-        self._driver.quarantine.keep_rows(self._source.table.name, name, rows, reason)
-        self._driver.report(Refused(self._source.table.name, name, reason))
 
 
 def _handed_to(stream: MicroBatches) -> Callable[[DataFrame, int], None]:

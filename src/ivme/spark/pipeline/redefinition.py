@@ -7,31 +7,18 @@ databases in memory, so that after a crash the same batch is made again.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.database import Database
 from ivme.engine.runtime.delta import delta_table
-from ivme.pipeline.model import WEIGHT, Pipeline, Sink, ViewText
+from ivme.pipeline.model import WEIGHT, Pipeline, ViewText
+from ivme.pipeline.plan_changes import Definitions
 from ivme.spark.pipeline.replay import replay
 from ivme.view import View
-
-VIEWS = "views"
-"""The source of the batches that views written otherwise make, and the fact that says what sinks were written under."""
-
-Definitions = list[list[Any]]
-"""The views of a file, as plain data: name, query, options."""
-
-
-def definitions(pipeline: Pipeline) -> Definitions:
-    """The views of the file, as the journal holds them."""
-    found: Definitions = json.loads(json.dumps([[v.name, v.query, dict(v.options)] for v in pipeline.views]))
-    return found
 
 
 def with_definitions(pipeline: Pipeline, found: Definitions) -> Pipeline:
@@ -41,34 +28,27 @@ def with_definitions(pipeline: Pipeline, found: Definitions) -> Pipeline:
     return replace(pipeline, views=views)
 
 
-def described(sink: Sink) -> str:
-    """Where a sink writes what, as the journal holds it."""
-    return json.dumps([sink.view, sink.what, sink.format, sink.path])
-
-
 def differences(
-    pipeline: Pipeline, old: Definitions, database: Database, views: Collection[str]
+    pipeline: Pipeline, old: Definitions, database: Database, views: Collection[str], widths: Mapping[str, int]
 ) -> dict[str, pa.Table]:
-    """What to add to the rows that views had under old definitions, for those that they have now."""
-    before = _rows(with_definitions(pipeline, old), database, views)
-    after = _rows(pipeline, database, views)
+    """What to add to the rows that views had under old definitions, for those that they have now.
+
+    `widths` are the numbers of columns that tables had then, where they have more now.
+    """
+    before = _rows(with_definitions(pipeline, old), database, views, widths)
+    after = _rows(pipeline, database, views, {})
     return {name: _net(after[name], before[name]) for name in views}
 
 
-def schemas(pipeline: Pipeline, database: Database, views: Iterable[str]) -> dict[str, pa.Schema]:
-    """The columns of views, with their parameters, under the definitions of a pipeline."""
-    found: dict[str, pa.Schema] = {}
-    replay(pipeline, database, None, None, views, lambda view: found.update({view.name: view.change_schema}))
-    return found
-
-
-def _rows(pipeline: Pipeline, database: Database, views: Iterable[str]) -> dict[str, pa.Table]:
+def _rows(
+    pipeline: Pipeline, database: Database, views: Iterable[str], widths: Mapping[str, int]
+) -> dict[str, pa.Table]:
     found: dict[str, pa.Schema] = {}
 
     def note(view: View) -> None:
         found[view.name] = view.change_schema
 
-    changes = replay(pipeline, database, None, None, views, note)
+    changes = replay(pipeline, database, None, views, note, widths)
     return {
         name: delta_table([] if change is None else [change], found[name], WEIGHT) for name, change in changes.items()
     }

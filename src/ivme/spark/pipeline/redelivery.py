@@ -2,7 +2,7 @@
 
 A file of such changes is taken as one batch, like any other: planned in the journal, applied in one transaction with
 its number, and written to the sinks. What is still refused waits in a file of that batch; the old file goes once the
-database has the batch, also after a crash.
+database has the batch, also after a crash. Texts that never were rows of the table go on waiting for a person.
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.errors import DataError
 from ivme.pipeline.journal import Planned
-from ivme.pipeline.model import WEIGHT
-from ivme.spark.pipeline.dead_letters import separated
-from ivme.spark.pipeline.redefinition import Definitions
-from ivme.spark.pipeline.source import AGAIN, TableChanges, table_of
+from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents
+from ivme.pipeline.model import ORIGIN, RAW, WEIGHT, TableSource
+from ivme.pipeline.plan_changes import Definitions
+from ivme.pipeline.source_batch import SourceBatch
+from ivme.pipeline.table_changes import TableChanges
+from ivme.spark.pipeline.source import AGAIN, table_of
+from ivme.spark.pipeline.taking import Prepared, prepared, prepared_without_refused
 
 if TYPE_CHECKING:
     from ivme.spark.pipeline.driver import Driver
@@ -35,23 +42,40 @@ class Redelivered:
 
 
 def redeliver(driver: Driver, table: str) -> Redelivered:
-    """Takes again all changes of a table that the database refused, in the order of their batches."""
+    """Takes again all changes of a table that were set aside, in the order of their batches."""
     taken = waiting = 0
     with driver.lock:
         for path in driver.quarantine.letters(table, driver.reached):
-            start, changes = time.perf_counter(), _changes(driver, table, path)
-            good, letters = separated(driver.database, driver.pipeline.table(table).table, changes)
-            taken += good.size
-            waiting += letters.num_rows
-            if not good.size:
+            start, read = time.perf_counter(), _read(driver.pipeline.table(table), pq.read_table(path))
+            number = driver.next_number()
+            found = _prepared(driver, table, read, number)
+            good = read.size - found.letters.num_rows
+            taken, waiting = taken + good, waiting + found.letters.num_rows
+            if not good:
                 continue
-            planned = Planned(driver.next_number(), AGAIN + table, {"letters": path.name})
+            planned = Planned(number, AGAIN + table, {"letters": path.name})
             driver.journal.plan(planned)
-            if letters.num_rows:
-                driver.quarantine.keep_letters(table, planned.number, letters)
-            driver.apply(planned, good, start, 0)
+            if found.letters.num_rows:
+                driver.quarantine.keep_letters(table, planned.number, found.letters)
+            if not found.is_repeatable:
+                driver.taken.save(number, found.changes)
+            driver.apply(planned, found.changes, start, 0)
             path.unlink()
     return Redelivered(table, taken, waiting)
+
+
+def _prepared(driver: Driver, table: str, read: SourceBatch, number: int) -> Prepared:
+    declared = driver.pipeline.table(table).table
+    found = prepared(driver.database, declared, read, number)
+    try:
+        with driver.database.batch() as batch:
+            for name, changes in found.changes.items():
+                batch.apply(name, changes.rows, changes.weights)
+            batch.check()
+            batch.discard()
+    except DataError as error:
+        return prepared_without_refused(driver.database, declared, read, number, error)
+    return found
 
 
 def finish_redelivery(driver: Driver, planned: Planned, old: Definitions) -> None:
@@ -64,16 +88,32 @@ def finish_redelivery(driver: Driver, planned: Planned, old: Definitions) -> Non
         driver.journal.drop(planned)
         return
     if path.exists():
-        driver.outlets.write_missing(planned.number, table, lambda: _taken(driver, planned, path), old)
+        kept = driver.taken.load(planned.number)
+        driver.outlets.write_missing(planned.number, lambda: kept or _taken(driver, planned, path), old)
         path.unlink()
 
 
-def _taken(driver: Driver, planned: Planned, path: Path) -> TableChanges:
+def _taken(driver: Driver, planned: Planned, path: Path) -> dict[str, TableChanges]:
     table = table_of(planned.source)
-    return driver.without_letters_of(Planned(planned.number, table, {}), _changes(driver, table, path))
+    content = _read(driver.pipeline.table(table), pq.read_table(path)).content
+    assert isinstance(content, TableChanges), "other changes are kept"
+    return {table: driver.without_letters_of(table, planned.number, content)}
 
 
-def _changes(driver: Driver, table: str, path: Path) -> TableChanges:
-    found = pq.read_table(path)
-    rows = found.select(list(driver.pipeline.table(table).table.column_names))
-    return TableChanges(rows, found.column(WEIGHT).to_numpy().astype(np.int64))
+def _read(source: TableSource, letters: pa.Table) -> SourceBatch:
+    """Rows that were set aside, as a batch of their own; texts stay letters."""
+    unread = None
+    if RAW in letters.column_names:
+        is_text = pc.is_valid(letters.column(RAW))
+        unread, letters = letters.filter(is_text), letters.filter(pc.invert(is_text))
+    origins = letters.column(ORIGIN).combine_chunks() if ORIGIN in letters.column_names else None
+    names, found = source.table.column_names, letters.column_names
+    if not set(names) <= set(found):  # nothing but texts
+        return SourceBatch(TableChanges(arrow_schema(source.table).empty_table(), np.zeros(0, np.int64)), unread)
+    rows = letters.select(list(names))
+    weights = letters.column(WEIGHT).to_numpy().astype(np.int64)
+    if source.changes is None or not source.changes.is_keyed:
+        return SourceBatch(TableChanges(rows, weights), unread, origins)
+    numbers = range(len(source.changes.sequence_by))
+    sequences = tuple(letters.column(f"{SEQUENCES}{number}").combine_chunks() for number in numbers)
+    return SourceBatch(KeyedEvents(rows, weights.astype(np.int8), sequences), unread, origins)

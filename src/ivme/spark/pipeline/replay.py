@@ -8,51 +8,60 @@ most once after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ivme.database import Database
+from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read import create_table
-from ivme.spark.pipeline.source import TableChanges
+from ivme.pipeline.table_changes import TableChanges
 from ivme.view import View
 
 
 def replay(
     pipeline: Pipeline,
     database: Database,
-    table: str | None,
-    delta: TableChanges | None,
+    changes: Mapping[str, TableChanges] | None,
     views: Iterable[str],
     note: Callable[[View], None] = lambda _: None,
+    widths: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, ViewDelta | None]:
     """The changes of views that a batch made; without a batch, all their rows, as changes from nothing.
 
     Tables promise nothing here, since taking a batch back deletes rows; promises change costs, never answers. `note`
-    sees the views.
+    sees the views. `widths` are the numbers of columns that tables had when the views were written.
     """
     with Database(functions=pipeline.functions) as other:
         for name in database.tables:
-            create_table(other, replace(database.relation(name), append_only=False, static=False))
-        if delta is not None:
-            _fill(database, other, table, delta)
+            table = database.relation(name)
+            columns = table.columns[: widths.get(name, len(table.columns))]
+            create_table(other, replace(table, columns=columns, append_only=False, static=False))
+        if changes is not None:
+            _fill(database, other, changes)
         for view in pipeline.views:
             other.create_view(view.name, view.query, **dict(view.options))
         feeds = {name: other.view(name).changes() for name in views}
         for name in feeds:
             note(other.definitions.map_view(name))
-        if delta is None:
-            _fill(database, other, None, None)
-        else:
-            other.apply(str(table), delta.rows, delta.weights)
+        with other.batch() as batch:
+            if changes is None:
+                _add(database, batch, widths)
+            for changed, delta in (changes or {}).items():
+                batch.apply(changed, delta.rows, delta.weights)
         return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
-def _fill(database: Database, other: Database, table: str | None, without: TableChanges | None) -> None:
+def _fill(database: Database, other: Database, without: Mapping[str, TableChanges]) -> None:
     with other.batch() as batch:
-        for name in database.tables:
-            rows, weights = database.contents(name)
-            batch.apply(name, rows, weights)
-        if without is not None:
-            batch.apply(str(table), without.rows, -without.weights)
+        _add(database, batch)
+        for table, delta in without.items():
+            batch.apply(table, delta.rows, -delta.weights)
+
+
+def _add(database: Database, batch: Batch, widths: Mapping[str, int] = MappingProxyType({})) -> None:
+    for name in database.tables:
+        rows, weights = database.contents(name)
+        batch.apply(name, rows.select(rows.column_names[: widths.get(name, rows.num_columns)]), weights)

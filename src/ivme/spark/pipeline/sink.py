@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from ivme.errors import SparkError
 from ivme.pipeline.journal import digits, numbered
-from ivme.pipeline.model import BATCH, Pipeline, Sink
-from ivme.spark.pipeline.load import has_delta
+from ivme.pipeline.model import BATCH, Sink
+from ivme.user_functions import imported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,18 +36,6 @@ class Writer(Protocol):
 
     def write(self, batch: int, rows: pa.Table) -> None:
         """Writes a batch; one that is there already stays as it is, or is replaced by the same."""
-
-
-def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str) -> Writer:
-    """The writer for a sink's format. `owner` is the pipeline's state: another state's batches are not these."""
-    local = sink.path is not None and "://" not in sink.path
-    if sink.format == "parquet" and local:
-        kind = ParquetChanges if sink.what == "changes" else ParquetRows
-        return kind(Path(str(sink.path)), owner)
-    application = f"ivme/{pipeline.name}/{sink.name}/{owner}"
-    if sink.format == "delta" and not has_delta(spark):
-        return DeltaWriter(str(sink.path), application, dict(sink.options), sink.what)
-    return SparkWriter(spark, sink) if sink.format != "delta" else SparkDeltaWriter(spark, sink, application)
 
 
 class ParquetChanges:
@@ -134,6 +122,7 @@ class DeltaWriter:
                 self._path,
                 rows,
                 mode="append" if self._what == "changes" else "overwrite",
+                schema_mode=None if self._what == "changes" else "overwrite",
                 storage_options=self._options,
                 commit_properties=CommitProperties(app_transactions=[Transaction(self._application, batch)]),
             )
@@ -142,7 +131,10 @@ class DeltaWriter:
 
 
 class SparkWriter:
-    """Any format that Spark writes. Under a path, a batch of changes has a folder of its own, which is overwritten."""
+    """Any format that Spark writes. Under a path, a batch of changes has a folder of its own, which is overwritten.
+
+    What Kafka gets are rows as JSON.
+    """
 
     def __init__(self, spark: SparkSession, sink: Sink) -> None:
         self._spark, self._sink = spark, sink
@@ -155,15 +147,39 @@ class SparkWriter:
 
     def write(self, batch: int, rows: pa.Table) -> None:
         sink = self._sink
-        if sink.what == "changes" and sink.path is None:
+        if sink.mode == "changes" and sink.path is None:
             rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        writer = self._spark.createDataFrame(rows).write.format(sink.format).options(**dict(sink.options))
-        if sink.path is None:
-            writer.mode("append" if sink.what == "changes" else "overwrite").save()
-        elif sink.what == "changes":
+        frame = self._spark.createDataFrame(rows)
+        if sink.format == "kafka":
+            frame = frame.selectExpr("to_json(struct(*)) AS value")
+        writer = frame.write.format(sink.format).options(**dict(sink.options))
+        if sink.table is not None:
+            writer.mode("append" if sink.mode == "changes" else "overwrite").saveAsTable(sink.table)
+        elif sink.path is None:
+            writer.mode("append" if sink.mode == "changes" else "overwrite").save()
+        elif sink.mode == "changes":
             writer.mode("overwrite").save(f"{sink.path}/{BATCH}={digits(batch)}")
         else:
             writer.mode("overwrite").save(sink.path)
+
+
+class PythonWriter:
+    """A Python function that takes a batch: rows in Arrow, its number and the name of the sink.
+
+    After a crash it may be called with the last batch again; the number tells.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._name, self._call = sink.name, imported(str(sink.call), f"of sink {sink.name}")
+
+    def claim(self) -> None:
+        """The function knows where it writes."""
+
+    def last(self) -> int | None:
+        return None
+
+    def write(self, batch: int, rows: pa.Table) -> None:
+        self._call(rows, batch=batch, sink=self._name)
 
 
 class SparkDeltaWriter(SparkWriter):
@@ -175,11 +191,11 @@ class SparkDeltaWriter(SparkWriter):
 
     def write(self, batch: int, rows: pa.Table) -> None:
         sink = self._sink
-        if sink.what == "changes":
+        if sink.mode == "changes":
             rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
         once = {"txnAppId": self._application, "txnVersion": str(batch)}
         writer = self._spark.createDataFrame(rows).write.format("delta").options(**dict(sink.options), **once)
-        writer.mode("append" if sink.what == "changes" else "overwrite").save(sink.path)
+        writer.mode("append" if sink.mode == "changes" else "overwrite").save(sink.path)
 
 
 def _claim(path: Path, owner: str) -> None:

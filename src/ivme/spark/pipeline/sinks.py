@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,13 +12,14 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.engine.runtime.delta import delta_table
-from ivme.errors import PipelineError
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
-from ivme.spark.pipeline.redefinition import Definitions, described, differences, schemas, with_definitions
+from ivme.pipeline.plan_changes import Definitions, described
+from ivme.pipeline.table_changes import TableChanges
+from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
-from ivme.spark.pipeline.sink import Writer, open_writer
-from ivme.spark.pipeline.source import TableChanges
+from ivme.spark.pipeline.sink import Writer
+from ivme.spark.pipeline.writers import open_writer
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -29,42 +31,36 @@ class Sinks:
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: RunJournal) -> None:
         self._pipeline, self._database, self._journal = pipeline, database, journal
-        for sink in pipeline.sinks:
-            self._check(sink)
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
             journal.note("owner", owner)
         self._writers: dict[str, Writer] = {}
         for sink in pipeline.sinks:
-            writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner)
+            writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner, database)
             if journal.written(sink.name) is None:
                 writer.claim()
                 journal.note(f"sink {sink.name}", described(sink))
-        followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.what == "changes")
+        followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
-
-    def _check(self, sink: Sink) -> None:
-        """A sink that has been written to goes on where it is; another one starts with all rows of its view."""
-        noted = self._journal.fact(f"sink {sink.name}")
-        if self._journal.written(sink.name) is not None and noted not in (None, described(sink)):
-            raise PipelineError(
-                f"{sink.place}: sink {sink.name} wrote {noted} (view, what, format, path) until now, and is "
-                f"{described(sink)} in the file; give it another name, so that it starts with all rows"
-            )
+        self._started = {sink.name for sink in pipeline.sinks if journal.written(sink.name) is not None}
 
     def write(self, batch: int) -> int:
-        """Writes the batch that the database has just taken; how many rows of views came or went."""
+        """Writes the batch that the database has just taken; how many rows of views came or went.
+
+        Sinks that have nothing yet get it with all other rows (`write_first`).
+        """
         changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
-        for sink in self._pipeline.sinks:
-            if sink.what == "changes":
+        started = [sink for sink in self._pipeline.sinks if sink.name in self._started]
+        for sink in started:
+            if sink.mode != "rows":
                 self._write_changes(sink, batch, changes[sink.view])
             elif batch % sink.every == 0:
                 self._write_rows(sink, batch)
             else:
                 self._stale.add(sink.name)
-        self._journal.wrote((sink.name for sink in self._pipeline.sinks if sink.name not in self._stale), batch)
+        self._journal.wrote((sink.name for sink in started if sink.name not in self._stale), batch)
         return sum(len(change) for change in changes.values() if change is not None)
 
     def flush(self, batch: int) -> None:
@@ -78,13 +74,14 @@ class Sinks:
     def write_first(self, batch: int) -> None:
         """Gives sinks that have nothing yet what the views have: all rows, as changes from nothing."""
         for sink in self._pipeline.sinks:
-            if self._journal.written(sink.name) is not None:
+            if sink.name in self._started:
                 continue
-            if sink.what == "rows":
+            if sink.mode != "changes":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
                 self._writers[sink.name].write(batch, self._everything(self._database.definitions.map_view(sink.view)))
             self._journal.wrote([sink.name], batch)
+            self._started.add(sink.name)
 
     def lacks_changes(self, batch: int) -> bool:
         """Whether a sink of changes may lack a batch."""
@@ -96,53 +93,43 @@ class Sinks:
         return [sink for sink, last in written if last is not None and last < batch]
 
     def _unsure(self, sinks: list[Sink], batch: int) -> list[Sink]:
-        return [sink for sink in sinks if sink.what == "changes" and self._writers[sink.name].last() != batch]
+        return [sink for sink in sinks if sink.mode != "rows" and self._writers[sink.name].last() != batch]
 
     def write_missing(
-        self, batch: int, table: str, delta: Callable[[], TableChanges] | None, old: Definitions | None = None
+        self, batch: int, changes: Callable[[], Mapping[str, TableChanges]] | None, old: Definitions | None = None
     ) -> None:
         """Gives sinks the last batch of the database if they lack it, as after a crash between the two.
 
-        `delta` reads the batch again; it is not needed where no sink lacks changes. `old` are the definitions of views
-        when the batch was taken.
+        `changes` gives those of the batch again, by table; it is not needed where no sink lacks changes. `old` are the
+        definitions of views when the batch was taken.
         """
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
-        if unsure and delta is not None:
+        if unsure and changes is not None:
             then = self._pipeline if old is None else with_definitions(self._pipeline, old)
-            changes = replay(then, self._database, table, delta(), {sink.view for sink in unsure})
+            found = replay(then, self._database, changes(), {sink.view for sink in unsure})
             for sink in unsure:
-                self._write_changes(sink, batch, changes[sink.view])
+                self._write_changes(sink, batch, found[sink.view])
         for sink in lacking:
-            if sink.what == "rows":
+            if sink.mode == "rows":
                 self._write_rows(sink, batch)
         self._journal.wrote((sink.name for sink in lacking), batch)
 
-    def check_columns(self, old: Definitions, new: Definitions) -> None:
-        """Refuses views that have other columns than the changes that sinks have of them."""
-        sinks = self._moved(old)
-        before, after = (
-            schemas(with_definitions(self._pipeline, each), self._database, {sink.view for sink in sinks})
-            for each in (old, new)
-        )
-        for sink in sinks:
-            if before[sink.view] != after[sink.view]:
-                had, has = (", ".join(f"{f.name} {f.type}" for f in each[sink.view]) for each in (before, after))
-                raise PipelineError(
-                    f"{sink.place}: sink {sink.name} has changes of view {sink.view} with the columns {had}, and the "
-                    f"view has {has} now; write to a sink with another name and path"
-                )
+    def write_difference(
+        self, batch: int, old: Definitions, new: Definitions, widths: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Gives sinks of changes, as one batch, what other definitions change in the rows of their views.
 
-    def write_difference(self, batch: int, old: Definitions, new: Definitions) -> None:
-        """Gives sinks of changes, as one batch, what other definitions change in the rows of their views."""
+        `widths` are the numbers of columns that tables had under the old ones.
+        """
         sinks = [sink for sink in self._moved(old) if self._writers[sink.name].last() != batch]
         views = {sink.view for sink in sinks}
-        found = differences(with_definitions(self._pipeline, new), old, self._database, views)
+        found = differences(with_definitions(self._pipeline, new), old, self._database, views, widths)
         for sink in sinks:
             if found[sink.view].num_rows:
                 self._writers[sink.name].write(batch, found[sink.view])
         for sink in self._pipeline.sinks:
-            if sink.what == "rows" and self._journal.written(sink.name) is not None:
+            if sink.mode != "changes" and self._journal.written(sink.name) is not None:
                 self._write_rows(sink, batch)
         written = [sink.name for sink in self._pipeline.sinks if self._journal.written(sink.name) is not None]
         self._journal.wrote(written, batch)
@@ -150,7 +137,7 @@ class Sinks:
     def _moved(self, old: Definitions) -> list[Sink]:
         """The sinks of changes that have some of a view that there was before."""
         names = {name for name, *_ in old}
-        sinks = [sink for sink in self._pipeline.sinks if sink.what == "changes" and sink.view in names]
+        sinks = [sink for sink in self._pipeline.sinks if sink.mode == "changes" and sink.view in names]
         return [sink for sink in sinks if self._journal.written(sink.name) is not None]
 
     def _write_rows(self, sink: Sink, batch: int) -> None:
@@ -164,7 +151,7 @@ class Sinks:
         if not view.parameters:
             rows, weights = self._database.contents(view.name)
             return rows.append_column(WEIGHT, pa.array(weights))
-        everything = replay(self._pipeline, self._database, None, None, {view.name})
+        everything = replay(self._pipeline, self._database, None, {view.name})
         return change_table(view, everything[view.name])
 
 

@@ -7,7 +7,6 @@ always the same ones however many times it is called. That is all that exactly-o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +16,8 @@ import pyarrow as pa
 from ivme.errors import SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal, numbered
 from ivme.pipeline.model import BATCH, DELETES, WEIGHT, Changes, TableSource
+from ivme.pipeline.source_batch import Snapshot, SourceBatch
+from ivme.pipeline.table_changes import TableChanges, delta_of
 from ivme.query.model import Table
 from ivme.spark.pipeline.load import conformed, plain_arrow
 from ivme.spark.pipeline.schema import check_columns, file_schema, spark_schema
@@ -39,22 +40,6 @@ def table_of(source: str) -> str:
     return source.removeprefix(LOAD).removeprefix(AGAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class TableChanges:
-    """Changes of one table: rows, and how often each came or went."""
-
-    rows: pa.Table
-    weights: np.ndarray[Any, np.dtype[np.int64]]
-
-    @property
-    def size(self) -> int:
-        return int(self.rows.num_rows)
-
-
-def delta_of(rows: pa.Table, weights: pa.Array) -> TableChanges:
-    return TableChanges(rows, weights.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-
-
 class Source(Protocol):
     """A source of changes of one table."""
 
@@ -63,7 +48,7 @@ class Source(Protocol):
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
         """What the next batch consists of, and the files behind it; None if there is nothing new."""
 
-    def read(self, plan: Plan) -> TableChanges:
+    def read(self, plan: Plan) -> SourceBatch:
         """The changes of a planned batch."""
 
     def lag(self) -> int:
@@ -80,16 +65,18 @@ class DeltaFeed:
         assert source.changes is not None
         self.table, self._path = source.table, str(source.changes.rows.path)
         self._spark, self._journal = spark, journal
-        self._start = source.changes.starting_version
+        self._start, self._whole = source.changes.starting_version, source.changes.snapshot
 
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
-        latest, last = self._latest(), self._reached()
+        latest, last = self._latest(), self.reached()
         return None if latest <= last else ({"first": last + 1, "last": latest}, [])
 
-    def read(self, plan: Plan) -> TableChanges:
+    def read(self, plan: Plan) -> SourceBatch:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
+        if self._whole:
+            return self.snapshot(plan["last"])
         try:
             feed = DeltaTable(self._path).load_cdf(starting_version=plan["first"], ending_version=plan["last"])
             found = plain_arrow(pa.table(feed.read_all()))
@@ -102,13 +89,26 @@ class DeltaFeed:
         weights = np.array([-1 if kind in DELETES else 1 for kind in types], dtype=np.int64)
         rows = found.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"])
         layout = spark_schema(rows.schema)
-        check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=True)
-        return TableChanges(conformed(rows.select(list(self.table.column_names)), self.table), weights)
+        check_columns(f"the change feed of table {self.table.name}", layout, file_schema(self.table), exactly=False)
+        return SourceBatch(TableChanges(conformed(rows.select(list(self.table.column_names)), self.table), weights))
+
+    def snapshot(self, version: int) -> SourceBatch:
+        """All rows of a version, for tables without a change feed."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            rows = plain_arrow(DeltaTable(self._path, version=version).to_pyarrow_table())
+        except (DeltaError, OSError) as error:
+            raise SparkError(f"version {version} of the Delta table {self._path} cannot be read: {error}") from error
+        layout = spark_schema(rows.schema)
+        check_columns(f"the Delta table of table {self.table.name}", layout, file_schema(self.table), exactly=False)
+        return SourceBatch(Snapshot(conformed(rows.select(list(self.table.column_names)), self.table)))
 
     def lag(self) -> int:
-        return max(self._latest() - self._reached(), 0)
+        return max(self._latest() - self.reached(), 0)
 
-    def _reached(self) -> int:
+    def reached(self) -> int:
         """The last version that a batch took; before the first one, that of the load."""
         last = self._journal.last_of(self.table.name)
         return self.first() - 1 if last is None else int(last.plan["last"])
@@ -144,12 +144,12 @@ class ViewChanges:
         waiting = self._waiting()
         return ({"first": waiting[0], "last": waiting[-1]}, []) if waiting else None
 
-    def read(self, plan: Plan) -> TableChanges:
+    def read(self, plan: Plan) -> SourceBatch:
         found = plain_arrow(self._read(plan["first"], plan["last"]))
         layout = spark_schema(found.drop_columns([WEIGHT]).schema)
         check_columns(f"the sink {self._path}", layout, file_schema(self.table), exactly=True)
         rows = conformed(found.select(list(self.table.column_names)), self.table)
-        return delta_of(rows, found.column(WEIGHT).combine_chunks())
+        return SourceBatch(delta_of(rows, found.column(WEIGHT).combine_chunks()))
 
     def lag(self) -> int:
         return len(self._waiting())

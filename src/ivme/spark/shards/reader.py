@@ -7,6 +7,7 @@ the host that the task runs on. Where parts of rows are in several shards they a
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from ivme.shards.lists import refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.present import Present
 from ivme.shards.sharding import Sharding, needs_merging
+from ivme.spark.shards.agreed_step import agreed_step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +64,7 @@ class ViewSource(DataSource):
         root, view = self._wanted()
         present = Present.of(root)
         made = present.view(view)
-        return ViewReader(root, view, present.step, _parameters(made, self.options), self._partial(made))
+        return ViewReader(root, view, _parameters(made, self.options), self._partial(made))
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: ARG002, N802
         root, view = self._wanted()
@@ -72,23 +74,26 @@ class ViewSource(DataSource):
 
 
 class ViewReader(DataSourceReader):
-    """One partition for each shard that has rows, or one for all if their parts must be merged."""
+    """One partition for each shard that has rows, or one for all if their parts must be merged.
 
-    def __init__(self, root: str, view: str, step: int, parameters: Mapping[str, Any], partial: bool) -> None:
-        self._root, self._view, self._step = root, view, step
+    It outlives changes of the view: each query that uses it reads the step that is the last one then.
+    """
+
+    def __init__(self, root: str, view: str, parameters: Mapping[str, Any], partial: bool) -> None:
+        self._root, self._view, self._id = root, view, uuid.uuid4().hex
         self._parameters, self._partial = dict(parameters), partial
 
     def _questions(self, made: Sharding) -> list[Any]:
         return questions_for(made, read_requests(made, {name: [value] for name, value in self._parameters.items()}))
 
     def partitions(self) -> Sequence[InputPartition]:
-        made = Present.of(self._root, self._step).view(self._view)
+        made = Present.of(self._root).view(self._view)
         if needs_merging(made) and not self._partial:
             return [InputPartition(-1)]
         return [InputPartition(number) for number in range(len(self._questions(made)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        present = Present.of(self._root, self._step)
+        present = Present.of(self._root, agreed_step(self._root, self._id))
         made = present.view(self._view)
         questions = self._questions(made)
         chosen = questions if partition.value < 0 else [questions[partition.value]]

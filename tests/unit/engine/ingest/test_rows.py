@@ -156,7 +156,10 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
     [
         ((1, "x"), r"\(1, 'x'\) is one row; wrap it in a list"),
         ({"a": 1, "B": "x"}, "is one row; wrap it in a list"),
-        ([1, "x"], r"rows\[0\] is 1, which is no row; give each row as a tuple or a dict, as in \[\(a, B\)\]"),
+        (
+            [1, "x"],
+            r"rows\[0\] is 1, which is no row; give each row as a tuple, a dict or a .*, as in \[\(a, B\)\]",
+        ),
         ("ab", "'ab' holds no rows"),
         (7, "7 holds no rows"),
         ([(1, "x"), (1,)], r"rows\[1\] has 1 values, \(1,\); the table has 2 columns: a, B"),

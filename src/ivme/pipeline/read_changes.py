@@ -1,0 +1,145 @@
+"""What a pipeline file says about the rows that a table is loaded with, and about its changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ivme.pipeline.document import Node
+from ivme.pipeline.model import Changes, Rows, Settings
+from ivme.query.model import Table
+from ivme.query.types import Type, parse_type
+
+ROWS = ("format", "path", "options", "schema", "select", "where")
+_KINDS = ("directory", "stream", "delta", "view")
+_KEYED = ("upsert", "envelope", "sequence_by", "sequence_type")
+_CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED)
+_FILES = ("files_per_batch", "order", "duplicates", "snapshot")
+
+
+def read_rows(node: Node, fields: dict[str, Node], table: Table, home: Path, path: Node | None = None) -> Rows:
+    """Rows that Spark reads, with what the table makes of their columns."""
+    where = path or fields.get("path")
+    select = settings(fields["select"]) if "select" in fields else ()
+    for column, _ in select:
+        if table.column(column) is None:
+            fields["select"].refuse(f"table {table.name} has no column {column} to select")
+    return Rows(
+        fields["format"].text() if "format" in fields else "",
+        None if where is None else located(where.text(), home),
+        node.place,
+        settings(fields["options"]) if "options" in fields else (),
+        fields["schema"].text() if "schema" in fields else None,
+        select,
+        fields["where"].text() if "where" in fields else None,
+    )
+
+
+def read_changes(node: Node, table: Table, home: Path) -> Changes:
+    """Where the changes of a table come from, and what their rows mean."""
+    given = [kind for kind, _ in node.entries() if kind in _KINDS]
+    if len(given) != 1:
+        node.refuse(f"{node.name} needs one of {', '.join(_KINDS)}; it has {', '.join(given) or 'none'}")
+    kind = given[0]
+    if kind in ("delta", "view"):
+        return _numbered(node, kind, table, home)
+    fields = node.fields(_CHANGES + (_FILES if kind == "directory" else ()))
+    if "operation" in fields and "weight" in fields:
+        fields["weight"].refuse(f"{node.name} has an operation column or a weight column, not both")
+    if kind == "directory" and "format" not in fields:
+        node.refuse(f"{node.name} needs the format of its files, such as csv, json or parquet")
+    rows = read_rows(node, fields, table, home, fields["directory"] if kind == "directory" else None)
+    if kind == "stream":
+        stream = fields["stream"].fields(("format", "path", "options"), ("format",))
+        rows = read_rows(node, {**fields, **stream}, table, home)
+    upsert, envelope = _keyed(node, fields, table, rows)
+    sequence_by, sequence_types = _sequence(fields, table, keyed=upsert or envelope is not None)
+    return Changes(
+        kind,
+        rows,
+        fields["operation"].text() if "operation" in fields else None,
+        fields["weight"].text() if "weight" in fields else None,
+        fields["files_per_batch"].number() if "files_per_batch" in fields else 100,
+        "order" in fields and fields["order"].choice("name", "any") == "name",
+        "duplicates" in fields and fields["duplicates"].choice("quarantine", "apply") == "quarantine",
+        upsert=upsert,
+        envelope=envelope,
+        snapshot=_snapshot(fields, table),
+        sequence_by=sequence_by,
+        sequence_types=sequence_types,
+    )
+
+
+def _numbered(node: Node, kind: str, table: Table, home: Path) -> Changes:
+    """The feed of a Delta table, or the sink of another pipeline."""
+    fields = node.fields((kind, "starting_version", "snapshot") if kind == "delta" else (kind,))
+    rows = read_rows(node, {}, table, home, fields[kind])
+    start = fields["starting_version"].number(0) if "starting_version" in fields else None
+    return Changes(kind, rows, starting_version=start, snapshot=_snapshot(fields, table))
+
+
+def _snapshot(fields: dict[str, Node], table: Table) -> bool:
+    """Whether each file or version is all that the table holds."""
+    if "snapshot" not in fields:
+        return False
+    fields["snapshot"].choice("replace")
+    for other in ("operation", "weight", *_KEYED):
+        if other in fields:
+            fields[other].refuse(f"a snapshot is all rows of table {table.name}; leave {other} out")
+    if table.append_only:
+        fields["snapshot"].refuse(f"table {table.name} is append-only; rows that a snapshot lacks could not go")
+    return True
+
+
+def _keyed(node: Node, fields: dict[str, Node], table: Table, rows: Rows) -> tuple[bool, str | None]:
+    """Whether rows go by their primary key, and the envelope that they come in."""
+    upsert = "upsert" in fields and fields["upsert"].boolean()
+    envelope = fields["envelope"].choice("debezium") if "envelope" in fields else None
+    if not upsert and envelope is None:
+        return False, None
+    field = fields["envelope"] if envelope is not None else fields["upsert"]
+    if not table.primary_key:
+        field.refuse(f"table {table.name} needs a primary_key, by which its rows are found")
+    if table.append_only:
+        field.refuse(f"table {table.name} is append-only; upserts take rows away")
+    if "weight" in fields:
+        fields["weight"].refuse(f"{node.name} goes by keys, where a row is there once; leave weight out")
+    if envelope is not None:
+        if "operation" in fields:
+            fields["operation"].refuse("the envelope says what happens to a row; leave operation out")
+        if "directory" in fields and rows.format != "json":
+            fields["format"].refuse("Debezium's events are JSON; say format: json")
+    return upsert, envelope
+
+
+def _sequence(fields: dict[str, Node], table: Table, *, keyed: bool) -> tuple[tuple[str, ...], tuple[Type, ...]]:
+    """The expressions that order events, and the types of their values."""
+    if "sequence_by" not in fields:
+        if "sequence_type" in fields:
+            fields["sequence_type"].refuse("a sequence_type needs sequence_by")
+        return (), ()
+    if not keyed:
+        fields["sequence_by"].refuse(
+            f"sequence_by orders the events of a key; say `upsert: true`, or which envelope table {table.name} has"
+        )
+    texts = tuple(item.text() for item in fields["sequence_by"].items())
+    given = fields["sequence_type"].items() if "sequence_type" in fields else []
+    if given and len(given) != len(texts):
+        fields["sequence_type"].refuse(f"there are {len(texts)} sequences and {len(given)} types")
+    named = [item.within(lambda item=item: parse_type(item.text())) for item in given]  # type: ignore[misc]
+    return texts, tuple(named) or tuple(_type_of(text, table) for text in texts)
+
+
+def _type_of(expression: str, table: Table) -> Type:
+    """The type of a sequence: that of the table's column of that name, or whole numbers."""
+    column = table.column(expression.strip("`"))
+    return column.type if column is not None and column.type is not None else Type("int")
+
+
+def settings(node: Node) -> Settings:
+    """Names and values, as they are written."""
+    return tuple((key, value.text()) for key, value in node.entries())
+
+
+def located(path: str, home: Path) -> str:
+    """A path relative to the file's folder; addresses with a scheme stay as they are."""
+    return path if "://" in path else str(home / path)

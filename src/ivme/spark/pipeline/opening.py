@@ -1,0 +1,112 @@
+"""What happens when a pipeline is opened: its state is made to be what the file says.
+
+Tables that are new are made and loaded, the first time all in one batch; views are made, or made anew where their text
+differs; and sinks are brought from the views that they were written under to those of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.pipeline.journal import Planned
+from ivme.pipeline.keyed_events import SEQUENCES
+from ivme.pipeline.model import Rows, TableSource
+from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions, tables_of
+from ivme.pipeline.read import create_table
+from ivme.pipeline.table_changes import TableChanges
+from ivme.spark.pipeline.evolving import EVOLVED
+from ivme.spark.pipeline.load import collected, conformed, load_frame
+from ivme.spark.pipeline.source import LOAD, delta_version
+
+if TYPE_CHECKING:
+    from ivme.spark.pipeline.driver import Driver
+
+SOURCE = "pipeline"
+"""The name under which the database keeps the number of the last batch."""
+
+_DUE, _DONE = "due", "done"
+
+
+def create_tables(driver: Driver) -> None:
+    """Makes the tables that are not there; one that was added to the file of a state is to be loaded, too."""
+    for source in driver.pipeline.tables:
+        for table in tables_of(source):
+            if table.name not in driver.database.tables:
+                if driver.reached >= 0 and source.load is not None and not table.name.startswith(SEQUENCES):
+                    driver.journal.note(f"load {table.name}", _DUE)
+                create_table(driver.database, table)
+
+
+def load_all(driver: Driver) -> None:
+    """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
+    with driver.database.batch(source=SOURCE, position=0) as batch:
+        for source in driver.pipeline.tables:
+            if source.load is not None:
+                batch.insert(source.table.name, _loaded(driver, source, source.load))
+
+
+def load_added(driver: Driver) -> None:
+    """Loads the tables that were added to the file, each as a batch of its own."""
+    for source in driver.pipeline.tables:
+        name = source.table.name
+        if source.load is None or driver.journal.fact(f"load {name}") != _DUE:
+            continue
+        driver.refuse_owing(f"table {name} was added")
+        last = driver.journal.last_of(LOAD + name)
+        if last is None or last.number > driver.reached:
+            start, planned = time.perf_counter(), Planned(driver.next_number(), LOAD + name, {})
+            driver.journal.plan(planned)
+            rows = _loaded(driver, source, source.load)
+            driver.apply(planned, {name: TableChanges(rows, np.ones(rows.num_rows, np.int64))}, start, 0)
+        driver.journal.note(f"load {name}", _DONE)
+
+
+def _loaded(driver: Driver, source: TableSource, load: Rows) -> pa.Table:
+    name = source.table.name
+    if load.format == "delta":
+        driver.journal.note(f"version of {name}", str(delta_version(str(load.path))))
+    frame = load_frame(driver.spark, load, source.table, driver.loaded_version(name))
+    return conformed(collected(frame, driver.pipeline.state / "loading" / name), source.table)
+
+
+def create_views(driver: Driver) -> None:
+    """Makes the views that are not there as the file has them; if one differs, all are made anew."""
+    wanted = {view.name: json.dumps([view.query, dict(view.options)]) for view in driver.pipeline.views}
+    there = {name: driver.journal.fact(f"view {name}") for name in driver.database.views}
+    if any(wanted.get(name) != said for name, said in there.items()):
+        for name in reversed(driver.database.views):
+            driver.database.drop_view(name)
+    for view in driver.pipeline.views:
+        if view.name not in driver.database.views:
+            driver.journal.note(f"view {view.name}", wanted[view.name])
+            driver.database.create_view(view.name, view.query, **dict(view.options))
+
+
+def redefine(driver: Driver, old: Definitions) -> None:
+    """Brings sinks from the views that they were written under to those of the file, as a batch of its own.
+
+    A crash may have left such a batch half done, for a file that has been changed again since.
+    """
+    new, last = definitions(driver.pipeline), driver.journal.last()
+    widths = json.loads(driver.journal.fact(EVOLVED) or "{}")
+    half_done = last is not None and last.source == VIEWS and last.number == driver.reached
+    goals = [last.plan["views"], new] if half_done and last is not None else [new]
+    for number, goal in enumerate(goals):
+        if goal == old and not widths:
+            continue
+        driver.refuse_owing("views were changed")
+        if number or not half_done:
+            planned = Planned(driver.next_number(), VIEWS, {"views": goal})
+            driver.journal.plan(planned)
+            with driver.database.batch(source=SOURCE, position=planned.number):
+                pass
+        driver.outlets.write_difference(driver.reached, old, goal, widths)
+        old, widths = goal, {}
+        driver.journal.note(VIEWS, json.dumps(goal))
+    driver.journal.note(VIEWS, json.dumps(new))
+    driver.journal.note(EVOLVED, "{}")

@@ -1,0 +1,44 @@
+"""Which writer a sink has, by its format and mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ivme.database import Database
+from ivme.pipeline.model import Pipeline, Sink
+from ivme.pipeline.read_sinks import merge_key
+from ivme.spark.pipeline.delta_merge import DeltaMergeWriter, SparkDeltaMergeWriter
+from ivme.spark.pipeline.load import has_delta
+from ivme.spark.pipeline.sink import (
+    DeltaWriter,
+    ParquetChanges,
+    ParquetRows,
+    PythonWriter,
+    SparkDeltaWriter,
+    SparkWriter,
+    Writer,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str, database: Database) -> Writer:
+    """The writer for a sink's format. `owner` is the pipeline's state: another state's batches are not these."""
+    if sink.call is not None:
+        return PythonWriter(sink)
+    local = sink.path is not None and "://" not in sink.path and sink.table is None
+    if sink.format == "parquet" and local:
+        kind = ParquetChanges if sink.mode == "changes" else ParquetRows
+        return kind(Path(str(sink.path)), owner)
+    if sink.format != "delta" or sink.table is not None:
+        return SparkWriter(spark, sink)
+    application, jar = f"ivme/{pipeline.name}/{sink.name}/{owner}", has_delta(spark)
+    if sink.mode == "merge":
+        if jar:
+            return SparkDeltaMergeWriter(spark, sink, application, lambda: merge_key(sink, database))
+        return DeltaMergeWriter(sink, application, lambda: merge_key(sink, database))
+    if jar:
+        return SparkDeltaWriter(spark, sink, application)
+    return DeltaWriter(str(sink.path), application, dict(sink.options), sink.mode)

@@ -1,0 +1,187 @@
+"""A block that adds the columns of window functions to the rows of another one.
+
+An ordered map (engine/ordered.py) has the rows by partition and order. What a batch changes is found by ranks: only
+rows within the reach of a changed one (query/windows.py) are computed as they were and as they are, from the rows
+within their context. Running counts and sums of whole numbers begin with those that the map's nodes know.
+
+Why the same rows are found before and after: a row r that did not change itself has a new value only if a changed row k
+is among the n rows next to it, before or after the batch. Of the changed rows on that side let k be the nearest to r.
+No row between r and k changed, so that their number is the same in both states, and r is within n rows of k in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.domain import Domain
+from ivme.engine.ordered import NO_LIMIT, OrderedMap, Ties, Window
+from ivme.engine.read.plain_windows import plain_windows
+from ivme.engine.read.recompute import Row
+from ivme.engine.runtime.reader import Reader
+from ivme.engine.window_frames import Key, Part
+from ivme.engine.window_functions import Computed
+from ivme.ordered_view import OrderedView
+from ivme.query.model import Query
+from ivme.query.order import Order
+from ivme.query.windows import TOTALS, Reach, widest
+
+_SUMMED_DIGITS = 18
+"""Decimals of up to so many digits are their own codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Parts of partitions: the ranks at which each begins and ends, and those of its partition."""
+
+    first: Codes
+    last: Codes
+    start: Codes
+    stop: Codes
+
+
+class WindowView(OrderedView):
+    """The rows of the view `inner`, each with the values of the window functions of an order."""
+
+    def __init__(self, shape: Query, inner: str, order: Order, reader: Reader) -> None:
+        super().__init__(shape, inner, order, reader)
+        self._of_columns: list[Domain] = list(reader.catalog.layout(inner).domains)
+        outputs = dict(zip(shape.output, shape.tables[0].columns[len(shape.input) :], strict=True))
+        self._calls: list[Computed] = []
+        for call in self._order.windows:
+            type_ = outputs[call.name].type
+            assert type_ is not None, "blocks have types"
+            given = self._of_columns[call.column] if isinstance(call.column, int) else None
+            where = f"{call.text} of view {shape.name}"
+            self._calls.append(Computed(call, given, reader.catalog.domains.domain(type_), where))
+        self._keys = [
+            Key(key.column, self._of_columns[key.column], key.descending)
+            for key in self._order.keys
+            if isinstance(key.column, int)
+        ]
+        self._reach: Reach = widest([call.reach for call in self._order.windows])
+        summed = self._summed_places()
+        self._context: Reach = widest(
+            [call.context(summed=call.column is None or call.column in summed) for call in self._order.windows]
+        )
+        self._has_copies = any(call.needs_copies for call in self._order.windows)
+
+    def _summed_places(self) -> list[int]:
+        """The columns of running counts and sums whose codes are their values."""
+        found = []
+        for computed in self._order.windows:
+            is_running = computed.frame is not None and computed.frame.is_running and computed.function in TOTALS
+            if is_running and isinstance(computed.column, int) and computed.column not in found:
+                type_ = self._of_columns[computed.column].type
+                if type_.kind == "int" or (type_.kind == "decimal" and (type_.precision or 0) <= _SUMMED_DIGITS):
+                    found.append(computed.column)
+        return found
+
+    # Changes
+
+    def _apply_ranked(self, ordered: OrderedMap, codes: list[Codes], weights: Codes) -> None:
+        """Computes the rows within reach of what changes, as they were and as they are."""
+        old, copies = self._values(ordered, self._reached(ordered, codes, len(weights)))
+        self._parts.append((old, -copies))
+        ordered.apply(codes, weights)
+        self._parts.append(self._values(ordered, self._reached(ordered, codes, len(weights))))
+
+    def _reached(self, ordered: OrderedMap, codes: list[Codes], n: int) -> _Spans:
+        """The rows whose values the changed ones may change."""
+        groups = [codes[place] for place in self._groups()]
+        start, stop = ordered.ranks(groups, n, False), ordered.ranks(groups, n, True)
+        before, after = self._reach
+        first, last = start, stop
+        if before is not None:
+            peers = [codes[place] for place in self._places[: len(groups) + len(self._own_keys)]]
+            row = [codes[place] for place in self._places]
+            first = np.minimum(ordered.ranks(row, n, False) - before, ordered.ranks(peers, n, False))
+            first = np.maximum(first, start)
+        if after is not None:
+            row = [codes[place] for place in self._places]
+            last = np.minimum(ordered.ranks(row, n, True) + after, stop)
+        return _merged(_Spans(first, last, start, stop))
+
+    @property
+    def _own_keys(self) -> list[int]:
+        """The columns of the order that are not those of the partition."""
+        groups = self._groups()
+        return list(dict.fromkeys(key.position for key in self._keys if key.position not in groups))
+
+    @property
+    def _places(self) -> list[int]:
+        """All columns, in the order of the map."""
+        return list(dict.fromkeys([*self._groups(), *self._own_keys, *range(len(self._of_columns))]))
+
+    # Values
+
+    def _ranked(self, ordered: OrderedMap, first: Codes, last: Codes) -> tuple[list[Codes], Codes]:
+        """All rows of partitions."""
+        return self._values(ordered, _Spans(first, last, first, last))
+
+    def _values(self, ordered: OrderedMap, spans: _Spans) -> tuple[list[Codes], Codes]:
+        """The rows of parts of partitions with the values of functions, and their copies."""
+        before, after = self._context
+        first = spans.start if before is None else np.maximum(spans.first - before, spans.start)
+        last = spans.stop if after is None else np.minimum(spans.last + after, spans.stop)
+        numbers, columns, copies = ordered.rows(first, last)
+        part = Part(numbers, columns, copies, self._keys, first - spans.start, self._carried(ordered, first, spans))
+        part = part.expanded() if self._has_copies else part
+        values = [*part.columns, *(each.of(part) for each in self._calls)]
+        return _cut(part, values, spans.first - first, spans.last - first)
+
+    def _carried(self, ordered: OrderedMap, first: Codes, spans: _Spans) -> dict[int, tuple[list[int], Codes]]:
+        places = self._summed_places()
+        if not places or not len(first):
+            return {}
+        sums, known = ordered.totals(np.concatenate([first, spans.start]))
+        n = len(first)
+        return {
+            place: (
+                [_whole(one) - _whole(other) for one, other in zip(words[:n], words[n:], strict=True)],
+                counts[:n] - counts[n:],
+            )
+            for place, words, counts in zip(places, (each.tolist() for each in sums), known, strict=True)
+        }
+
+    def _window(self) -> tuple[int, int, int, int]:
+        return Window(0, NO_LIMIT, Ties.NONE, len(self._groups())).packed()
+
+    def _plain(self, rows: list[Row]) -> list[Row]:
+        types = [(each.given.type if each.given is not None else None, each.shown.type) for each in self._calls]
+        return plain_windows(rows, self._order, types)
+
+
+def _whole(words: Sequence[int]) -> int:
+    return (words[1] << 64) + (words[0] % 2**64)
+
+
+def _cut(part: Part, values: list[Codes], first: Codes, last: Codes) -> tuple[list[Codes], Codes]:
+    """The copies between two places of each part; a row at an edge may have some inside."""
+    if not len(part):
+        return values, part.copies
+    start = part.copies_before[part.partitions[0]]
+    begin, end = part.copies_before[:-1] - start, part.copies_before[1:] - start
+    inside = np.minimum(end, last[part.numbers]) - np.maximum(begin, first[part.numbers])
+    kept = np.flatnonzero(inside > 0)
+    return [column[kept] for column in values], inside[kept]
+
+
+def _merged(spans: _Spans) -> _Spans:
+    """Spans that meet are one, so that no row comes twice; those without rows are left out."""
+    order = np.lexsort((spans.first, spans.start))
+    order = order[spans.first[order] < spans.last[order]]
+    first, last, start, stop = (each[order] for each in (spans.first, spans.last, spans.start, spans.stop))
+    kept: list[int] = []
+    ends: list[int] = []
+    for number, (low, high, group) in enumerate(zip(first.tolist(), last.tolist(), start.tolist(), strict=True)):
+        if kept and start[kept[-1]] == group and low <= ends[-1]:
+            ends[-1] = max(ends[-1], high)
+        else:
+            kept.append(number)
+            ends.append(high)
+    places = np.array(kept, np.int64)
+    return _Spans(first[places], np.array(ends, np.int64), start[places], stop[places])

@@ -1,0 +1,117 @@
+"""Everything that change data does to a pipeline at once, with crashes: every table and sink is what it must be."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ivme.database import Database
+from ivme.pipeline import read_pipeline
+from ivme.pipeline.journal import RunJournal
+from ivme.pipeline.quarantine import Quarantine
+from ivme.pipeline.taken import TakenBatches
+from ivme.spark.pipeline.delta_merge import DeltaMergeWriter
+from ivme.spark.pipeline.driver import Driver
+from ivme.spark.pipeline.sink import DeltaWriter, ParquetChanges
+from ivme.spark.pipeline.sinks import Sinks
+from tests.spark.cdc_torture import Torture
+from tests.test_docs import ROOT
+
+_PLACES: tuple[tuple[type, str], ...] = (
+    (RunJournal, "plan"),
+    (TakenBatches, "save"),
+    (Quarantine, "keep_letters"),
+    (Sinks, "write"),
+    (DeltaMergeWriter, "write"),
+    (ParquetChanges, "write"),
+    (DeltaWriter, "write"),
+    (RunJournal, "wrote"),
+)
+
+
+class _CrashError(BaseException):
+    """Stands for the end of the process: nobody catches it."""
+
+
+def _take_all(spark: Any, file: Path) -> None:
+    driver = Driver(spark, read_pipeline(file))
+    try:
+        while any(driver.step(table) for table in driver.sources):
+            pass
+        driver.outlets.flush(driver.reached)
+    finally:
+        driver.close()
+
+
+def _crash_once(spark: Any, file: Path, chance: random.Random) -> bool:
+    """Runs the pipeline until it crashes at a random call, before it or after it; False if it ended before that."""
+    kind, name = chance.choice(_PLACES)
+    original, calls, after = getattr(kind, name), [chance.randrange(3)], chance.random() < 0.5
+
+    def crash(*given: Any, **named: Any) -> Any:
+        calls[0] -= 1
+        if calls[0] >= 0:
+            return original(*given, **named)
+        if after:
+            original(*given, **named)
+        raise _CrashError
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kind, name, crash)
+        try:
+            _take_all(spark, file)
+        except _CrashError:
+            return True
+    return False
+
+
+def _check(torture: Torture) -> None:
+    torture.check_sinks()
+    state = read_pipeline(torture.file).state
+    assert torture.bad == Quarantine(state / "quarantine").waiting()
+    with Database(state / "database") as database:
+        torture.check_tables(database)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
+def test_crashes_among_changes_of_every_kind_lose_and_double_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
+    torture = Torture(tmp_path, events=900, per_file=60, seed=seed)
+    chance = random.Random(seed)
+    crashes = sum(_crash_once(spark, torture.file, chance) for _ in range(4 if seed == 1 else 8))
+    assert crashes >= 3
+    _take_all(spark, torture.file)
+    _check(torture)
+
+
+@pytest.mark.long
+def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Path, archives: Path) -> None:
+    events = int(os.environ.get("IVME_TORTURE_EVENTS", "1000000"))
+    torture = Torture(tmp_path, events=events, per_file=max(events // 100, 100), seed=11)
+    chance, kills = random.Random(5), 0
+    while True:
+        with (tmp_path / "log").open("a") as log:
+            command = [sys.executable, "-m", "tests.spark.cdc_torture", str(torture.file), str(archives)]
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, cwd=ROOT
+            )
+        assert process.stdout is not None
+        if kills < 20:
+            process.stdout.readline()  # it is open
+            time.sleep(chance.random() * 6)
+            os.killpg(process.pid, signal.SIGKILL)
+            kills += 1
+        said = process.stdout.read()
+        process.wait()
+        process.stdout.close()
+        if "done" in said and kills >= 20:
+            break
+        assert process.returncode in (0, -signal.SIGKILL), (tmp_path / "log").read_text()[-3000:]
+    _check(torture)
