@@ -1,11 +1,13 @@
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 JOBS ?= 2
 SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check test test-long test-browser sanitize clang demo lint tidy format typecheck coverage bench bench-peers bench-peers-record docs clean
+.PHONY: help venv wheel check test test-long test-browser sanitize clang demo lint tidy format typecheck coverage bench bench-peers bench-peers-record docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +18,18 @@ $(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 		echo "ivme's kernel is built from source: install a C++20 compiler, for example with 'apt-get install g++'"; exit 1; }
 	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark,plot]'
+	@echo "1/3 getting the tools that build the kernel"
+	@$(PIP) 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.15' ninja
+	@echo "2/3 compiling the kernel: a minute or two on two cores, less when little has changed"
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@echo "3/3 getting what ivme, Spark and the tests need: about a minute, most of it for Spark"
+	@$(PIP) --no-build-isolation --editable '.[dev,spark,plot]'
 	@bash scripts/find-java
+	@touch $@
+
+$(TOOLS): $(STAMP)
+	@echo "getting what checks the code and builds the documentation"
+	@$(PIP) --no-build-isolation --editable '.[tools,docs]'
 	@touch $@
 
 check: lint typecheck ## what to run after each change: style, types, and the quick unit tests; a minute on two cores
@@ -29,7 +41,7 @@ test: $(STAMP) ## run the tests, except the long ones and those in a browser
 test-long: $(STAMP) ## run the long tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long
 
-test-browser: $(STAMP) ## run the page's tests in chromium, which is installed on Debian; screenshots are left in build/
+test-browser: $(TOOLS) ## run the page's tests in chromium, which is installed on Debian; screenshots are left in build/
 	@bash scripts/find-chromium
 	$(BIN)/python -m pytest tests/browser -m browser -rs
 
@@ -43,24 +55,24 @@ demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark reco
 	@bash scripts/find-java --needed
 	$(BIN)/ivme demo flights --folder demo
 
-lint: $(STAMP) ## check style and formatting
+lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror src/ivme/kernel/*.hpp src/ivme/kernel/*.cpp
 
-tidy: $(STAMP) ## run clang-tidy over the kernel
+tidy: $(TOOLS) ## run clang-tidy over the kernel
 	BIN=$(CURDIR)/$(BIN) JOBS=$(JOBS) bash scripts/tidy
 
-format: $(STAMP) ## format the code, and mend what ruff can mend
+format: $(TOOLS) ## format the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i src/ivme/kernel/*.hpp src/ivme/kernel/*.cpp
 
-typecheck: $(STAMP) ## check the types
+typecheck: $(TOOLS) ## check the types
 	$(BIN)/mypy
 
 # The interrupt tests set trace functions of their own, which would end the measurement.
-coverage: $(STAMP) ## which lines of src/ivme the tests run; in build/coverage, and those that none runs on the terminal
+coverage: $(TOOLS) ## which lines of src/ivme the tests run; in build/coverage, and those that none runs on the terminal
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser" --ignore tests/interrupts \
 		--cov --cov-report term-missing:skip-covered --cov-report html:build/coverage
 
@@ -77,8 +89,11 @@ bench-peers: $(STAMP) ## measure against DuckDB, SQLite, PostgreSQL, Pathway and
 bench-peers-record: $(STAMP) ## the same, and write the tables of README.md and docs/
 	$(BIN)/python -m benchmarks.peers --size $(SIZE) --record
 
-docs: $(STAMP) ## build the documentation into site/; needs no network
+docs: $(TOOLS) ## build the documentation into site/; needs no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(TOOLS) ## build dist/*.whl and the source distribution, install the wheel into an empty environment, run the tutorial there
+	BIN=$(CURDIR)/$(BIN) bash scripts/wheel
 
 clean: ## remove what the other targets made, except .venv
 	rm -rf site build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks

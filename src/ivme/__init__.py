@@ -17,16 +17,30 @@ from ivme.query.model import Query as _Query
 from ivme.tables import Tables as _Tables
 
 if TYPE_CHECKING:
+    from ivme.client import RemoteDatabase, connect
     from ivme.database import Database
     from ivme.spark.shards.database import SparkDatabase
     from ivme.user_functions import UserFunction
     from ivme.view import View
 
-__all__ = ["Database", "Explanation", "IvmeError", "SparkDatabase", "UserFunction", "View", "__version__", "explain"]
+__all__ = [
+    "Database",
+    "Explanation",
+    "IvmeError",
+    "RemoteDatabase",
+    "SparkDatabase",
+    "UserFunction",
+    "View",
+    "__version__",
+    "connect",
+    "explain",
+]
 __version__ = "0.1.0"
 
 _LAZY = {
     "Database": "ivme.database",
+    "RemoteDatabase": "ivme.client",
+    "connect": "ivme.client",
     "SparkDatabase": "ivme.spark.shards.database",
     "UserFunction": "ivme.user_functions",
     "View": "ivme.view",
@@ -40,6 +54,10 @@ def __getattr__(name: str) -> Any:
 
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'ivme' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def explain(query: str | _Query, tables: _Tables | None = None, **options: object) -> Explanation:

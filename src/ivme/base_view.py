@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 from weakref import WeakSet
 
 from ivme.changes import Changes, Subscription
 from ivme.errors import DataError, PlanError, shown
+from ivme.query.order import Order
 from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
 if TYPE_CHECKING:
@@ -80,6 +81,78 @@ class BaseView(ABC):
             shape = f"{number} rows of {len(self.columns)} columns"
             raise DataError(f"view {self.name} is not a single value: it has {shape}")
         return rows[0][0]
+
+    def rows(
+        self,
+        *,
+        order_by: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        after: Row | None = None,
+        **parameters: Any,
+    ) -> list[Row]:
+        """Rows in an order: a page of the rows of an access request.
+
+        `order_by` has names of columns, each with a minus sign in front to descend; without it rows come in the view's
+        order, or by all columns if it has none. `after` is the last row of the page before: those behind it are read,
+        also if rows came or went since. A page does not end between copies of one row. Sorting takes O(n log n).
+        """
+        from ivme.ordered_reading import order_keys, page
+
+        order = self._own_order if order_by is None else order_keys(self.name, self.columns, order_by)
+        return page(self.name, self.to_arrow(**parameters), order, limit, offset, after)
+
+    @property
+    def _own_order(self) -> Order | None:
+        """The order in which its rows are read by position; None if they come so already."""
+        return Order((), None, 0, "")
+
+    def __len__(self) -> int:
+        """How many rows there are, multiplicities included."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Whether there is a row; one with parameters is never false."""
+        return bool(self.parameters) or next(iter(self()), None) is not None
+
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Row]: ...
+    def __getitem__(self, key: int | slice) -> Row | list[Row]:
+        """A row by its position, or those of a slice, in the view's order, or by all columns if it has none."""
+        from ivme.ordered_reading import span_of
+
+        with self.lock:
+            size = len(self)
+            if isinstance(key, slice):
+                return self._between(*span_of(key, size))
+            place = key + size if key < 0 else key
+            if not 0 <= place < size:
+                raise IndexError(f"view {self.name} has {size} rows, and no row {key}")
+            return self._between(place, place + 1)[0]
+
+    def _between(self, start: int, stop: int) -> list[Row]:
+        """The rows from a position up to another."""
+        from ivme.ordered_reading import page
+
+        return page(self.name, self.to_arrow(), self._own_order, None, start, None)[: stop - start]
+
+    def sample(self, count: int, *, seed: int | None = None) -> list[Row]:
+        """So many rows at random, or all if there are fewer: each set of rows is as likely as any other.
+
+        The same seed gives the same rows of the same state.
+        """
+        from ivme.ordered_reading import drawn
+
+        with self.lock:
+            return self._at(drawn(len(self), count, seed))
+
+    def _at(self, places: list[int]) -> list[Row]:
+        """Rows by their positions in any order of all rows, which stays the same while nothing changes."""
+        from ivme.ordered_reading import listed
+
+        return listed(self.to_arrow().take(places)) if places else []
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
         """How often the row is in the view (0 if not)."""

@@ -60,6 +60,10 @@ class ListedView(View):
         whole = is_global(query.head, query.output)
         return put_together(query, parts, self.schema, self.state.finisher.nothing() if whole else None)
 
+    def count(self, **parameters: Any) -> int:
+        """How many rows there are, multiplicities included."""
+        return sum(int(counts.sum()) for _, counts in self.group_batches(parameters))
+
     def weighted(self, **parameters: Any) -> list[Weighted]:
         """The rows of an access request as Arrow batches, each with its rows' multiplicities."""
         return self.group_batches(parameters)

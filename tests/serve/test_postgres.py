@@ -221,6 +221,18 @@ def test_files_are_not_read_and_pipelines_are_not_changed(db: Database, tmp_path
     assert {"items", "sales"} == set(db.tables)
 
 
+def test_the_user_reader_has_a_token_with_which_nothing_is_changed(db: Database) -> None:
+    reading = "another one, only for reading"
+    with running(db, Settings(port=0, pg_port=0, token=TOKEN, read_token=reading)) as server:
+        with _connect(server, user="reader", password=reading, autocommit=False) as connection:
+            assert (2,) == connection.execute("SELECT COUNT(*) AS n FROM items").fetchone()
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction, match="for reading"):
+                connection.execute("DELETE FROM items")
+        for user, token in (("reader", TOKEN), ("me", reading)):
+            with pytest.raises(psycopg.OperationalError, match="password is wrong"):
+                _connect(server, user=user, password=token)
+
+
 def test_tls_is_spoken_and_then_nothing_else(db: Database, tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")

@@ -133,6 +133,7 @@ def serve_settings(
         host,
         port,
         token,
+        read_token=os.environ.get("IVME_READ_TOKEN") or None,
         connections_per_address=per_address,
         pg_port=pg_port,
         tls_certificate=None if certificate is None else str(certificate),

@@ -27,7 +27,7 @@ views:
 SINKS = """
 sinks:
   triangle_changes: {view: triangles, format: delta, path: output/triangle_changes}
-  triangles_now: {view: triangles, what: rows, format: parquet, path: output/triangles_now}
+  triangles_now: {view: triangles, mode: merge, format: delta, path: output/triangles_now}
   flight_changes: {view: flights, format: parquet, path: output/flight_changes}
 """
 

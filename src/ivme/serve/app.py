@@ -35,6 +35,7 @@ from ivme.serve.hub import Hub
 from ivme.serve.metrics import KIND, Metrics
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
+from ivme.serve.statements import add_statements
 from ivme.serve.values import read_json, read_text
 from ivme.serve.writing import Writing
 
@@ -93,6 +94,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     )
     _add_reading(inner, database, hub, metrics)
     _add_writing(inner, database, writing, chosen.owner)
+    add_statements(inner, database, chosen)
     add_watching(inner, database, activity)
     add_page(inner)
     inner.add_exception_handler(Problem, _refused)

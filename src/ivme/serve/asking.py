@@ -14,6 +14,7 @@ from ivme.serve.values import read_text
 from ivme.view import View
 
 JSON, NDJSON, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
+CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 """The forms of an answer."""
 
 _MOST_PAIRS = 200
@@ -103,10 +104,10 @@ def chosen_form(accept: str) -> str:
     """
     wanted = [part.split(";")[0].strip().lower() for part in accept.split(",")]
     for kind in wanted:
-        if kind in (JSON, NDJSON, ARROW):
+        if kind in (JSON, NDJSON, ARROW, CSV, PARQUET):
             return kind
         if kind == "application/ndjson":
             return NDJSON
         if kind in ("*/*", "application/*", ""):
             return JSON
-    raise Problem(406, f"the answer can be {JSON}, {NDJSON} or {ARROW}; the request accepts {accept}")
+    raise Problem(406, f"the answer can be {JSON}, {NDJSON}, {CSV}, {ARROW} or {PARQUET}; the request accepts {accept}")

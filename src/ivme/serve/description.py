@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
-from ivme.serve.asking import ARROW, JSON, NDJSON, parameters_of
+from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
 from ivme.serve.values import dumps, nullable, schema_of
 from ivme.serve.writing import REQUESTS
 from ivme.view import View
@@ -117,7 +117,7 @@ def _rows_operation(view: View) -> dict[str, Any]:
             "next": {"type": ["string", "null"]},
         },
     }
-    forms = {JSON: {"schema": page}, NDJSON: {}, ARROW: {}}
+    forms = {JSON: {"schema": page}, NDJSON: {}, CSV: {}, ARROW: {}, PARQUET: {}}
     paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), _parameter("_cursor", {"type": "string"})]
     return {
         "summary": f"Rows of {view.name}",

@@ -22,12 +22,27 @@ from ivme.serve.following import Following
 from ivme.serve.front import is_open
 from ivme.serve.metrics import Metrics
 from ivme.serve.problem import Problem
+from ivme.serve.remote import READ_ONLY
 from ivme.serve.settings import Settings, is_loopback
 
 _logger = logging.getLogger("ivme.serve")
 
 _OPEN = ("/healthz",)
-_KNOWN = ("views", "tables", "batch", "stats", "metrics", "healthz", "openapi.json", "explain", "activity", "page")
+_READING = ("/sql", "/explain")
+"""What is read by POST; statements that change something are refused later."""
+_KNOWN = (
+    "views",
+    "tables",
+    "batch",
+    "stats",
+    "metrics",
+    "healthz",
+    "openapi.json",
+    "explain",
+    "activity",
+    "page",
+    "sql",
+)
 """The first parts of paths that metrics name; there are endless others."""
 
 _UNREAD = "ivme.unread"
@@ -87,6 +102,8 @@ class Gate:
         path: str = scope["path"]
         if path.startswith("/views/"):
             name, slash, rest = path[7:].partition("/")
+            if name and not slash and scope["method"] == "DELETE":
+                return "views", self._inner(scope, receive, send)
             if name and (not slash or rest == "changes") and scope["method"] != "GET":
                 raise Problem(405, f"there is nothing at {scope['method']} {path}; it can be read with GET")
             if name and not slash:
@@ -106,8 +123,13 @@ class Gate:
             if not is_loopback(_host(header(scope, b"host") or "")):
                 raise Problem(403, "without a token, requests have to name this machine: localhost or 127.0.0.1")
             return
-        given = header(scope, b"authorization") or ""
-        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        given = (header(scope, b"authorization") or "").encode()
+        reader = self._settings.read_token
+        if reader is not None and hmac.compare_digest(given, f"Bearer {reader}".encode()):
+            scope[READ_ONLY] = True
+            if scope["method"] != "GET" and scope["path"] not in _READING:
+                raise Problem(403, "this token is for reading; changes need the other one")
+        elif not hmac.compare_digest(given, f"Bearer {token}".encode()):
             raise Problem(401, "send the token: Authorization: Bearer ...")
 
     def _limited(self, receive: Receive, scope: Scope) -> Receive:

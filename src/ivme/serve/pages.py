@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as parquet
 
-from ivme.serve.asking import ARROW, JSON
+from ivme.serve.asking import ARROW, CSV, JSON, PARQUET
 from ivme.serve.problem import Problem
 from ivme.serve.values import dumps
 
@@ -69,8 +71,8 @@ class Results:
 
 def encoded(page: Page, form: str) -> Iterator[bytes]:
     """The page in a form, piece by piece."""
-    if form == ARROW:
-        return _arrow(page.rows)
+    if form in _WHOLE:
+        return _WHOLE[form](page.rows)
     return _json(page) if form == JSON else _ndjson(page.rows)
 
 
@@ -93,6 +95,28 @@ def _arrow(rows: pa.Table) -> Iterator[bytes]:
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows, max_chunksize=65_536)
     yield sink.getvalue().to_pybytes()
+
+
+def _csv(rows: pa.Table) -> Iterator[bytes]:
+    """Names in the first line; NULL is nothing, and an empty text is in quotes. Arrays and structs are JSON."""
+    flat = [
+        column
+        if not pa.types.is_nested(column.type)
+        else pa.array([None if each is None else dumps(each).decode() for each in column.to_pylist()], pa.string())
+        for column in rows.columns
+    ]
+    sink = pa.BufferOutputStream()
+    pa_csv.write_csv(pa.table(flat, names=rows.column_names), sink)
+    yield sink.getvalue().to_pybytes()
+
+
+def _parquet(rows: pa.Table) -> Iterator[bytes]:
+    sink = pa.BufferOutputStream()
+    parquet.write_table(rows, sink)
+    yield sink.getvalue().to_pybytes()
+
+
+_WHOLE: dict[str, Callable[[pa.Table], Iterator[bytes]]] = {ARROW: _arrow, CSV: _csv, PARQUET: _parquet}
 
 
 def _part(rows: pa.Table, start: int, length: int) -> pa.Table:

@@ -29,12 +29,15 @@ if TYPE_CHECKING:
 READS = (Select, Show, Describe, Explain)
 """The statements that change nothing."""
 
+READ_ONLY = "ivme.read_only"
+"""The key in the scope of a request whose token is one for reading."""
+
 
 class RefusedError(IvmeError):
     """A statement that may not be run here."""
 
 
-def check_remote(settings: Settings) -> Callable[[Statement], None]:
+def check_remote(settings: Settings, *, read_only: bool = False) -> Callable[[Statement], None]:
     """A function that raises for statements that a client may not run."""
 
     def check(statement: Statement) -> None:
@@ -44,13 +47,15 @@ def check_remote(settings: Settings) -> Callable[[Statement], None]:
             raise statement.source.unsupported("files are not read for clients", place, instead)
         if settings.owner and not isinstance(statement, (*READS, Transaction)):
             raise RefusedError(settings.owner)
+        if read_only and not isinstance(statement, (*READS, Transaction)):
+            raise RefusedError("this token is for reading; changes need the other one")
 
     return check
 
 
-def remote_session(database: Database, settings: Settings) -> Session:
+def remote_session(database: Database, settings: Settings, *, read_only: bool = False) -> Session:
     """A session for a client."""
-    return Session(database, check_remote(settings))
+    return Session(database, check_remote(settings, read_only=read_only))
 
 
 def check_length(text: str, settings: Settings) -> None:

@@ -16,6 +16,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8321
     token: str | None = None
+    read_token: str | None = None
+    """A token with which nothing can be changed."""
     body_bytes: int = 16 * 2**20
     rows: int = 1_000_000
     """The most rows that an answer may have."""
@@ -56,8 +58,10 @@ class Settings:
                 raise ServeError(f"a port is a number from 0 to 65535; {port} is not")
         if self.connections < 1 or self.connections_per_address < 0:
             raise ServeError("a server needs at least 1 connection; 0 for an address means that it has no limit")
-        if self.token is not None and len(self.token) < 16:
+        if any(token is not None and len(token) < 16 for token in (self.token, self.read_token)):
             raise ServeError("the token is shorter than 16 characters; take a longer one")
+        if self.read_token is not None and self.token in (None, self.read_token):
+            raise ServeError("a token for reading needs another one, for changes, in IVME_TOKEN")
         if self.token is None and not is_loopback(self.host):
             raise ServeError(
                 f"{self.host} can be reached from other machines: that needs a token. Put one into the environment "

@@ -13,6 +13,10 @@ _MOST_BYTES = 10_000
 """The longest message of a client that is not let in yet."""
 
 
+READER = "reader"
+"""The user whose password is the token for reading, if there is one."""
+
+
 class LoginRefusedError(Exception):
     """A client that is not let in; `code` is the class of the error."""
 
@@ -38,11 +42,14 @@ class Login:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         verifier: Verifier | None,
+        reading: Verifier | None,
         tls: ssl.SSLContext | None,
     ) -> None:
         self.reader, self.writer = reader, writer
         self.process, self.secret = secrets.randbits(31), secrets.randbits(32)
         self._verifier = verifier
+        self._reading = reading
+        self.is_read_only = False
         self._tls = tls
         self._is_secure = False
 
@@ -54,7 +61,10 @@ class Login:
             raise LoginRefusedError("22023", f"the encoding {encoding} is not spoken here; set client_encoding to UTF8")
         if self._tls is not None and not self._is_secure:
             raise LoginRefusedError("28000", "this server speaks TLS only; connect with sslmode=require")
-        if self._verifier is not None:
+        if self._reading is not None and options.get("user") == READER:
+            self.is_read_only = True
+            await self._authenticate(self._reading)
+        elif self._verifier is not None:
             await self._authenticate(self._verifier)
 
     async def start(self) -> dict[str, str]:

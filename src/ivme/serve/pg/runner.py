@@ -110,8 +110,10 @@ class Outcome:
 class Runner:
     """The session of a client. Its methods are called in threads, one at a time."""
 
-    def __init__(self, database: Database, settings: Settings, catalog: PostgresCatalog) -> None:
-        self._session = remote_session(database, settings)
+    def __init__(
+        self, database: Database, settings: Settings, catalog: PostgresCatalog, *, read_only: bool = False
+    ) -> None:
+        self._session = remote_session(database, settings, read_only=read_only)
         self._settings = settings
         self._catalog = catalog
         self._has_failed = False

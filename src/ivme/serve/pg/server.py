@@ -35,6 +35,7 @@ class PostgresServer:
         self._settings = settings
         self._catalog = PostgresCatalog(database)
         self._verifier = None if settings.token is None else Verifier(settings.token)
+        self._reading = None if settings.read_token is None else Verifier(settings.read_token)
         self._tls = settings.tls_context()
         self._server: asyncio.Server | None = None
         self._clients: dict[asyncio.Task[None], Connection | None] = {}
@@ -69,7 +70,7 @@ class PostgresServer:
         self._clients[task] = None
         self._origins[origin] += 1
         try:
-            login = Login(reader, writer, self._verifier, self._tls)
+            login = Login(reader, writer, self._verifier, self._reading, self._tls)
             if self._is_full(origin):
                 async with asyncio.timeout(_REFUSING):  # a refusal is understood after the first message only
                     await login.start()
@@ -117,7 +118,7 @@ class PostgresServer:
             return
         finally:
             self._waiting.pop(task, None)
-        runner = Runner(self._database, self._settings, self._catalog)
+        runner = Runner(self._database, self._settings, self._catalog, read_only=login.is_read_only)
         client = self._clients[task] = Connection(login, runner, self._catalog, self._settings)
         self._keys[login.process, login.secret] = client
         try:

@@ -303,6 +303,7 @@ class Driver:
         if last.source.startswith(AGAIN):
             finish_redelivery(self, last, old)
         elif last.number > self.reached:
+            self.quarantine.letters_of(table_of(last.source), last.number).unlink(missing_ok=True)
             self.journal.drop(last)
         elif last.source.startswith(LOAD):
             table = table_of(last.source)

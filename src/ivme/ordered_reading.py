@@ -1,0 +1,103 @@
+"""Reading a view by an order: pages, rows by their position, and samples."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.codes.nested_values import python_values
+from ivme.errors import DataError, UnknownNameError
+from ivme.ordered_rows import sort
+from ivme.query.order import Order, OrderKey
+
+Row = tuple[Any, ...]
+
+
+def order_keys(view: str, columns: Sequence[str], order_by: str | Sequence[str]) -> Order:
+    """The order that names of columns stand for, each with a minus sign in front if it descends.
+
+    NULL comes first, and last with a minus sign, as in ORDER BY; equal rows come in the order of all columns.
+    """
+    keys = []
+    for name in [order_by] if isinstance(order_by, str) else order_by:
+        plain = name.removeprefix("-")
+        if plain not in columns:
+            raise UnknownNameError(f"view {view} has no column {plain!r} to order by: it has {', '.join(columns)}")
+        keys.append(OrderKey(columns.index(plain), name.startswith("-"), not name.startswith("-")))
+    return Order(tuple(keys), None, 0, "")
+
+
+def page(
+    view: str, table: pa.Table, order: Order | None, limit: int | None, offset: int, after: Row | None
+) -> list[Row]:
+    """The rows of a page, of a table that is in order already if no order is given; O(n log n) for n rows.
+
+    With `after`, a row, they are those behind it and its copies. A page does not end between copies of one row, so that
+    pages one after the other have each row as often as the view has it.
+    """
+    check_number(limit, "limit")
+    check_number(offset, "offset")
+    start = offset
+    if after is not None:
+        given = _row_table(view, table.schema, after)
+        table = _behind(view, table, tuple(after)) if order is None else pa.concat_tables([table, given])
+    places = np.arange(table.num_rows) if order is None else sort(table, order)
+    if after is not None and order is not None:
+        behind = int(np.flatnonzero(places == table.num_rows - 1)[0])
+        places = places[behind + 1 :]
+    stop = len(places) if limit is None else min(start + limit, len(places))
+    while limit and start < stop < len(places) and _is_same(table, places[stop - 1], places[stop]):
+        stop += 1
+    return listed(table.take(pa.array(places[start:stop])))
+
+
+def _behind(view: str, table: pa.Table, row: Row) -> pa.Table:
+    """The rows behind one, of rows in their order."""
+    rows = listed(table)
+    if row not in rows:
+        raise DataError(f"the row {row!r} is not in view {view}, whose own order does not place it; give order_by")
+    return table.slice(len(rows) - rows[::-1].index(row))
+
+
+def _is_same(table: pa.Table, one: int, other: int) -> bool:
+    return bool(table.slice(int(one), 1).equals(table.slice(int(other), 1)))
+
+
+def _row_table(view: str, schema: pa.Schema, row: Row) -> pa.Table:
+    if not isinstance(row, tuple | list) or len(row) != len(schema.names):
+        raise DataError(f"`after` is a row of view {view}, of {len(schema.names)} columns: {', '.join(schema.names)}")
+    try:
+        return pa.table([pa.array([v], f.type) for v, f in zip(row, schema, strict=True)], schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"`after` is not a row of view {view}: {error}") from None
+
+
+def check_number(number: object, name: str) -> None:
+    """Refuses what is no number of rows."""
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise DataError(f"{name} is a whole number that is not negative, not {number!r}")
+
+
+def listed(table: pa.Table) -> list[Row]:
+    """The rows of a table as tuples."""
+    if not table.num_columns:
+        return [()] * table.num_rows
+    return list(zip(*map(python_values, table.columns), strict=True))
+
+
+def span_of(key: slice, size: int) -> tuple[int, int]:
+    """From which row up to which one a slice reaches."""
+    if key.step not in (None, 1):
+        raise DataError("a slice of a view has no step: view[i:j]")
+    start, stop, _ = key.indices(size)
+    return start, max(start, stop)
+
+
+def drawn(size: int, count: int, seed: int | None) -> list[int]:
+    """Positions of a sample without repetition, each subset of that size as likely as any other."""
+    check_number(count, "the number of rows")
+    return sorted(random.Random(seed).sample(range(size), min(count, size)))

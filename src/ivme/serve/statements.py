@@ -1,0 +1,163 @@
+"""Statements of SQL over HTTP, and the rows of tables: `POST /sql`, `GET /tables`, `DELETE /views/{view}`.
+
+A text is run as `Database.sql` runs it, with the limits of every request: its length, its time, and the rows of its
+answer. What only reads is interrupted when the time is over; a change is done as a whole, and then told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from fastapi import FastAPI, Request, Response
+
+from ivme.database import Database
+from ivme.errors import IvmeError
+from ivme.query.types import Type, parse_type
+from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.asking import JSON, chosen_form
+from ivme.serve.description import describe_table, refusals
+from ivme.serve.interrupting import run_interruptible
+from ivme.serve.pages import Page, encoded
+from ivme.serve.problem import Problem, problem_of
+from ivme.serve.remote import READ_ONLY, READS, RefusedError, check_length, check_remote
+from ivme.serve.settings import Settings
+from ivme.serve.values import read_json, read_text
+from ivme.serve.writing import REQUESTS
+from ivme.statements.parse import parse_statements
+from ivme.statements.result import Result
+from ivme.statements.session import Session
+
+_SQL = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["sql"],
+    "properties": {"sql": {"type": "string"}, "parameters": {"type": "object"}},
+}
+_LIMIT = {"name": "_limit", "in": "query", "required": False, "schema": {"type": "integer", "minimum": 1}}
+
+
+def add_statements(app: FastAPI, database: Database, settings: Settings) -> None:
+    """The endpoints for SQL and tables."""
+    answers: Any = {**refusals(), "403": {"description": "not allowed"}, "415": {"description": "not JSON"}}
+
+    @app.post("/sql", summary="Run SQL statements", openapi_extra=described_body(_SQL), responses=answers)
+    async def sql(request: Request) -> Response:
+        form = chosen_form(request.headers.get("accept", "*/*"))
+        text, parameters = _read(await read_body(request), settings)
+        read_only = bool(request.scope.get(READ_ONLY))
+        work, only_reads = _prepared(database, settings, text, parameters, read_only=read_only)
+        try:
+            result = await (run_interruptible(work) if only_reads else asyncio.to_thread(work))
+        except IvmeError as error:
+            raise _refused(error) from None
+        if not result.is_query:
+            return json_answer({"message": result.message, "count": result.count})
+        return await _answer(result.to_arrow(), form, settings.rows)
+
+    @app.get("/tables", summary="The tables: columns, keys, rows", responses=answers)
+    async def tables() -> Response:
+        names = [name for name in database.tables if name != REQUESTS]
+        return json_answer([describe_table(database, name) for name in names])
+
+    @app.get("/tables/{table}", summary="Rows of a table", openapi_extra={"parameters": [_LIMIT]}, responses=answers)
+    async def rows(table: str, request: Request) -> Response:
+        form = chosen_form(request.headers.get("accept", "*/*"))
+        limit = read_text(request.query_params.get("_limit", str(settings.page)), Type("int"), "parameter _limit")
+        if limit < 1:
+            raise Problem(422, f"parameter _limit is a number of rows, at least 1; it is {limit}")
+        try:
+            data = await run_interruptible(lambda: database.table(table).to_arrow().slice(0, limit))
+        except IvmeError as error:
+            raise problem_of(error) from None
+        return await _answer(data, form, settings.rows)
+
+    @app.delete("/views/{view}", summary="Drop a view", responses=answers)
+    async def drop_view(view: str) -> Response:
+        return await _drop(lambda: database.drop_view(view), settings)
+
+    @app.delete("/tables/{table}", summary="Drop a table", responses=answers)
+    async def drop_table(table: str) -> Response:
+        return await _drop(lambda: database.drop_table(table), settings)
+
+
+async def _drop(drop: Callable[[], None], settings: Settings) -> Response:
+    if settings.owner:
+        raise Problem(403, settings.owner)
+    try:
+        await asyncio.to_thread(drop)
+    except IvmeError as error:
+        raise problem_of(error) from None
+    return Response(status_code=204)
+
+
+def _read(body: bytes, settings: Settings) -> tuple[str, dict[str, Any]]:
+    """The text and the values of its parameters."""
+    given = read_json(body)
+    if not isinstance(given, dict) or not {"sql"} <= given.keys() <= {"sql", "parameters"}:
+        raise Problem(
+            422, 'statements are {"sql": "...", "parameters": {"name": value}}, the parameters being optional'
+        )
+    text, parameters = given["sql"], given.get("parameters", {})
+    if not isinstance(text, str) or not isinstance(parameters, dict):
+        raise Problem(422, "sql is a string, and parameters an object")
+    try:
+        check_length(text, settings)
+    except IvmeError as error:
+        raise Problem(413, str(error)) from None
+    return text, {name: _value(name, value) for name, value in parameters.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    """A value of a parameter: one of JSON, or `{"type": "date", "value": "2024-05-01"}` for what JSON does not have."""
+    if isinstance(value, list):
+        return [_value(name, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    type_, text = value.get("type"), value.get("value")
+    if value.keys() != {"type", "value"} or not isinstance(type_, str) or not isinstance(text, str):
+        raise Problem(422, f'the value of parameter {name} is one of JSON, or {{"type": "date", "value": "..."}}')
+    try:
+        return read_text(text, parse_type(type_), f"parameter {name}")
+    except IvmeError as error:
+        raise Problem(422, f"parameter {name}: {error}") from None
+
+
+def _prepared(
+    database: Database, settings: Settings, text: str, parameters: Mapping[str, Any], *, read_only: bool
+) -> tuple[Callable[[], Result], bool]:
+    """What runs the statements, and whether they only read."""
+    check = check_remote(settings, read_only=read_only)
+    try:
+        statements = parse_statements(text, database.definitions.functions.defined)
+        for statement in statements:
+            check(statement)
+    except IvmeError as error:
+        raise _refused(error) from None
+
+    def work() -> Result:
+        session = Session(database, check)
+        result = session.run(text, parameters)
+        if session.in_transaction:
+            session.close()
+            raise Problem(422, "the transaction has no COMMIT in the same text: its changes were not made")
+        return result
+
+    return work, all(isinstance(statement, READS) for statement in statements)
+
+
+def _refused(error: IvmeError) -> Problem:
+    if isinstance(error, RefusedError):
+        return Problem(403, str(error))
+    problem = problem_of(error)
+    return Problem(422 if problem.status == 404 else problem.status, problem.message)
+
+
+async def _answer(data: pa.Table, form: str, most: int) -> Response:
+    """The rows in a form, made in a thread."""
+    if data.num_rows > most:
+        raise Problem(413, f"the answer has more than {most} rows; ask for fewer")
+    body = await asyncio.to_thread(lambda: b"".join(encoded(Page(data, None), form)))
+    return Response(body, media_type=form if form != JSON else JSON)

@@ -1,0 +1,205 @@
+"""SQL, tables and other forms of answers over HTTP, and the client of Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import ivme
+from ivme.client import RemoteDatabase, RemoteError
+from ivme.database import Database
+from ivme.errors import DataError, IvmeError, UnknownNameError
+from ivme.serve.settings import Settings
+from tests.serve.running import serving
+
+TOKEN, READER = "a token of twenty-four letters", "another one, only for reading"
+_SCRIPT = """
+    CREATE TABLE items (id BIGINT PRIMARY KEY, name STRING, price DECIMAL(8, 2), day DATE);
+    CREATE VIEW dear AS SELECT name, price FROM items WHERE price > 5;
+    CREATE VIEW by_name AS SELECT id FROM items WHERE name = :name;
+    INSERT INTO items VALUES (1, 'pen', 2.50, NULL), (2, 'ink', 8, DATE '2024-05-01');
+"""
+
+
+@pytest.fixture
+def db() -> Iterator[Database]:
+    with Database() as made:
+        made.sql(_SCRIPT)
+        yield made
+
+
+@pytest.fixture
+def address(db: Database) -> Iterator[str]:
+    with serving(db, Settings(token=TOKEN, read_token=READER)) as made:
+        yield made
+
+
+def _client(address: str, token: str = TOKEN) -> httpx.Client:
+    return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+
+
+def test_statements_are_run_and_answered_in_every_form(address: str) -> None:
+    with _client(address) as client:
+        asked: dict[str, Any] = {"sql": "SELECT id, name FROM items WHERE id >= :least", "parameters": {"least": 2}}
+        assert [[2, "ink"]] == client.post("/sql", json=asked).json()["rows"]
+        found = client.post("/sql", json=asked, headers={"Accept": "text/csv"})
+        assert [["id", "name"], ["2", "ink"]] == list(csv.reader(io.StringIO(found.text)))
+        found = client.post("/sql", json=asked, headers={"Accept": "application/vnd.apache.parquet"})
+        assert [{"id": 2, "name": "ink"}] == pa.parquet.read_table(io.BytesIO(found.content)).to_pylist()
+        found = client.get("/views/dear", headers={"Accept": "text/csv"})
+        assert ("name,price", "ink,8.00") == tuple(found.text.replace('"', "").split())
+        told = client.post("/sql", json={"sql": "INSERT INTO items VALUES (3, 'cap', 9, NULL)"}).json()
+        assert {"message": "1 row inserted", "count": 1} == told
+        day = {"type": "date", "value": "2024-05-01"}
+        asked = {"sql": "SELECT id FROM items WHERE day = :day", "parameters": {"day": day}}
+        assert [[2]] == client.post("/sql", json=asked).json()["rows"]
+
+
+def test_tables_are_listed_read_and_dropped(address: str, db: Database) -> None:
+    with _client(address) as client:
+        (items,) = client.get("/tables").json()
+        assert ("items", ["id"], 2) == (items["name"], items["primary_key"], items["rows"])
+        assert 1 == len(client.get("/tables/items", params={"_limit": 1}).json()["rows"])
+        assert 422 == client.get("/tables/items", params={"_limit": 0}).status_code
+        assert 404 == client.get("/tables/none").status_code
+        assert 422 == client.delete("/tables/items").status_code
+        assert 204 == client.delete("/views/dear").status_code
+        assert 404 == client.delete("/views/dear").status_code
+        assert 204 == client.delete("/views/by_name").status_code
+        assert 204 == client.delete("/tables/items").status_code
+    assert ((), ()) == (db.tables, db.views)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"sql": "SELEC 1"}, 422),
+        ({"sql": "SELECT nothing FROM items"}, 422),
+        ({"sql": "COPY items FROM '/etc/passwd'"}, 422),
+        ({"sql": "BEGIN; DELETE FROM items"}, 422),
+        ({"sql": "SELECT 1 AS x", "parameters": {"y": 1}}, 422),
+        ({"sql": "SELECT id FROM items WHERE id = :x", "parameters": {"x": {"type": "date"}}}, 422),
+        ({"sql": "SELECT id FROM items WHERE id = :x", "parameters": {"x": {"type": "nope", "value": "1"}}}, 422),
+        ({"sql": 3}, 422),
+        ({"text": "SELECT 1"}, 422),
+        ([], 422),
+        ({"sql": "SELECT 1 AS x " + " " * 300_000}, 413),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_changed(address: str, db: Database, body: Any, status: int) -> None:
+    with _client(address) as client:
+        found = client.post("/sql", json=body)
+    assert status == found.status_code, found.text
+    assert found.json()["error"]
+    assert 2 == len(db.table("items"))
+
+
+def test_a_token_for_reading_reads_and_changes_nothing(address: str, db: Database) -> None:
+    with _client(address, READER) as client:
+        assert 200 == client.get("/views/dear").status_code
+        assert 200 == client.post("/sql", json={"sql": "SELECT id FROM items"}).status_code
+        assert 200 == client.post("/explain", json={"query": "SELECT id FROM items"}).status_code
+        for text in ("DELETE FROM items", "DROP VIEW dear", "CREATE TABLE x (a BIGINT)"):
+            assert 403 == client.post("/sql", json={"sql": text}).status_code
+        assert 403 == client.post("/tables/items/changes", json={"delete": []}).status_code
+        assert 403 == client.post("/views", json={"name": "v", "query": "SELECT id FROM items"}).status_code
+        assert 403 == client.delete("/views/dear").status_code
+    with _client(address, "neither of the two tokens") as client:
+        assert 401 == client.post("/sql", json={"sql": "SELECT 1 AS x"}).status_code
+    assert (("dear", "by_name"), 2) == (db.views, len(db.table("items")))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_query_that_takes_too_long_is_ended(db: Database) -> None:
+    db.create_table("big", {"a": "int"})
+    db.insert("big", [(n,) for n in range(3000)])
+    slow = "SELECT COUNT(*) AS n FROM big x, big y, big z WHERE x.a + y.a + z.a > 5 AND x.a * y.a < z.a + 7"
+    with serving(db, Settings(seconds=0.5, rows=100)) as address, httpx.Client(base_url=address, timeout=60) as client:
+        assert 504 == client.post("/sql", json={"sql": slow}).status_code
+        assert 413 == client.post("/sql", json={"sql": "SELECT a FROM big"}).status_code
+        assert [[3000]] == client.post("/sql", json={"sql": "SELECT COUNT(*) AS n FROM big"}).json()["rows"]
+
+
+# The client
+
+
+def test_the_client_has_the_methods_of_a_database(address: str, db: Database) -> None:
+    with ivme.connect(address, token=TOKEN) as remote:
+        assert (("items",), ("dear", "by_name")) == (remote.tables, remote.views)
+        remote.insert("items", [(3, "cap", Decimal("9.75"), date(2024, 2, 29)), (4, None, None, None)])
+        remote.insert("items", pandas.DataFrame({"id": [5], "name": ["tip"], "price": [None], "day": [None]}))
+        assert set(db.table("items")) == set(remote.sql("SELECT * FROM items"))
+        assert {("ink", Decimal("8.00")), ("cap", Decimal("9.75"))} == set(remote.view("dear"))
+        assert [(3,)] == list(remote.view("by_name")(name="cap"))
+        assert 2 == remote.view("dear").to_polars().height == len(remote.view("dear").to_pandas())
+        found = remote.sql(
+            "SELECT id FROM items WHERE day = :day AND price = :p", day=date(2024, 2, 29), p=Decimal("9.75")
+        )
+        assert [(3,)] == found.rows()
+        assert [(2,), (3,)] == remote.sql("SELECT id FROM items WHERE id IN (:ids) ORDER BY id", ids=[2, 3]).rows()
+        assert 1 == remote.update("items", set={"price": "price + :more"}, where="id = :id", more=1, id=1)
+        assert 2 == remote.delete_where("items", "id > 3")
+        remote.delete("items", [(3, "cap", Decimal("9.75"), date(2024, 2, 29))])
+        view = remote.create_view("all_ids", "SELECT id FROM items")
+        assert {(1,), (2,)} == set(view)
+        assert "strategy" in view.explain()
+        remote.drop_view("all_ids")
+        remote.batch({"items": {"insert": [{"id": 9, "name": "x", "price": "1", "day": None}]}}, "source", 4)
+        assert 4 == db.position("source")
+        remote.truncate("items")
+    assert [] == list(db.table("items"))
+
+
+def test_values_of_parameters_keep_their_types(address: str, db: Database) -> None:
+    db.sql("CREATE TABLE kinds (t TIMESTAMP, f DOUBLE, b BINARY, s STRING)")
+    moment = datetime(2024, 2, 29, 12, 30, 1, 5)
+    with ivme.connect(address, token=TOKEN) as remote:
+        values = {"t": moment, "f": 1e-7, "b": b"\0\xff", "s": "it's"}
+        remote.sql("INSERT INTO kinds VALUES (:t, :f, :b, :s)", **values)
+        assert [(moment, 1e-7, b"\0\xff", "it's")] == remote.sql("SELECT * FROM kinds").rows()
+        with pytest.raises(DataError, match="a parameter is"):
+            remote.sql("SELECT 1 AS x WHERE :x", x=object())
+
+
+def test_errors_are_those_of_ivme_with_the_message_of_the_server(address: str) -> None:
+    with pytest.raises(RemoteError, match="token"):
+        ivme.connect(address)
+    with pytest.raises(RemoteError, match="cannot be reached"):
+        ivme.connect("http://127.0.0.1:9")
+    with pytest.raises(RemoteError, match="not the address"):
+        ivme.connect("ftp://x")
+    with ivme.connect(address, token=TOKEN) as remote:
+        with pytest.raises(UnknownNameError, match="there is no view nothing"):
+            remote.view("nothing")
+        with pytest.raises(DataError, match="line 1"):
+            remote.sql("SELECT nothing FROM items")
+        with pytest.raises(IvmeError, match="primary key"):
+            remote.insert("items", [(1, "again", None, None)])
+
+
+def test_changes_are_followed_over_http_until_the_view_is_dropped(address: str, db: Database) -> None:
+    with ivme.connect(address, token=TOKEN) as remote:
+        got: list[dict[Any, int]] = []
+        feed = remote.view("dear").changes()
+        reader = threading.Thread(target=lambda: got.extend(feed))
+        reader.start()
+        remote.insert("items", [(7, "oak", "70", None)])
+        while not got:
+            reader.join(0.01)
+            assert reader.is_alive()
+        remote.drop_view("dear")
+        reader.join(30)
+    assert [{("oak", "70.00"): 1}] == got
+    assert isinstance(remote, RemoteDatabase)
+    assert ("by_name",) == db.views
