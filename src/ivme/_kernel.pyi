@@ -216,13 +216,15 @@ class Kernel:
         branches: Sequence[tuple[Sequence[int], Sequence[int], int | None]],
         disjoint: bool,
         exact: bool,
+        answered: bool = False,
     ) -> int:
         """A reader of several branches, which takes over the readers and triggers that it is made of.
 
         A branch: the readers of its segments, each given the inputs and what the one before it kept; the readers of
         its guards, which must have a row; and the trigger that takes the inputs `asked` and the outputs to their
         payloads in this branch. `disjoint` branches have no row in common and need no such trigger; those of a view
-        without outputs need nothing else."""
+        without outputs need nothing else. If `answered`, the trigger of the only branch takes the inputs `asked` to all
+        rows, and there are no segments."""
     def drop_reader(self, reader: int) -> None: ...
     def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""

@@ -35,6 +35,10 @@ class BudgetSpentError(Exception):
     """A search has spent what it had. It never leaves the planner, which goes on with what it has found."""
 
 
+class StepsSpentError(Exception):
+    """A search has spent the steps that it was to have `at_most`; there is still some budget for others."""
+
+
 class Cancellation:
     """Whether something that was asked for is still wanted: decided once, by `cancel` or by `claim`."""
 
@@ -98,6 +102,22 @@ class Budget:
         finally:
             self._limit, self._end, self._look = limit, end, self.spent
 
+    @contextmanager
+    def steps(self, most: int) -> Iterator[None]:
+        """Lets the block spend so many steps; `StepsSpentError` beyond them."""
+        limit, cut = self._limit, self.cut
+        self._limit = min(limit, self.spent + most)
+        self._look = self.spent
+        try:
+            yield
+        except BudgetSpentError:
+            if self.spent > limit or time.thread_time() > self._end:
+                raise
+            self.cut = cut
+            raise StepsSpentError from None
+        finally:
+            self._limit, self._look = limit, self.spent
+
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 _cancellation: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
@@ -118,6 +138,17 @@ def within(share: float) -> Iterator[None]:
         yield
         return
     with budget.part(share):
+        yield
+
+
+@contextmanager
+def at_most(steps: int) -> Iterator[None]:
+    """Lets the block spend so many steps of the context's budget; `StepsSpentError` beyond them."""
+    budget = _budget.get()
+    if budget is None:
+        yield
+        return
+    with budget.steps(steps):
         yield
 
 

@@ -95,6 +95,7 @@ def explain(
     ] = None,
     append_only: Annotated[str, typer.Option(metavar="R,S", help="Tables without deletes.")] = "",
     static: Annotated[str, typer.Option(metavar="R,S", help="Tables that never change.")] = "",
+    favour: Annotated[str, typer.Option(help="What is to be cheap: balanced, updates or reads.")] = "balanced",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the view trees as Mermaid text.")] = False,
     as_program: Annotated[bool, typer.Option("--program", help="Print the program that maintains the view.")] = False,
@@ -129,6 +130,7 @@ def explain(
             epsilon=None if epsilon is None else _epsilon(epsilon),
             append_only=_listed(append_only),
             static=_listed(static),
+            favour=favour,
         )
         if svg is not None:
             _write(svg, found.svg())

@@ -116,8 +116,9 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
     else:
         parts = [([_loops(enumeration, kernel, maps)], _guards(enumeration, guards, kernel, maps), None)]
     disjoint = enumeration.disjoint or not enumeration.branches
+    answered = any(branch.answer for branch in enumeration.branches) and bool(enumeration.outputs)
     return kernel.add_union(
-        len(originals), len(enumeration.outputs), asked, parts, disjoint, reads_exactly(enumeration.slots)
+        len(originals), len(enumeration.outputs), asked, parts, disjoint, reads_exactly(enumeration.slots), answered
     )
 
 
@@ -125,7 +126,9 @@ def _branch(
     enumeration: ir.Enumeration, branch: ir.Branch, kernel: Kernel, maps: dict[str, int], slots: Sequence[str]
 ) -> tuple[list[int], list[int], int | None]:
     """The readers of the segments, those of the guards, and the trigger of the probe; one without outputs has only
-    that."""
+    that. One that answers requests has only the trigger that finds their rows."""
+    if branch.answer and enumeration.outputs:
+        return [], [], LoweredSteps(maps, slots, {}).compile(kernel, branch.answer)
     probe = None if enumeration.disjoint else LoweredSteps(maps, slots, {}).compile(kernel, branch.probe)
     if not enumeration.outputs and not enumeration.disjoint:
         return [], [], probe

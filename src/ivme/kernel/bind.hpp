@@ -51,7 +51,7 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
                                      const nb::list& guards);
 // A reader of several parts, which were readers and triggers and are no more.
 std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
-                                   const nb::list& branches, bool disjoint);
+                                   const nb::list& branches, bool disjoint, bool answered);
 std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader);
 
 Dictionary* dictionary_of(nb::handle object);

@@ -187,7 +187,8 @@ void check_branch(Union& plan, const Branch& branch) {
     if (plan.disjoint) {
         require(branch.segments.size() == 1, "a branch that shares no rows has one segment");
     } else {
-        require(branch.probe && (branch.segments.size() || !plan.outputs), "rows of several branches are probed");
+        require(branch.probe && (branch.segments.size() || plan.answered || !plan.outputs),
+                "rows of several branches are probed");
     }
     const Layout& layout =
         plan.disjoint ? branch.segments[0]->layout : branch.probe->registers[branch.probe->emits[0]].layout;
@@ -294,8 +295,9 @@ std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader) {
 }
 
 std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
-                                   const nb::list& branches, bool disjoint) {
+                                   const nb::list& branches, bool disjoint, bool answered) {
     auto plan = std::make_shared<Union>(kernel.seed());
+    plan->answered = answered;
     plan->inputs = inputs;
     plan->outputs = outputs;
     plan->asked = std::move(asked);
@@ -310,6 +312,7 @@ std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned out
         check_branch(*plan, branch);
     }
     require(!plan->branches.empty(), "a reader has a branch");
+    require(!answered || (plan->branches.size() == 1 && !disjoint), "a plan that is answered has one branch");
     return plan;
 }
 

@@ -303,14 +303,17 @@ NB_MODULE(_kernel, m) {
             },
             nb::arg("inputs"), nb::arg("variables"), nb::arg("outputs"), nb::arg("loops"), nb::arg("factors"),
             nb::arg("extremes"), nb::arg("guards") = nb::list(), nb::arg("exact") = false)
-        .def("add_union",
-             [](Kernel& k, unsigned inputs, unsigned outputs, std::vector<unsigned> asked, const nb::list& branches,
-                bool disjoint, bool exact) {
-                 auto lock = with_python(k);
-                 auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint);
-                 plan->exact = exact;
-                 return k.add_reader(std::move(plan));
-             })
+        .def(
+            "add_union",
+            [](Kernel& k, unsigned inputs, unsigned outputs, std::vector<unsigned> asked, const nb::list& branches,
+               bool disjoint, bool exact, bool answered) {
+                auto lock = with_python(k);
+                auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint, answered);
+                plan->exact = exact;
+                return k.add_reader(std::move(plan));
+            },
+            nb::arg("inputs"), nb::arg("outputs"), nb::arg("asked"), nb::arg("branches"), nb::arg("disjoint"),
+            nb::arg("exact"), nb::arg("answered") = false)
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
         .def("run_one", &run_one)

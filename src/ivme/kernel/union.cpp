@@ -113,11 +113,14 @@ void UnionCursor::open(std::vector<const int64_t*> inputs, size_t requests) {
     rows_.reset();
     levels_.clear();
     seen_.reset();
+    answers_.reset();
+    taken_ = 0;
 }
 
 bool UnionCursor::fill(Block& block, size_t limit, uint64_t& operations) {
     floats_.clear();
     if (plan_.disjoint) return fill_disjoint(block, limit, operations);
+    if (plan_.answered && plan_.outputs) return fill_answered(block, limit, operations);
     if (prober_) prober_->forget();
     return fill_probed(block, limit, operations);
 }
@@ -162,6 +165,23 @@ bool UnionCursor::fill_disjoint(Block& block, size_t limit, uint64_t& operations
         if (!rows_->fill(block, stop - block.n, operations)) rows_.reset();
     }
     return true;
+}
+
+// The first call finds all rows, and each one hands some of them on.
+bool UnionCursor::fill_answered(Block& block, size_t limit, uint64_t& operations) {
+    if (!answers_) {
+        plan_.shape(answers_.emplace());
+        read_answers(*answers_, operations);
+    }
+    size_t n = std::min(limit, answers_->n - taken_);
+    unsigned words = plan_.layout.words;
+    for (size_t c = 0; c < block.columns.size(); ++c) {
+        append(block.columns[c], answers_->columns[c].data() + taken_, n);
+    }
+    append(block.payloads, answers_->payloads.data() + taken_ * words, n * words);
+    block.n += n;
+    taken_ += n;
+    return taken_ < answers_->n;
 }
 
 bool UnionCursor::fill_probed(Block& block, size_t limit, uint64_t& operations) {

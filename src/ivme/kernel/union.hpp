@@ -11,6 +11,8 @@
 //   union. So the delay is that of union and hop view iterators, paid in advance rather than evenly.
 // - A reader who wants all rows waits for no single one: what the loops find is summed by row, without a probe. The
 //   candidates are the same, so the time for all rows is, too.
+//
+// A plan that is answered has no loops: the steps of its only branch take requests to all of their rows, at once.
 #pragma once
 
 #include <memory>
@@ -21,6 +23,7 @@
 #include "cursor.hpp"
 #include "groups.hpp"
 #include "machine.hpp"
+#include "probe.hpp"
 
 namespace ivme {
 
@@ -44,7 +47,8 @@ struct Branch {
     std::vector<std::shared_ptr<Reader>> segments;
     // Readers of components that must have a row for a request to have any.
     std::vector<std::shared_ptr<Reader>> guards;
-    // From a delta over `asked` inputs and the outputs to the payloads that this branch has for them.
+    // From a delta over `asked` inputs and the outputs to the payloads that this branch has for them; of a plan that is
+    // answered, from the inputs to rows.
     std::unique_ptr<Trigger> probe;
 };
 
@@ -57,6 +61,7 @@ struct Union {
     unsigned inputs = 0;
     unsigned outputs = 0;
     bool disjoint = true;         // no row is in two branches, or twice in one
+    bool answered = false;        // the only branch has steps that find all rows of a request
     bool exact = false;           // whether sums of floats come as they are, not rounded
     std::vector<unsigned> asked;  // the inputs that a probe takes
     std::vector<Branch> branches;
@@ -77,7 +82,8 @@ class Prober {
 public:
     explicit Prober(const Union& plan);
 
-    // The keys are distinct. Payloads may have a count of zero; what is long in them lasts until `forget`.
+    // The keys are distinct: rows, or requests of a plan that is answered. Payloads may have a count of zero; what is
+    // long in them lasts until `forget`.
     const Delta& sums(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations);
     void forget() noexcept;
 
@@ -124,6 +130,7 @@ private:
 
     bool fill_disjoint(Block& block, size_t limit, uint64_t& operations);
     bool fill_probed(Block& block, size_t limit, uint64_t& operations);
+    bool fill_answered(Block& block, size_t limit, uint64_t& operations);
     bool next_branch(uint64_t& operations);
     void begin_levels(const Branch& branch);
     bool find(unsigned level, size_t most, uint64_t& operations);
@@ -132,7 +139,18 @@ private:
 
     Array<int64_t> passing(const Branch& branch, uint64_t& operations) const;
     void read_disjoint(Block& block, uint64_t& operations);
+    // The distinct requests, by column, and for each request which of them it is.
+    struct Distinct {
+        explicit Distinct(unsigned width, const Seed& seed) : known(width, seed), keys(width) {}
+        GroupTable known;
+        std::vector<Array<int64_t>> keys;
+        Array<uint32_t> groups;
+        KeyBlock buffer;
+    };
+
+    void find_distinct(Distinct& requests) const;
     void read_points(Block& block, uint64_t& operations);
+    void read_answers(Block& block, uint64_t& operations);
     void sum_up(Block& block, uint64_t& operations);
     void sum_segment(const Reader& reader, const Delta& from, Consolidator& to, uint64_t& operations);
     const int64_t* multiplied(const Reader& reader, const Delta& from, const Block& found);
@@ -152,6 +170,8 @@ private:
     std::optional<GroupTable> seen_;
     std::unique_ptr<Prober> prober_;
     Array<int64_t> products_;
+    std::optional<Block> answers_;  // all rows of the only request, of which so many were taken
+    size_t taken_ = 0;
 };
 
 }  // namespace ivme

@@ -55,6 +55,8 @@ void UnionCursor::read_all(Block& block, uint64_t& operations) {
         read_disjoint(block, operations);
     } else if (!plan_.outputs) {
         read_points(block, operations);
+    } else if (plan_.answered) {
+        read_answers(block, operations);
     } else {
         sum_up(block, operations);
     }
@@ -89,37 +91,74 @@ void UnionCursor::read_disjoint(Block& block, uint64_t& operations) {
     if (block.numbered && plan_.branches.size() > 1) sort_by_request(block, requests_, plan_.layout.words);
 }
 
-// A view without outputs has one row for a request, or none: it is probed for each distinct one.
-void UnionCursor::read_points(Block& block, uint64_t& operations) {
-    unsigned width = static_cast<unsigned>(plan_.asked.size());
-    GroupTable known(width, plan_.seed);
-    std::vector<Array<int64_t>> keys(width);
-    Array<uint32_t> groups;
-    KeyBlock buffer;
+void UnionCursor::find_distinct(Distinct& requests) const {
     auto gather = [&](size_t row, int64_t* key) {
         for (unsigned input : plan_.asked) *key++ = inputs_[input][row];
     };
-    probe_keys(known, buffer, requests_, gather, [&](size_t, const int64_t* key, uint32_t tag) {
-        uint32_t group = known.find(key, tag);
+    probe_keys(requests.known, requests.buffer, requests_, gather, [&](size_t, const int64_t* key, uint32_t tag) {
+        uint32_t group = requests.known.find(key, tag);
         if (group == NIL) {
-            group = known.insert(key, tag, -1);
-            for (unsigned c = 0; c < width; ++c) keys[c].push(key[c]);
+            group = requests.known.insert(key, tag, -1);
+            for (size_t c = 0; c < requests.keys.size(); ++c) requests.keys[c].push(key[c]);
         }
-        groups.push(group);
+        requests.groups.push(group);
     });
-    const Delta& sums = prober().sums(addresses(keys), known.high(), operations);
+}
+
+// A view without outputs has one row for a request, or none: it is probed for each distinct one.
+void UnionCursor::read_points(Block& block, uint64_t& operations) {
+    Distinct asked(static_cast<unsigned>(plan_.asked.size()), plan_.seed);
+    find_distinct(asked);
+    const Delta& sums = prober().sums(addresses(asked.keys), asked.known.high(), operations);
     KeyColumns columns(sums);
     probe_keys(
-        known, buffer, sums.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
+        asked.known, asked.buffer, sums.n, [&](size_t row, int64_t* key) { columns.gather(row, key); },
         [&](size_t row, const int64_t* key, uint32_t tag) {
-            if (sums.payload(row)[0]) known.word(known.find(key, tag)) = static_cast<int64_t>(row);
+            if (sums.payload(row)[0]) asked.known.word(asked.known.find(key, tag)) = static_cast<int64_t>(row);
         });
     for (size_t request = 0; request < requests_; ++request) {
-        int64_t row = known.word(groups[request]);
+        int64_t row = asked.known.word(asked.groups[request]);
         if (row < 0) continue;
         if (block.numbered) block.requests.push(static_cast<int64_t>(request));
         append(block.payloads, sums.payload(static_cast<size_t>(row)), plan_.layout.words);
         ++block.n;
+    }
+}
+
+// The rows of each distinct request are found once, all at a time, and handed on for each request in turn.
+void UnionCursor::read_answers(Block& block, uint64_t& operations) {
+    Distinct asked(static_cast<unsigned>(plan_.asked.size()), plan_.seed);
+    find_distinct(asked);
+    const Delta& rows = prober().sums(addresses(asked.keys), asked.known.high(), operations);
+    Array<uint32_t> starts, of, sorted;
+    starts.zeroed(asked.known.high() + 1);
+    of.resize(rows.n);
+    auto gather = [&](size_t row, int64_t* key) {
+        for (size_t c = 0; c < plan_.asked.size(); ++c) *key++ = rows.columns[c][row];
+    };
+    probe_keys(asked.known, asked.buffer, rows.n, gather, [&](size_t row, const int64_t* key, uint32_t tag) {
+        of[row] = rows.payload(row)[0] ? asked.known.find(key, tag) : NIL;
+        if (of[row] != NIL) ++starts[of[row] + 1];
+    });
+    for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    Array<uint32_t> next;
+    next.resize(starts.size());
+    std::copy_n(starts.data(), starts.size(), next.data());
+    sorted.resize(starts[asked.known.high()]);
+    for (size_t row = 0; row < rows.n; ++row) {
+        if (of[row] != NIL) sorted[next[of[row]]++] = static_cast<uint32_t>(row);
+    }
+    for (size_t request = 0; request < requests_; ++request) {
+        uint32_t group = asked.groups[request];
+        for (uint32_t i = starts[group]; i < starts[group + 1]; ++i) {
+            size_t row = sorted[i];
+            for (size_t c = 0; c < block.columns.size(); ++c) {
+                block.columns[c].push(rows.columns[plan_.asked.size() + c][row]);
+            }
+            append(block.payloads, rows.payload(row), plan_.layout.words);
+            if (block.numbered) block.requests.push(static_cast<int64_t>(request));
+            ++block.n;
+        }
     }
 }
 

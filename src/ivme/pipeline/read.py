@@ -22,7 +22,7 @@ _TABLE = (
     *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
     *("load", "changes", "defaults"),
 )
-_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph")
+_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour")
 
 
 def read_pipeline(path: Path | str) -> Pipeline:

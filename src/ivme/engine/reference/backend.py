@@ -30,7 +30,7 @@ from ivme.engine.reference.columns import (
     load_columns,
     sums_of,
 )
-from ivme.engine.reference.enumerate import enumerate_items, probed_items
+from ivme.engine.reference.enumerate import enumerate_items, finds_by_steps, probed_items
 from ivme.engine.reference.indexed_map import CheckError
 from ivme.engine.reference.interpreter import Delta, Emitted, PureKernel, accumulate
 from ivme.engine.reference.kept_rows import PureKeptRows
@@ -223,7 +223,7 @@ class PureBackend:
         enumeration = self._readers[reader]
         found: list[tuple[int, Any]] = []
         requests = list(zip(*(column.tolist() for column in columns), strict=True)) if columns else [()]
-        if enumeration.branches and not enumeration.outputs:
+        if finds_by_steps(enumeration):
             found = probed_items(enumeration, self.kernel, requests)
         else:
             for number, inputs in enumerate(requests):
@@ -232,7 +232,7 @@ class PureBackend:
         return numbers, block_of([item for _, item in found], enumeration)
 
     def items(self, enumeration: ir.Enumeration, inputs: Sequence[int]) -> Iterator[Any]:
-        if enumeration.branches and not enumeration.outputs:
+        if finds_by_steps(enumeration):
             return (item for _, item in probed_items(enumeration, self.kernel, [tuple(inputs)]))
         given = {variable: code for (variable, _), code in zip(enumeration.inputs, inputs, strict=True)}
         renamed = tuple((variable, variable) for variable, _ in enumeration.inputs)
@@ -320,6 +320,8 @@ class PureCursor:
         loops = [loop for part in parts for each in (part.loops, *part.guards) for loop in each]
         self._maps = {loop.read.map for loop in loops} | {read.map for part in parts for read in part.factors}
         self._maps |= {extreme.read.map for extreme in enumeration.extremes}
+        steps = [step for branch in enumeration.branches for step in (*branch.probe, *branch.answer)]
+        self._maps |= {read.map for step in steps if isinstance(step, ir.Join) for read in step.reads}
         self._version = self._versions()
         self._items = backend.items(enumeration, inputs)
 

@@ -53,20 +53,34 @@ def _union(
     yield from ((row, payload, ()) for row, payload in total.items() if count(payload))
 
 
+def finds_by_steps(enumeration: Enumeration) -> bool:
+    """Whether rows are found by steps over requests: of branches without outputs, or one that answers."""
+    return any(branch.answer for branch in enumeration.branches) or bool(
+        enumeration.branches and not enumeration.outputs
+    )
+
+
 def probed_items(
     enumeration: Enumeration, kernel: PureKernel, requests: Sequence[Row]
 ) -> list[tuple[int, tuple[Row, Payload, Row]]]:
-    """The only row of each request that has one, for a view of branches without outputs: summed over their probes."""
+    """The rows of each request, in the order of these: summed over the probes of branches for a view without outputs,
+    or by the steps that answer requests."""
     originals = [original for _, original in enumeration.inputs]
     asked = [originals.index(original) for original in dict.fromkeys(originals)]
     keys = [tuple(request[i] for i in asked) for request in requests]
-    total: dict[Row, Payload] = {}
+    total: dict[Row, dict[Row, Payload]] = {}
     for branch in enumeration.branches:
-        for deltas in kernel.execute(branch.probe, lambda _: dict.fromkeys(keys, 1)).values():
+        steps = branch.answer if enumeration.outputs else branch.probe
+        for deltas in kernel.execute(steps, lambda _: dict.fromkeys(keys, 1)).values():
             for key, payload in ((key, payload) for _, delta in deltas for key, payload in delta.items()):
-                total[key] = add(total[key], payload) if key in total else payload
-    present = ((number, total.get(key, 0)) for number, key in enumerate(keys))
-    return [(number, ((), payload, ())) for number, payload in present if count(payload)]
+                rows, row = total.setdefault(key[: len(asked)], {}), key[len(asked) :]
+                rows[row] = add(rows[row], payload) if row in rows else payload
+    return [
+        (number, (row, payload, ()))
+        for number, key in enumerate(keys)
+        for row, payload in total.get(key, {}).items()
+        if count(payload)
+    ]
 
 
 def _pass(guards: tuple[tuple[Loop, ...], ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]) -> bool:

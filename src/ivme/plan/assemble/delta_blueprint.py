@@ -23,7 +23,7 @@ from ivme.plan.assemble.blueprint import (
     Rule,
     StoredView,
 )
-from ivme.plan.assemble.elimination import Residuals
+from ivme.plan.assemble.elimination import Residuals, Start
 from ivme.plan.assemble.leaves import Leaves
 from ivme.query.model import Query
 from ivme.structure.analysis import ordered_reads
@@ -43,12 +43,12 @@ def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None, *, at
     for label in labels:
         parts = _parts(leaves, set(labels) - {label}, set(leaves.source(label).schema))
         stages = tuple(tuple(_whole(leaves, part) for part in group) for group in _by_output(leaves, parts, result))
-        stages = stages if at_once else residuals.eliminated(stages, _whole(leaves, label), result.schema)
+        stages = stages if at_once else residuals.eliminated(stages, _changed(leaves, label), result.schema)
         rules = (Rule(result, _whole(leaves, label), stages),) if isinstance(result, StoredView) else ()
         propagations.append(Propagation(_whole(leaves, label), rules))
     if isinstance(result, StoredView):
         whole = tuple(_whole(leaves, label) for label in labels)
-        stages = () if at_once else residuals.eliminated((whole,), None, result.schema)
+        stages = () if at_once else residuals.eliminated((whole,), Start(), result.schema)
         definitions.append(Definition(result, whole, stages if len(stages) > 1 else ()))
     return Blueprint(leaves, tuple(propagations), tuple(definitions), _reading(query, result, ordered))
 
@@ -125,6 +125,10 @@ def result_node(query: Query, leaves: Leaves, ordered: str | None) -> Leaf | Sto
 
 def _whole(leaves: Leaves, label: str) -> Leaf:
     return Leaf(label, leaves.source(label).schema)
+
+
+def _changed(leaves: Leaves, label: str) -> Start:
+    return Start(frozenset(leaves.source(label).schema), label)
 
 
 def _parts(leaves: Leaves, labels: Iterable[str], fixed: set[str]) -> list[tuple[str, ...]]:

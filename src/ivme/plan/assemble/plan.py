@@ -73,12 +73,13 @@ def costs(program: Program) -> tuple[Bound, Bound, Bound]:
 
     A lazy program pays nothing when tables change and the whole build before the next row.
     """
-    build = max(Fraction(1), _costliest(program.build))
+    build = max(Fraction(1), costliest(program.build))
     space = bound(max(Fraction(1), _largest(program)))
     return (bound(1), bound(build), space) if program.lazy else (bound(build), bound(0), space)
 
 
-def _costliest(steps: Iterable[Step]) -> Fraction:
+def costliest(steps: Iterable[Step]) -> Fraction:
+    """The greatest exponent of some steps."""
     return max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
 
 

@@ -35,11 +35,13 @@ def advice(analysis: Analysis, plan: Plan | None, options: Options) -> Iterator[
         return
     epsilon = plan.epsilon or Fraction(1, 2)
     now = {cost.table: cost.update.exponent.at(epsilon) for cost in plan.updates}
+    if plan.strategy == "request":
+        now = dict.fromkeys(now, plan.delay.exponent.at(epsilon))
     if not any(now.values()):
         return
     yield from _foreign_keys(query, plan)
     try:
-        yield from _keys(analysis, now)
+        yield from _keys(analysis, now, is_kept=plan.strategy != "request")
     except BudgetSpentError:
         return
 
@@ -48,8 +50,11 @@ _Keys = tuple[tuple[Table, tuple[str, ...]], ...]
 """Keys that tables do not have."""
 
 
-def _keys(analysis: Analysis, now: dict[str, Fraction]) -> Iterator[str]:
-    """The first keys that make the worst table cheaper, or one table and none dearer: several together, or one."""
+def _keys(analysis: Analysis, now: dict[str, Fraction], *, is_kept: bool) -> Iterator[str]:
+    """The first keys that make the worst table cheaper, or one table and none dearer: several together, or one.
+
+    A view that is not kept costs `now` at each request; with keys, view trees might keep it for no more.
+    """
     query = analysis.query
     if len(query.atoms) > _MOST_ATOMS:
         return
@@ -62,6 +67,12 @@ def _keys(analysis: Analysis, now: dict[str, Fraction]) -> Iterator[str]:
     for keys in [*together, *(((table, key),) for table, key, _ in found[:_MOST_TRIALS])]:
         then = _exponents(analysis, keys)
         lowered = [name for name in now if then[name] < now[name]]
+        if not is_kept:
+            if lowered and max(then.values()) <= max(now.values()):
+                free = [name for name in lowered if not then[name]]
+                yield _told(_needed(analysis, keys, then), "keeping the view", max(then.values()), free, "takes")
+                return
+            continue
         if max(then.values()) < max(now.values()):
             yield _told(_needed(analysis, keys, then), "this", max(then.values()), [n for n in lowered if not then[n]])
             return
@@ -79,14 +90,14 @@ def _needed(analysis: Analysis, keys: _Keys, then: dict[str, Fraction]) -> _Keys
     return keys
 
 
-def _told(keys: _Keys, subject: str, reached: Fraction, free: list[str]) -> str:
+def _told(keys: _Keys, subject: str, reached: Fraction, free: list[str], verb: str = "becomes") -> str:
     listed = [f"{t.name}.{key[0]}" if len(key) == 1 else f"({', '.join(key)}) of {t.name}" for t, key in keys]
     if len(listed) == 1:
         declared = f"{listed[0]} as a primary key, if it is one"
     else:
         declared = f"{', '.join(listed[:-1])} and {listed[-1]} as primary keys, if they are"
     further = f", and a change of {', '.join(free)} {bound(0)}" if free and reached else ""
-    return f"declare {declared}, and {subject} becomes {bound(reached)}{further}"
+    return f"declare {declared}, and {subject} {verb} {bound(reached)}{further}"
 
 
 def _candidates(query: Query) -> Iterator[tuple[Table, tuple[str, ...], bool]]:

@@ -59,6 +59,8 @@ def _reading(explanation: Explanation) -> str:
     assert explanation.delay is not None
     if explanation.delay.exponent.at(_epsilon(explanation)) == 0:
         return "Reading costs a few look-ups a row"
+    if explanation.strategy == "request":
+        return f"A request costs {_told(explanation, explanation.delay)}, however many it finds"
     return f"Reading a row costs {_told(explanation, explanation.delay)}"
 
 

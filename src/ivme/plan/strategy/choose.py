@@ -1,19 +1,23 @@
 """The chooser: which strategy maintains a query, and why (DESIGN section 1).
 
-Plans are compared by update time, then delay, preprocessing time and space. Where keys make tables differ in what a
-change costs, it is the mean over all changes that counts first (`weigh`). `view-tree` wins ties; `recompute` maintains
-nothing and has to be asked for. Whatever `STRATEGIES` registers later takes part. Of a query with many atoms only the
-view trees are planned: the programs of the others grow with the square of its size and more.
+Plans are compared by update time, then delay, preprocessing time and space; with `favour="reads"` delay comes first. A
+view with inputs may also be evaluated when it is asked (`request`): the plan that is taken is never worse than that in
+every respect. Where keys make tables differ in what a change costs, it is the mean over all changes that counts first
+(`weigh`). `view-tree` wins ties; `recompute` maintains nothing and has to be asked for. Whatever `STRATEGIES` registers
+later takes part. Of a query with many atoms only the view trees are planned: the programs of the others grow with the
+square of its size and more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
+from operator import le
 
-from ivme.budget import BudgetSpentError
+from ivme.budget import BudgetSpentError, StepsSpentError, at_most
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import Bound, bound
@@ -60,7 +64,8 @@ def choose(analysis: Analysis, options: Options) -> Choice:
     if classification.cqap0 and _fits(trees, options):
         return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
     rates = rates_of(analysis, options)
-    if rates is not None and _fits(trees, options) and _is_settled(trees, rates):
+    settled = rates is not None and options.favour != "updates" and _is_settled(trees, rates)
+    if settled and _fits(trees, options):
         return Choice(trees, _keyed_reason(trees), trees.widths)
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         for marked in _found(_marked(analysis, trees)):
@@ -72,17 +77,54 @@ def choose(analysis: Analysis, options: Options) -> Choice:
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
             "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
         )
-    best = min(candidates, key=lambda plan: (_mean(plan, rates, options), *_costs(plan, options), _is_split(plan)))
+    maintained = [plan for plan in candidates if plan.strategy != "request"]
+    best = _favoured(candidates, maintained, rates, options)
     reason = _reason(best, trees, options)
     if best is trees and rates is not None:
         reason = _keyed_reason(trees)
     return Choice(best, reason, trees.widths)
 
 
+_SKEW_STEPS = 60_000
+"""Where another plan is linear, how many steps heavy and light parts may take to plan: the 4-cycle needs 40,000."""
+
+
+def _is_linear(trees: Plan) -> bool:
+    """Whether a plan is built in linear time and space, and read with constant delay."""
+    return trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
+
+
 def _is_settled(trees: Plan, rates: Rates) -> bool:
     """Whether no other plan can be better: constant time for all changes, or on average, in linear space."""
-    linear = trees.preprocessing == trees.space == bound(1) and trees.delay == bound(0)
-    return linear and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
+    return _is_linear(trees) and rates.mean(trees, Fraction(0)) <= 1 + len(trees.updates)
+
+
+def _favoured(candidates: list[Plan], maintained: list[Plan], rates: Rates | None, options: Options) -> Plan:
+    """The best plan for what is favoured: updates, reads, or both alike.
+
+    Balanced, evaluation at the request takes the place of the best maintained plan where it is at least as good in
+    every respect, or where the costlier of an update and a request has the lower exponent.
+    """
+
+    def rank(plan: Plan) -> tuple[float, ...]:
+        update, delay, *rest = _costs(plan, options)
+        first = (delay, update) if options.favour == "reads" else (update, delay)
+        return _mean(plan, rates, options), *map(float, (*first, *rest)), _is_split(plan)
+
+    if options.favour != "balanced" or not maintained:
+        return min(candidates, key=rank)
+    best = min(maintained, key=rank)
+    for plan in candidates:
+        mine, theirs = _costs(plan, options), _costs(best, options)
+        known = rates is not None and rates.mean(best, _epsilon(best, options)) <= _FEW
+        better = max(mine[:2]) < (theirs[1] if known else max(theirs[:2]))
+        if plan.strategy == "request" and (better or all(map(le, mine, theirs))):
+            best = plan
+    return best
+
+
+_FEW = 64
+"""Up to how many look-ups on average an update counts as constant."""
 
 
 def _is_split(plan: Plan) -> bool:
@@ -137,26 +179,38 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
 def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
     """The plans that may be the best, in the order in which ties are decided.
 
-    Heavy and light parts, whose plans take the longest to find, are left out where another plan is constant in
-    everything. Where they give updates in less than linear time, the other strategies are left out: each join of their
-    updates costs an edge cover, which is 0 or at least 1, and where all are 0, so are the view tree's.
+    Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
+    of the updates of other strategies costs an edge cover, which is 0 or at least 1, and where all are 0, so are the
+    view tree's. Plans of parts take the longest to find. They are left out where another plan is constant in
+    everything, and end after some steps where another one is linear: those that are worth it have been found by then.
     """
     yield trees
+    if analysis.query.input and _is_open(options):
+        yield from _planned("request", analysis, options)
     constant = False
     for plan in _marked(analysis, trees):
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
-    for strategy in MAINTAINING[1:]:
-        if strategy == "marks" or (strategy == "skew" and constant):
-            continue
-        try:
-            plan = plan_with(strategy, analysis, options)
-        except PlanError:
-            continue
-        yield plan
-        sublinear = strategy == "skew" and _is_taken(plan, analysis, options) and _costs(plan, options)[0] < 1
-        if sublinear and _fits(trees, options):
-            return
+    linear = _at_half(trees.update) <= 1 and _fits(trees, options)
+    if not (linear and _is_linear(trees) and rates_of(analysis, options) is None):
+        for strategy in ("factorised", "classical", "recursive"):
+            for plan in _planned(strategy, analysis, options):
+                linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))
+                yield plan
+    if not constant:
+        yield from _planned("skew", analysis, options, _SKEW_STEPS if linear else None)
+
+
+def _planned(strategy: str, analysis: Analysis, options: Options, steps: int | None = None) -> list[Plan]:
+    """The plan of a strategy, if it has one, and if it is found in so many steps."""
+    with suppress(PlanError, StepsSpentError), at_most(steps) if steps else nullcontext():
+        return [plan_with(strategy, analysis, options)]
+    return []
+
+
+def _is_open(options: Options) -> bool:
+    """Whether nothing was asked for that only heavy and light parts have."""
+    return options.epsilon is None and options.space is None and options.rebalance == Options().rebalance
 
 
 def _is_taken(plan: Plan, analysis: Analysis, options: Options) -> bool:
@@ -187,7 +241,8 @@ def _reads_all(plan: Plan, classification: Classification, options: Options) -> 
 
 
 def _fits(plan: Plan, options: Options) -> bool:
-    return options.semantics != "ring" or not _loses_cancelled_rows(plan.program)
+    """Whether a plan keeps to the semantics; one that is evaluated at requests is a view tree for those who follow."""
+    return options.semantics != "ring" or not (plan.strategy == "request" or _loses_cancelled_rows(plan.program))
 
 
 def _loses_cancelled_rows(program: Program) -> bool:

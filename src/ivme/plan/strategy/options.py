@@ -21,6 +21,7 @@ CHOICES = {
     "space": ("linear", "source"),
     "rebalance": ("amortised", "deamortised"),
     "graph": ("digraph", "acyclic", "undirected"),
+    "favour": ("balanced", "updates", "reads"),
 }
 """The options that name one of a few values; the first is the default, of `space` where the plan allows it."""
 
@@ -33,7 +34,7 @@ class Options:
     """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it.
 
     `changes` are how often tables change, against each other; those left out count as 1. Without it each table counts
-    by its rows.
+    by its rows. `favour` says what is to be cheap, where one plan has cheaper updates and another has cheaper reads.
     """
 
     strategy: str | None = None
@@ -46,6 +47,7 @@ class Options:
     workload: Workload | None = None
     changes: tuple[tuple[str, float], ...] = ()
     graph: str = "digraph"
+    favour: str = "balanced"
     planning_seconds: float = SECONDS
 
     @property

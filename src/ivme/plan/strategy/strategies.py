@@ -7,6 +7,7 @@
   on down (DBToaster); for the triangle count, all three pairwise views.
 - `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
 - `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
+- `request`: nothing but the tables is maintained; a request is evaluated when it comes, from its inputs.
 - `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
 """
 
@@ -23,7 +24,8 @@ from ivme.plan.assemble.blueprint import Blueprint, combine
 from ivme.plan.assemble.changes import followed_result, followed_trees
 from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
 from ivme.plan.assemble.leaves import Leaves, leaves_of
-from ivme.plan.assemble.plan import Plan, costs
+from ivme.plan.assemble.plan import Plan, costliest, costs
+from ivme.plan.assemble.request_blueprint import request_blueprint
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
 from ivme.plan.assemble.update_costs import same_costs, table_costs, worst
 from ivme.plan.ir.exponent import Bound, bound
@@ -76,6 +78,27 @@ def recursive(analysis: Analysis) -> Plan:
     return _delta_plan("recursive", analysis, recursive_blueprint)
 
 
+def request(analysis: Analysis) -> Plan:
+    """Evaluation at the request, for views with inputs; while somebody follows the view, it is a view tree.
+
+    A request costs N^w of what is left of the query when its inputs are fixed, however many rows it has; that is given
+    as the delay.
+    """
+    query = analysis.query
+    if not query.input:
+        raise PlanError("strategy 'request' evaluates a view for given inputs, and this one has none: leave it out")
+    if analysis.ordered:
+        listed = ", ".join(sorted({str(shape.variable) for shape in analysis.ordered}))
+        raise PlanError(f"strategy 'request' computes counts and sums; MIN, MAX or DISTINCT of {listed} need another")
+    broken = unbroken(analysis.plain.cqap)
+    blueprint = request_blueprint(query, leaves_of(query, broken))
+    trees = view_tree(analysis)
+    note = f"while its changes are followed it is maintained by view trees: update {trees.update}, delay {trees.delay}"
+    plan = _plan("request", query, blueprint, trees.followed, broken, notes=(note,))
+    (branch,) = plan.program.enumeration.branches
+    return replace(plan, delay=bound(costliest(branch.answer)))
+
+
 def marks(analysis: Analysis) -> Plan:
     """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
     drawn, query = plan_marks(analysis), analysis.query
@@ -95,6 +118,7 @@ STRATEGIES: Mapping[str, Callable[[Analysis, Options], Plan]] = {
     "factorised": lambda analysis, _: factorised(analysis),
     "classical": lambda analysis, _: classical(analysis),
     "recursive": lambda analysis, _: recursive(analysis),
+    "request": lambda analysis, _: request(analysis),
     "recompute": lambda analysis, _: recompute(analysis),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""

@@ -7,7 +7,7 @@ import { fraction, tradeoffPicture } from "./tradeoff.js";
 import { Trees } from "./tree.js";
 
 const PAUSE = 250;
-const STRATEGIES = ["view-tree", "skew", "marks", "classical", "recursive", "factorised", "recompute"];
+const STRATEGIES = ["view-tree", "skew", "marks", "classical", "recursive", "factorised", "request", "recompute"];
 
 /** The screen with the box; what was typed is kept while the page is open. */
 export class Explaining {

@@ -8,7 +8,7 @@ import pytest
 
 from ivme.plan.assemble.blueprint import Leaf
 from ivme.plan.assemble.catalog import catalog_of
-from ivme.plan.assemble.elimination import Residuals, Stages
+from ivme.plan.assemble.elimination import Residuals, Stages, Start
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
@@ -31,9 +31,10 @@ def found(text: str, label: str | None, kept: str = "") -> tuple[Stages, Fractio
     origin = atoms[label] if label else None
     given = (tuple(leaf for leaf in atoms.values() if leaf != origin),)
     residuals = Residuals(leaves)
-    stages = residuals.eliminated(given, origin, kept)
+    start = Start(frozenset(origin.schema), label) if origin else Start()
+    stages = residuals.eliminated(given, start, kept)
     wanted = frozenset(kept)
-    return stages, residuals.exponent(stages, origin, wanted), residuals.exponent(given, origin, wanted)
+    return stages, residuals.exponent(stages, start, wanted), residuals.exponent(given, start, wanted)
 
 
 @pytest.mark.parametrize("label", "RSTUVW")
@@ -72,7 +73,8 @@ def test_many_variables_are_left_as_they_are() -> None:
     leaves, nodes = read(f"Q(.|.) = {atoms}")
     origin = nodes["R0"]
     given = (tuple(leaf for leaf in nodes.values() if leaf != origin),)
-    assert Residuals(leaves).eliminated(given, origin, "") == given
+    start = Start(frozenset(origin.schema), "R0")
+    assert Residuals(leaves).eliminated(given, start, "") == given
 
 
 def test_a_named_view_is_built_in_the_same_stages() -> None:

@@ -35,7 +35,7 @@ def test_what_is_told_comes_true() -> None:
 
 def test_a_key_that_makes_facts_constant_is_told_with_what_remains() -> None:
     found = _advice(SEARCH, FLIGHTS, table("airports", AIRPORTS))
-    told = "this becomes O(N), and a change of flights O(1)"
+    told = "keeping the view takes O(N), and a change of flights O(1)"
     assert found == [f"declare airports.id as a primary key, if it is one, and {told}"]
 
 

@@ -15,7 +15,7 @@ from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy import choose as chooser
-from ivme.plan.strategy.choose import COMPARED_ATOMS, MAINTAINING, Choice, choose
+from ivme.plan.strategy.choose import COMPARED_ATOMS, Choice, choose
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.rule import parse_rule
@@ -57,7 +57,9 @@ def long_path(atoms: int) -> str:
 
 
 @pytest.mark.parametrize("beyond", [False, True])
-def test_other_strategies_are_compared_up_to_a_number_of_atoms(monkeypatch: pytest.MonkeyPatch, beyond: bool) -> None:
+def test_only_parts_are_compared_with_a_linear_view_tree_of_few_atoms(
+    monkeypatch: pytest.MonkeyPatch, beyond: bool
+) -> None:
     asked: list[str] = []
 
     def recorded(strategy: str, query: Analysis, options: Options | None = None) -> Plan:
@@ -66,7 +68,7 @@ def test_other_strategies_are_compared_up_to_a_number_of_atoms(monkeypatch: pyte
 
     monkeypatch.setattr(chooser, "plan_with", recorded)
     choice = chosen(long_path(COMPARED_ATOMS + beyond))
-    assert asked == (["view-tree"] if beyond else [name for name in MAINTAINING if name != "marks"])
+    assert asked == (["view-tree"] if beyond else ["view-tree", "skew"])
     assert choice.compared is not beyond
     assert choice.reason.startswith("O(N) updates: view trees" if beyond else "no strategy here maintains it in less")
     assert strategy_of(choice) == "view-tree"

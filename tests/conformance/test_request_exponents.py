@@ -1,0 +1,52 @@
+"""Views that are evaluated at requests: counted operations of updates and requests over growing tables."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import pytest
+
+from ivme.database import Database
+from tests.databases import BACKENDS, make_database
+
+SIZES = (200, 800)
+
+CASES = {
+    "path": ("Q(D | A) = R(A, B), S(B, C), T(C, D)", 1.0),
+    "triangles of a node": ("Q(B, C | A) = R(A, B), S(B, C), T(C, A)", 1.0),
+    "4-cycles of a node": ("Q(. | A) = R(A, B), S(B, C), T(C, D), U(D, A)", 1.0),
+}
+
+
+def filled(backend: str, text: str, size: int) -> Database:
+    """A hub 0 with edges to all nodes and back, and edges from each node to itself."""
+    db = make_database(backend)
+    names = [name for name in "RSTU" if f"{name}(" in text]
+    for name in names:
+        db.create_table(name, {"x": "int", "y": "int"})
+    for name in names:
+        first, last = name == "R", name == names[-1]
+        rows = [(0, i) if first else (i, 0) if last else (i, i) for i in range(size)]
+        db.insert(name, rows)
+    db.create_view("q", text, strategy="request")
+    return db
+
+
+def counted(db: Database, act: Any) -> int:
+    before = db._runtime.backend.operations
+    act()
+    return db._runtime.backend.operations - before
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", CASES)
+def test_requests_grow_as_the_exponent_says_and_updates_do_not(case: str, backend: str) -> None:
+    text, promised = CASES[case]
+    requests, updates = [], []
+    for size in SIZES:
+        db = filled(backend, text, size)
+        requests.append(counted(db, lambda db=db: list(db.view("q").items(A=0))))
+        updates.append(counted(db, lambda db=db: db.insert("S", [(7, 9)])))
+    assert log(requests[1] / requests[0]) / log(SIZES[1] / SIZES[0]) == pytest.approx(promised, abs=0.1)
+    assert updates[0] == updates[1]

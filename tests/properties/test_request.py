@@ -1,0 +1,81 @@
+"""Strategy `request` under random streams, on both backends: every way of asking is answered like the oracle.
+
+In the middle of a stream somebody follows the view, for whom it is maintained, and leaves again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from ivme.errors import PlanError
+from ivme.plan.strategy.strategies import plan_with
+from ivme.query.rule import parse_rule
+from tests.random_queries import Update, queries, updates
+from tests.skew_checks import Twins, check_answers, whole_result
+
+SHAPES = [
+    "Q(D | A) = R(A, B), S(B, C), T(C, D)",
+    "Q(B, C | A) = R(A, B), S(B, C), T(C, A)",
+    "Q(. | A) = E(A, B), E(B, C), E(C, D), E(D, A)",
+    "Q(C | A, E) = R(A, B), S(B, C), T(C, D), U(D, E)",
+    "Q(B, D | A) = R(A, B), S(C, D)",
+    "Q(D, SUM(X), COUNT, AVG(Y) | A) = R(A, B, X), S(B, D, Y)",
+    "Q(SUM(X) | A) = R(A, B), S(B, C, X), T(C, D)",
+    "Q(C, D | A, B) = R(A, B), S(B, C), T(C, A), U(C, D)",
+    "Q(B, C, D | A) = R(A, B), S(A, C), T(A, D), U(B, C), V(C, D), W(B, D)",
+]
+"""Paths, cycles, products, sums and a clique, each with inputs."""
+
+
+def run(text: str, steps: list[Update], batch: int) -> None:
+    twins = Twins(text, {"strategy": "request"})
+    query = twins.query
+    assert all(view.explain().strategy == "request" for view in twins.views)
+    for number, start in enumerate(range(0, len(steps), batch)):
+        if number == 2 and not query.aggregates:
+            twins.follow()
+        twins.apply(steps[start : start + batch])
+        for view in twins.views:
+            check_answers(view, query, twins.contents)
+            view.verify()
+        if number == 4:
+            _check_changes(twins)
+    for view in twins.views:
+        check_answers(view, query, twins.contents)
+
+
+def _check_changes(twins: Twins) -> None:
+    """What was followed adds up to the result; then nobody follows any more."""
+    expected = whole_result(twins.query, twins.contents) if twins.feeds else {}
+    for feed, total in twins.feeds:
+        for change in feed:
+            total.update(Counter(dict(change)))
+        assert expected == {row: weight for row, weight in total.items() if weight}
+        feed.close()
+    twins.feeds.clear()
+
+
+@pytest.mark.parametrize("text", SHAPES)
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
+    query = parse_rule(text)
+    run(text, data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 3, 20])))
+
+
+@pytest.mark.long
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_queries_are_answered_like_the_oracle(data: Any) -> None:
+    query = data.draw(queries(max_atoms=4, max_variables=5, aggregates=data.draw(st.booleans())))
+    assume(all(table.columns for table in query.tables))
+    try:
+        plan_with("request", query)
+    except PlanError:
+        assume(False)
+    run(str(query), data.draw(updates(query, domain=3, max_size=16)), data.draw(st.sampled_from([1, 3])))
