@@ -1,4 +1,4 @@
-"""Window functions under updates: comparisons and time for one changed row, over N, beside DuckDB's time to compute anew.
+"""Window functions under updates: comparisons and time for one changed row, over N, beside DuckDB that computes anew.
 
 python -m benchmarks.windows [--rows 10000 100000]
 """
