@@ -76,21 +76,21 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
 
     @app.delete("/views/{view}", summary="Drop a view", responses=answers)
     async def drop_view(view: str) -> Response:
-        return await _drop(lambda: database.drop_view(view), settings)
+        return await _drop(database.drop_view, view, settings)
 
     @app.delete("/tables/{table}", summary="Drop a table", responses=answers)
     async def drop_table(table: str) -> Response:
-        return await _drop(lambda: database.drop_table(table), settings)
+        return await _drop(database.drop_table, table, settings)
 
 
-async def _drop(drop: Callable[[], None], settings: Settings) -> Response:
+async def _drop(drop: Callable[[str], None], name: str, settings: Settings) -> Response:
     if settings.owner:
         raise Problem(403, settings.owner)
     try:
-        await asyncio.to_thread(drop)
+        await asyncio.to_thread(drop, name)
     except IvmeError as error:
         raise problem_of(error) from None
-    return Response(status_code=204)
+    return json_answer({"dropped": name})
 
 
 def _read(body: bytes, settings: Settings) -> tuple[str, dict[str, Any]]:
