@@ -25,6 +25,7 @@ from ivme.query.rewrite.ranges import take_ranges
 from ivme.query.rewrite.ranks import distinct_on
 from ivme.query.rewrite.script import Ordered, Script
 from ivme.query.rewrite.strict import refuse_unknown_parts
+from ivme.query.rewrite.time_windows import time_windows
 from ivme.query.rule_sql import RuleSql, rule_sql
 from ivme.query.sql import one_statement, read_query
 from ivme.query.sql_kinds import cast_hint
@@ -115,7 +116,7 @@ def read_script(
 def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    node, order = take_order(source, distinct_on(plain_forms(source, written)))
+    node, order = take_order(source, distinct_on(time_windows(source, plain_forms(source, written))))
     node, order = take_ranges(source, node, order)
     try:
         read_query(source, node.copy(), declared, "Q")

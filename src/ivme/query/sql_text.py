@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -25,6 +25,9 @@ from ivme.query.sql_parameters import Default, without_defaults
 from ivme.query.written import marked_parts, own_place
 
 DIALECT = "spark"
+
+WINDOW_CALL = "W1ND0W"
+"""What Spark's function `window` is called in syntax trees."""
 
 _Error = TypeVar("_Error", bound=QueryError)
 
@@ -252,7 +255,19 @@ def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str, dialect
 
 
 def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
-    return _parsed(source, lambda: sqlglot.parse(source.parsed, read=DIALECT), instead)
+    text = _without_window_calls(source.parsed)
+    return _parsed(source, lambda: sqlglot.parse(text, read=DIALECT), instead)
+
+
+def _without_window_calls(text: str) -> str:
+    """The text with another word of as many letters for Spark's function window(ts, ...), which sqlglot takes for the
+    WINDOW clause where it stands in GROUP BY."""
+    if "window" not in text.lower():
+        return text
+    for token, following in pairwise(tokenize(text)):
+        if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
+            text = f"{text[: token.start]}{WINDOW_CALL}{text[token.end + 1 :]}"
+    return text
 
 
 def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], instead: str) -> list[exp.Expr | None]:
