@@ -132,8 +132,8 @@ def is_complete(text: str) -> bool:
 
     try:
         tokens = tokenize(stripped, StatementDialect)
-    except IvmeError:
-        return stripped.endswith(";")
+    except IvmeError:  # a text that is not closed yet; Ctrl-C drops one that never will be
+        return False
     return bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
 
 
