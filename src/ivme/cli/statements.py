@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from ivme.errors import IvmeError
 def add_statement_commands(app: typer.Typer) -> None:
     """Adds the commands to the command line."""
     app.command()(sql)
+    app.command()(shell)
 
 
 def sql(
@@ -50,3 +52,22 @@ def sql(
         if command is None and not files:
             raise IvmeError("there is nothing to run: give files, or statements with -c")
         run_sql(target, files or [], command, Console())
+
+
+def shell(
+    target: Annotated[
+        str, typer.Argument(metavar="[DIR|:memory:|URL]", help="A directory, made if there is none, or a server.")
+    ] = ":memory:",
+) -> None:
+    """Type SQL at a prompt: completion by Tab, history, statements of many lines, views that are watched.
+
+    \b
+      ivme shell shop/
+      IVME_TOKEN=... ivme shell http://localhost:8321
+    """
+    from rich.console import Console
+
+    from ivme.cli.shell import run_shell
+
+    with errors_shown():
+        run_shell(target, os.environ.get("IVME_TOKEN") or None, Console())
