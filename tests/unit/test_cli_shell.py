@@ -115,6 +115,7 @@ def test_statements_are_typed_over_several_lines_and_kept_in_the_directory(home:
     assert "SELECT SUM(n) AS total" in (home / "history").read_text()
 
 
+@pytest.mark.long
 def test_a_view_of_a_server_is_watched_while_it_changes(home: Path) -> None:
     with Database() as db:
         db.sql("CREATE TABLE sales (item STRING, n BIGINT)")
