@@ -30,6 +30,7 @@ public:
     StateLock() = default;
     StateLock(const StateLock&) = delete;
     StateLock& operator=(const StateLock&) = delete;
+    ~StateLock() = default;
 
     bool acquire(bool blocking, double timeout) {
         Time deadline = blocking ? deadline_after(timeout) : Time::min();

@@ -47,6 +47,7 @@ struct Partition {
     Partition(Map* heavy, const std::vector<std::vector<PartSpec>>& leaves);
     Partition(const Partition&) = delete;
     Partition& operator=(const Partition&) = delete;
+    ~Partition() = default;
 
     unsigned arity() const { return heavy->arity(); }
     size_t bytes() const { return sizeof(*this) + rising.bytes() + falling.bytes(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace ivme {
@@ -15,8 +16,10 @@ public:
         for (T* each : used_) ++each->users;
     }
     Uses(Uses&& other) noexcept { used_.swap(other.used_); }
-    Uses& operator=(Uses other) noexcept {
-        used_.swap(other.used_);
+    Uses& operator=(const Uses& other) { return *this = Uses(other); }
+    Uses& operator=(Uses&& other) noexcept {
+        Uses taken(std::move(other));
+        used_.swap(taken.used_);
         return *this;
     }
     ~Uses() {
