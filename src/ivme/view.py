@@ -200,7 +200,7 @@ class View(BaseView):
     def __len__(self) -> int:
         """How many rows there are. Python asks this when it makes a list of a view, too: then all rows are read."""
         self.__length_hint__()
-        return self.count()
+        return int(self.to_arrow().num_rows) if self.state.ring else self.count()  # negative rows are not shown
 
     @property
     def _own_order(self) -> Order | None:

@@ -39,11 +39,16 @@ FAULTS: list[tuple[Any, type, str]] = [
 ]
 
 
+REDUNDANT = (
+    ("pure", scenes.results_by_code),  # in plain Python expressions remember nothing
+    ("native", scenes.an_iterator),  # the kernel's cursor holds its maps as they were, and these are swept
+)
+
 CASES = [
     pytest.param(backend, *fault, id=f"{fault[0].__name__}-{backend}")
     for fault in FAULTS
     for backend in BACKENDS
-    if (backend, fault[0]) != ("pure", scenes.results_by_code)  # in plain Python expressions remember nothing
+    if (backend, fault[0]) not in REDUNDANT
 ]
 
 
