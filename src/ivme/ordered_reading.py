@@ -37,7 +37,7 @@ def page(
     """The rows of a page, of a table that is in order already if no order is given; O(n log n) for n rows.
 
     With `after`, a row, they are those behind it and its copies. A page does not end between copies of one row, so that
-    pages one after the other have each row as often as the view has it.
+    consecutive pages together hold every row of the view, with its multiplicity.
     """
     check_number(limit, "limit")
     check_number(offset, "offset")

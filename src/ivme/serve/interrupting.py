@@ -1,7 +1,7 @@
 """Reading that ends when its request does: a thread that is told so from outside, by an exception.
 
 The kernel looks for one while it works, and an interrupted read leaves the database as it was. What changes rows is not
-ended so: whoever asked for it would not know whether it was done.
+ended this way: the client would not know whether it was applied.
 """
 
 from __future__ import annotations

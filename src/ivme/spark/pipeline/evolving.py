@@ -109,7 +109,7 @@ def _save(driver: Driver, table: Table) -> None:
 
 
 def _remake(driver: Driver, table: Table) -> None:
-    """Makes a table anew from the file of its rows; as often as a crash asks for it."""
+    """Makes a table anew from the file of its rows; safe to repeat after a crash."""
     path = driver.pipeline.state / "widening" / f"{table.name}.parquet"
     saved = pq.read_table(path)
     old = tuple(column for column in table.columns if column.name in saved.column_names)
