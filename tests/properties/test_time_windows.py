@@ -58,6 +58,9 @@ def test_windows_of_time_are_those_of_duckdb_after_each_batch(backend: str) -> N
     [
         ("window(ts, '5 months')", "not a length of time"),
         ("window(ts, x)", "not a length of time"),
+        ("window(ts, 'soon')", "not a length of time"),
+        ("window(ts, '')", "not a length of time"),
+        ("window(ts, '٥ minutes')", "not a length of time"),
         ("TUMBLE(ts, INTERVAL '1' MONTH)", "in days or less"),
         ("TUMBLE(ts)", "takes a moment"),
         ("HOP(ts, INTERVAL '7' MINUTE, INTERVAL '10' MINUTE)", "so many slides long"),

@@ -120,10 +120,10 @@ def _read(source: SqlText, call: exp.Expr) -> _Windows:
 def _length(source: SqlText, node: exp.Expr) -> int:
     interval = node
     if isinstance(node, exp.Literal) and node.is_string:
-        count, _, unit = node.this.strip().partition(" ")
-        interval = exp.Interval(this=exp.Literal.string(count), unit=exp.var(unit.strip().upper()))
-        if not count.isdigit() or unit.strip().upper().removesuffix("S") not in MICROSECONDS:
+        count, _, unit = node.this.strip().upper().partition(" ")
+        if not (count.isascii() and count.isdigit()) or unit.strip().removesuffix("S") not in MICROSECONDS:
             raise source.unsupported("this is not a length of time", node, _LENGTHS)
+        interval = exp.Interval(this=exp.Literal.string(count), unit=exp.var(unit.strip()))
     if not is_interval(interval):
         raise source.unsupported("this is not a length of time", node, _LENGTHS)
     found = read_interval(source, interval)
