@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(
 		echo "ivme's kernel is built from source: install a C++20 compiler, for example with 'apt-get install g++'"; exit 1; }
 	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
 	@echo "1/3 getting the tools that build the kernel"
-	@$(PIP) 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.15' ninja
+	@$(PIP) 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.15' ninja setuptools wheel
 	@echo "2/3 compiling the kernel: a minute or two on two cores, less when little has changed"
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@echo "3/3 getting what ivme, Spark and the tests need: about a minute, most of it for Spark"
