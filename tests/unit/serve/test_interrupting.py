@@ -12,6 +12,14 @@ from ivme.errors import DataError
 from ivme.serve.interrupting import InterruptedRead, run_interruptible
 
 
+def assert_no_reading_is_left() -> None:
+    """A thread that has said it is done may still be on its way out."""
+    for thread in threading.enumerate():
+        if thread.name == "ivme-read":
+            thread.join(30)
+            assert not thread.is_alive()
+
+
 def test_a_result_and_an_error_come_back() -> None:
     def fail() -> None:
         raise DataError("no")
@@ -41,7 +49,7 @@ def test_what_takes_too_long_is_interrupted_however_often_it_goes_on() -> None:
     with pytest.raises(TimeoutError):
         asyncio.run(ask())
     assert ["first", "second"] == seen
-    assert not [thread for thread in threading.enumerate() if thread.name == "ivme-read"]
+    assert_no_reading_is_left()
 
 
 def test_interruptions_that_race_with_the_end_leave_no_thread() -> None:
@@ -57,4 +65,4 @@ def test_interruptions_that_race_with_the_end_leave_no_thread() -> None:
             await ask(number / 150_000)
 
     asyncio.run(ask_all())
-    assert not [thread for thread in threading.enumerate() if thread.name == "ivme-read"]
+    assert_no_reading_is_left()
