@@ -28,6 +28,13 @@ SLOWEST = 60
 """The CPU seconds after which a case counts as one that never ends."""
 
 
+MACROS = (
+    "CREATE OR REPLACE TEMP MACRO collect_list(x) AS COALESCE(list_sort(list(x) FILTER (WHERE x IS NOT NULL)), [])",
+    "CREATE OR REPLACE TEMP MACRO collect_set(x) AS list_distinct(collect_list(x)).list_sort()",
+)
+"""Spark's aggregates that DuckDB lacks."""
+
+
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     """One DuckDB for all cases, since opening one takes longer than most queries; each case has a cursor of its own."""
@@ -42,6 +49,9 @@ class SelectOracle(Oracle):
     def __init__(self) -> None:
         self.connection = _duckdb().cursor()
         self.connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+        self.connection.execute("SET order_by_non_integer_literal = true")
+        for macro in MACROS:
+            self.connection.execute(macro)
 
     def declare(self, view: SelectView) -> None:
         """Lets later views read this one."""
