@@ -100,9 +100,8 @@ class _TypeCompiler(compiler.GenericTypeCompiler):
 
 class _Compiler(compiler.SQLCompiler):
     def limit_clause(self, select: Any, **kw: Any) -> str:
-        """LIMIT and OFFSET, each where it is asked for."""
-        parts = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))
-        return "".join(f"\n {word} {self.process(part, **kw)}" for word, part in parts if part is not None)
+        """Without a LIMIT, OFFSET stands alone."""
+        return super().limit_clause(select, **kw).replace("LIMIT -1 OFFSET", "OFFSET")
 
 
 class IvmeDialect(default.DefaultDialect):
