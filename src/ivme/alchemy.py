@@ -101,7 +101,8 @@ class _TypeCompiler(compiler.GenericTypeCompiler):
 class _Compiler(compiler.SQLCompiler):
     def limit_clause(self, select: Any, **kw: Any) -> str:
         """Without a LIMIT, OFFSET stands alone."""
-        return super().limit_clause(select, **kw).replace("LIMIT -1 OFFSET", "OFFSET")
+        made = super().limit_clause(select, **kw)  # type: ignore[no-untyped-call]
+        return str(made).replace("LIMIT -1 OFFSET", "OFFSET")
 
 
 class IvmeDialect(default.DefaultDialect):
