@@ -44,6 +44,7 @@ _LAYERS = (
     ("user_functions",),
     ("database", "definitions", "function_definitions", "statements", "store", "table_rows", "table_columns"),
     ("dbapi",),
+    ("alchemy",),
     ("pipeline", "serve", "shards", "client"),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),
