@@ -84,7 +84,7 @@ def rename_column(definitions: Definitions, table: str, name: str, to: str) -> N
             old,
             columns=tuple(replace(each, name=to) if each is column else each for each in old.columns),
             primary_key=None if old.primary_key is None else renamed(old.primary_key),
-            distinct=tuple((*renamed([each]), count) for each, count in old.distinct),
+            distinct=tuple((renamed([each])[0], count) for each, count in old.distinct),
             unique=tuple(map(renamed, old.unique)),
             not_null=renamed(old.not_null),
             references=tuple(replace(each, columns=renamed(each.columns)) for each in old.references),
