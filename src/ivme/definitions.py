@@ -26,6 +26,7 @@ from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
+from ivme.measuring import measured
 from ivme.planning import plan_ring_view
 from ivme.query.block_names import view_of_block
 from ivme.query.functions import Function
@@ -112,6 +113,7 @@ class Definitions:
                         self.functions.users[name] = tuple(called)
                         made.calls = tuple(each.called_as for each in called.values())
                         made.made_with = (query, dict(options))
+                        made.analysed = partial(measured, self, name, query, options)
                         if self.store is not None:
                             signatures = [each.plain() for each in self.functions.called_by(name)]
                             known_as = old if replaced else None
@@ -140,10 +142,10 @@ class Definitions:
         """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
         while True:
             self.check_open()
-            name = self._unused_name()
+            name = self.unused_name()
             planned, relations, called = self._planned(name, query, {})
             with self.runtime.lock:
-                is_free = name == self._unused_name()
+                is_free = name == self.unused_name()
                 if is_free and self._are_current(planned.sources, relations) and self._are_defined(called):
                     with self._change():
                         answer = read(install_view(self.runtime, planned))
@@ -151,7 +153,7 @@ class Definitions:
                     reclaim(self.catalog)
                     return answer
 
-    def _unused_name(self) -> str:
+    def unused_name(self) -> str:
         """A name that no relation has, nor any of their blocks."""
         taken = {view_of_block(each).lower() for each in self.catalog.views}
         taken |= {each.lower() for each in (*self.catalog.tables, *self.catalog.views, *self.views, *self.broken)}
