@@ -31,6 +31,8 @@ class ExternalView(SharedViews):
     shares_reading = False
     needs_changes = True
     """Whether it must hear of changes although nobody follows it; one that only reads need not."""
+    is_of_whole_changes = False
+    """Whether its rows count only together: some have negative multiplicities, so that one alone means nothing."""
 
     @abstractmethod
     def build(self, rows: Mapping[str, RowBatch]) -> None: ...

@@ -23,7 +23,7 @@ from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import change_of
+from ivme.engine.runtime.external_view import ExternalView, change_of
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
@@ -229,7 +229,9 @@ class Runtime:
 
     def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
-        path = self.single_row_path(view) if len(changed.weights) <= few else None
+        group = self.catalog.views[view].group
+        is_whole = isinstance(group, ExternalView) and group.is_of_whole_changes
+        path = None if is_whole or len(changed.weights) > few else self.single_row_path(view)
         rows = [] if path is None else path.completed(changed)
         if path is None or rows is None:
             apply(view, changed)
