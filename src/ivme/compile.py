@@ -36,7 +36,7 @@ from ivme.structure.dependencies import view_keys
 from ivme.tables import Tables, read_tables
 
 if TYPE_CHECKING:
-    from ivme.compile_script import CompiledPairing, CompiledUnion
+    from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 
 _MOST_COLUMNS = 64
 """How many columns of one relation a view can read."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
+from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 from ivme.errors import PlanError, UnknownNameError, UnsupportedError
 from ivme.plan.explain.block_costs import Reached, changed_rows
 from ivme.plan.explain.blocks import explain_blocks
-from ivme.plan.explain.explanation import BlockExplanation, Explanation
+from ivme.plan.explain.explanation import BlockExplanation
 from ivme.plan.explain.order import explain_order
 from ivme.plan.explain.pairing import explain_pairing, partners
 from ivme.plan.explain.union import explain_union
@@ -22,66 +23,11 @@ from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.read_select import ReadSelect
 from ivme.query.refusals import with_all_others
+from ivme.query.rewrite.clock import with_clock_table
 from ivme.query.shape import added_columns, range_shape, shape_of
 from ivme.query.sql_script import SqlScript, read_script, script_of
-from ivme.query.typed import TypedQuery, typed
+from ivme.query.typed import typed
 from ivme.query.union import Union, UnionTypeError, typed_union
-
-_NO_PLAN = "-"
-"""What is stored for a block that needs no plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledUnion:
-    """A block that passes rows on; `typed` is the query that reads all of its columns, as if it were a table."""
-
-    union: Union
-    table: Table
-    typed: TypedQuery
-    explanation: Explanation
-    is_new: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.union.name
-
-    @property
-    def read(self) -> tuple[Table, ...]:
-        return self.union.tables
-
-    @property
-    def has_text(self) -> bool:
-        return True
-
-    def stored(self) -> str:
-        return _NO_PLAN
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledPairing:
-    """A block of the pairs of two relations that meet in an inequality."""
-
-    pairing: Pairing
-    table: Table
-    typed: TypedQuery
-    explanation: Explanation
-    is_new: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.pairing.name
-
-    @property
-    def read(self) -> tuple[Table, ...]:
-        return self.pairing.tables
-
-    @property
-    def has_text(self) -> bool:
-        return True
-
-    def stored(self) -> str:
-        return _NO_PLAN
-
 
 Block = CompiledView | CompiledUnion | CompiledPairing
 
@@ -98,6 +44,7 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
 
 def _compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
     script = _script(request)
+    request = replace(request, tables=with_clock_table(request.tables, [node for _, node in script.selects]))
     plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []
     plans = _by_block(script, plans)
     tables, names, blocks = request.tables, dict[str, str](), list[Block]()
@@ -147,7 +94,7 @@ def _script(request: Request) -> SqlScript:
     if isinstance(request.text, ReadSelect):
         return script_of(replace(request.text.source, functions=request.functions), request.text.node, request.tables)
     assert isinstance(request.text, str)
-    return read_script(request.text, request.tables, request.functions)
+    return read_script(request.text, request.tables, request.functions, request.options.get("expire"))
 
 
 def _with_parameters(script: SqlScript, compiled: CompiledView, blocks: list[Block]) -> CompiledView:

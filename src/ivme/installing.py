@@ -9,7 +9,7 @@ from ivme.asof_view import AsofView
 from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
 from ivme.compile import CompiledView
-from ivme.compile_script import CompiledPairing, CompiledUnion
+from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime

@@ -27,7 +27,7 @@ class RangeJoinView(PairedView):
     @property
     def is_of_whole_changes(self) -> bool:  # type: ignore[override]
         """Sums stand in rows whose multiplicities add up only together."""
-        return any(self.is_added_up(place) for place in (0, 1))
+        return any(self.is_added_up(place) and self.sides[1 - place].summed for place in (0, 1))
 
     def _take(self, place: int, columns: list[Codes], weights: Codes) -> None:
         side = self.sides[place]
@@ -52,6 +52,9 @@ class RangeJoinView(PairedView):
         if self.is_added_up(place):
             yield from self._added_up(place, columns, weights, first, last)
             return
+        if self._shows_nothing(place):
+            yield self._between(place, weights, first, last)
+            return
         for start, stop in _pieces(last - first):
             part = [column[start:stop] for column in columns]
             yield self._listed(place, part, weights[start:stop], first[start:stop], last[start:stop])
@@ -68,6 +71,26 @@ class RangeJoinView(PairedView):
             spans.append(_span(other, keys, bound, FLIPPED[comparison] if place else comparison))
         first = np.maximum.reduce([each for each, _ in spans])
         return first, np.maximum(first, np.minimum.reduce([each for _, each in spans]))
+
+    def _shows_nothing(self, place: int) -> bool:
+        """Whether nothing is read of a side but keys, so that pairs with equal partners are equal."""
+        is_filtered = place == 0 and len(self.pairing.comparisons) > 1
+        return not is_filtered and all(key is not None for key in self.sides[place].side.of_keys)
+
+    def _between(self, place: int, weights: Codes, first: Codes, last: Codes) -> Part:
+        """The pairs of rows of which nothing is read, by how often each partner is in their ranges.
+
+        Where a row takes the place of another, as the time of a clock does, these are the partners between the two.
+        """
+        side, other = self.sides[place], self.sides[1 - place]
+        edges, places = np.unique(np.concatenate([first, last]), return_inverse=True)
+        often = np.zeros(len(edges), np.int64)
+        np.add.at(often, places.reshape(-1), np.concatenate([weights, -weights]))
+        often = np.cumsum(often)[:-1]
+        there = np.flatnonzero(often)
+        numbers, found, copies = other.map.rows(edges[there], edges[there + 1])
+        mine = [found[key] for key in side.side.of_keys if key is not None]
+        return self._in_order(place, mine, other.shown(found)), times(often[there][numbers], copies, self.name)
 
     def _listed(self, place: int, columns: list[Codes], weights: Codes, first: Codes, last: Codes) -> Part:
         """The pairs with all partners, row by row."""

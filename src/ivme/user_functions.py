@@ -23,7 +23,7 @@ from ivme.query.types import Type, parse_type
 
 if TYPE_CHECKING:
     from ivme.compile import CompiledView
-    from ivme.compile_script import CompiledPairing, CompiledUnion
+    from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ivme.query.model import Query, Table
 from ivme.query.order import Order
 from ivme.query.pairing import Pairing, PairingTypeError
 from ivme.query.parse import is_sql
+from ivme.query.rewrite.clock import with_clock, with_clock_table
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
@@ -118,20 +119,27 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
 
 
 def read_script(
-    text: str, tables: Mapping[str, Table] | Iterable[Table], functions: Mapping[str, Function] = MappingProxyType({})
+    text: str,
+    tables: Mapping[str, Table] | Iterable[Table],
+    functions: Mapping[str, Function] = MappingProxyType({}),
+    expire: object = None,
 ) -> SqlScript:
-    """The blocks of a SELECT, or of rules."""
+    """The blocks of a SELECT, or of rules; rows leave the outermost SELECT when they `expire`."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     if is_sql(text):
-        return script_of(*one_statement(text, functions=functions), declared)
+        return script_of(*one_statement(text, functions=functions), declared, expire)
     rules = rule_sql(text, declared)
-    return replace(script_of(*one_statement(rules.sql, rules.origin, functions), declared), rules=rules)
+    return replace(script_of(*one_statement(rules.sql, rules.origin, functions), declared, expire), rules=rules)
 
 
-def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+def script_of(
+    source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], expire: object = None
+) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    node, order = take_order(source, distinct_on(time_windows(source, plain_forms(source, written))))
+    plain = with_clock(source, plain_forms(source, written), expire)
+    declared = with_clock_table(declared, [plain])
+    node, order = take_order(source, distinct_on(time_windows(source, plain)))
     node, order = take_ranges(source, node, order)
     try:
         read_query(source, node.copy(), declared, "Q")

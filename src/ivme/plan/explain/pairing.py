@@ -56,6 +56,10 @@ def _range_note(pairing: Pairing, place: int) -> str:
             f"O(log N), and O(1) for each row of {other.relation} that one of the two comparisons holds for: the other "
             "one is a filter"
         )
+    elif all(key is not None for key in mine.of_keys):
+        found = (
+            f"O(log N), and O(1) for each of its partners in {other.relation}; in place of another row, those between"
+        )
     else:
         found = f"O(log N), and O(1) for each of its partners in {other.relation}"
     return f"a changed row of {mine.relation}: {found}"

@@ -30,7 +30,7 @@ from ivme.query.sql_text import SqlText
 
 _PLAIN = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul),
-    *(exp.Interval, exp.Var, exp.DateAdd, exp.DateSub, exp.TsOrDsAdd),
+    *(exp.Interval, exp.Var, exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.Coalesce, exp.DataType),
 )
 """What may be compared for a row that has no partner: it has a value for every row."""
 
@@ -136,10 +136,14 @@ def _found(select: exp.Select) -> _Meeting | None:
 def _sides(node: exp.Expr) -> tuple[str, str] | None:
     """The two tables whose expressions are compared; None if they are not two, or an expression may fail."""
     sides = [alias_of(node.this), alias_of(node.expression)]
-    plain = all(isinstance(each, _PLAIN) for part in (node.this, node.expression) for each in own_nodes(part))
+    plain = all(_is_plain(each) for part in (node.this, node.expression) for each in own_nodes(part))
     if not plain or None in sides or sides[0] == sides[1] or node.find(exp.Placeholder) is not None:
         return None
     return str(sides[0]), str(sides[1])
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    return isinstance(node, _PLAIN) or (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal))
 
 
 def _meeting(
