@@ -29,7 +29,7 @@ from ivme.query.model import table as declare
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
-from ivme.table_columns import add_column, drop_column
+from ivme.table_columns import add_column, drop_column, rename_column
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
@@ -274,6 +274,10 @@ class Database(Clocked):
     def drop_column(self, table: str, name: str) -> None:
         """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
         drop_column(self.definitions, table, name)
+
+    def rename_column(self, table: str, name: str, to: str) -> None:
+        """Gives a column another name; one that a view reads, or another table references, is refused."""
+        rename_column(self.definitions, table, name, to)
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""

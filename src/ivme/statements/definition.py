@@ -29,6 +29,7 @@ from ivme.statements.model import (
     DropColumn,
     Explain,
     File,
+    RenameColumn,
     Show,
     Statement,
 )
@@ -125,6 +126,13 @@ def _drop_column(database: Database, statement: DropColumn, _: Parameters) -> Re
     return Result(message=f"column {statement.name} is dropped from table {table.name}")
 
 
+def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -> Result:
+    table = changed_table(database.definitions, statement.source, statement.table)
+    with _blaming(statement.source, statement.table):
+        database.rename_column(table.name, statement.name, statement.to)
+    return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
+
+
 def _show(database: Database, statement: Show, _: Parameters) -> Result:
     if statement.kind == "TABLES":
         tables = [database.relation(name) for name in database.tables]
@@ -191,5 +199,6 @@ _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = 
     Drop: _drop,
     DropColumn: _drop_column,
     Explain: _explain,
+    RenameColumn: _rename_column,
     Show: _show,
 }
