@@ -77,6 +77,11 @@ class ExternalView(SharedViews):
         return []
 
 
+def counts_together(state: ViewState) -> bool:
+    """Whether the changed rows of a view must be passed on together."""
+    return isinstance(state.group, ExternalView) and state.group.is_of_whole_changes
+
+
 def change_of(state: ViewState, emitted: Sequence[EmittedDelta]) -> Change:
     """The change of the rows of a view of any kind, given what the kernel emitted for it."""
     assert state.followed is not None

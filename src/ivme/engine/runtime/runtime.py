@@ -24,7 +24,7 @@ from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import ExternalView, change_of
+from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
@@ -232,9 +232,8 @@ class Runtime:
 
     def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
-        group = self.catalog.views[view].group
-        is_whole = isinstance(group, ExternalView) and group.is_of_whole_changes
-        path = None if is_whole or len(changed.weights) > few else self.single_row_path(view)
+        is_whole = len(changed.weights) > few or counts_together(self.catalog.views[view])
+        path = None if is_whole else self.single_row_path(view)
         rows = [] if path is None else path.completed(changed)
         if path is None or rows is None:
             apply(view, changed)
