@@ -227,13 +227,12 @@ class Runtime:
             changed, _ = changes[state.name] = change_of(state, triggers.emitted.get(state.name, []))
             if changed is not None and self.catalog.readers(state.name):
                 check_numbers(state, changed, self.catalog.read_columns(state.name))
-                self._feed(state.name, changed, triggers, apply, few)
+                self._feed(state.name, changed, triggers, apply, 0 if counts_together(state) else few)
         return changes, touched
 
     def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:
         """Passes the change of a view's rows on to the views that are built on it."""
-        is_whole = len(changed.weights) > few or counts_together(self.catalog.views[view])
-        path = None if is_whole else self.single_row_path(view)
+        path = self.single_row_path(view) if len(changed.weights) <= few else None
         rows = [] if path is None else path.completed(changed)
         if path is None or rows is None:
             apply(view, changed)
