@@ -72,6 +72,7 @@ def explain(query: str | _Query, tables: _Tables | None = None, **options: objec
     without it, they are those that the text implies. Options: `strategy`, `epsilon` (a number from 0 to 1, "auto", or
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
     `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
-    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5).
+    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5), `expire`
+    (an SQL expression: the moment at which a row leaves).
     """
     return _compile_query(query, tables, **options)

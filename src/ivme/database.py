@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database:
+class Database(Clocked):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ivme.base_view import BaseView
 from ivme.budget import claim
+from ivme.clock import make_clock
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
 from ivme.closure.install import drop_closures
@@ -99,6 +100,7 @@ class Definitions:
         made: View | None = None
         while made is None:
             planned, relations, called = self._planned(name, query, options, stored)
+            make_clock(self, planned.sources)
             text = None if self.store is None or called else planned.text()  # code is not stored, also not in plans
             build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
@@ -144,6 +146,7 @@ class Definitions:
             self.check_open()
             name = self.unused_name()
             planned, relations, called = self._planned(name, query, {})
+            make_clock(self, planned.sources)
             with self.runtime.lock:
                 is_free = name == self.unused_name()
                 if is_free and self._are_current(planned.sources, relations) and self._are_defined(called):
@@ -310,7 +313,6 @@ class Definitions:
         return view if name not in self.views and view in self.views else name
 
     def _blocks_of(self, name: str) -> list[str]:
-        """The blocks of a view, in the order in which they were made."""
         return [each for each in self.catalog.views if each not in self.views and view_of_block(each) == name]
 
     def _forget_definition(self, name: str) -> None:
