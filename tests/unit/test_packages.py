@@ -51,6 +51,7 @@ _LAYERS = (
         "database",
         "definitions",
         "measuring",
+        "participants",
         "function_definitions",
         "statements",
         "store",
