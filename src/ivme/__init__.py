@@ -17,6 +17,7 @@ from ivme.query.model import Query as _Query
 from ivme.tables import Tables as _Tables
 
 if TYPE_CHECKING:
+    from ivme.async_client import AsyncDatabase, connect_async
     from ivme.client import RemoteDatabase, connect
     from ivme.database import Database
     from ivme.spark.shards.database import SparkDatabase
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 __all__ = [
+    "AsyncDatabase",
     "Database",
     "Explanation",
     "IvmeError",
@@ -33,11 +35,14 @@ __all__ = [
     "View",
     "__version__",
     "connect",
+    "connect_async",
     "explain",
 ]
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AsyncDatabase": "ivme.async_client",
+    "connect_async": "ivme.async_client",
     "Database": "ivme.database",
     "RemoteDatabase": "ivme.client",
     "connect": "ivme.client",
@@ -67,6 +72,7 @@ def explain(query: str | _Query, tables: _Tables | None = None, **options: objec
     without it, they are those that the text implies. Options: `strategy`, `epsilon` (a number from 0 to 1, "auto", or
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
     `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
-    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5).
+    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5), `expire`
+    (an SQL expression: the moment at which a row leaves).
     """
     return _compile_query(query, tables, **options)
