@@ -201,7 +201,7 @@ def test_a_feed_that_fails_tells_its_subscribers_and_the_others_go_on(
     assert "broken feed" in caplog.text
 
 
-def test_a_snapshot_may_have_only_the_first_rows_and_says_how_many_there_are(db: Database, client: httpx.Client) -> None:
+def test_a_snapshot_may_have_only_the_first_rows_and_counts_all(db: Database, client: httpx.Client) -> None:
     db.insert("flights", [("LX 317", 1, 2)])
     with following(client, "all_flights", params={"_limit": 2}) as events:
         name, _, content = next(events)
