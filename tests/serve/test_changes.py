@@ -207,7 +207,8 @@ def test_a_snapshot_may_have_only_the_first_rows_and_counts_all(db: Database, cl
         name, _, content = next(events)
         assert ("snapshot", 2, 4, False) == (name, len(content["rows"]), content["total"], content["whole"])
         db.insert("flights", [("NEW", 3, 1)])
-        assert ("change", [[["NEW", 3, 1], 1]]) == (lambda name, _, found: (name, found["changes"]))(*next(events))
+        name, _, content = next(events)
+        assert ("change", [[["NEW", 3, 1], 1]]) == (name, content["changes"])
     with following(client, "all_flights", params={"_limit": 4}) as events:
         content = next(events)[2]
         assert (4, 5, True) == (len(content["rows"]), content["total"], content["whole"])
