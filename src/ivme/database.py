@@ -24,6 +24,7 @@ from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
+from ivme.participants import create_ies, create_ring_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import References
@@ -132,11 +133,8 @@ class Database(Clocked):
         return any(name.lower() == each.lower() for each in there)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
-        """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
-
-        A ring is code, which a directory does not keep: make the view again after opening.
-        """
-        return self.definitions.create_ring_view(name, query, ring, options)
+        """Makes a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; no directory keeps it."""
+        return create_ring_view(self.definitions, name, query, ring, options)
 
     def create_view(
         self, name: str, query: str, *, if_not_exists: object = False, replace: object = False, **options: object
@@ -190,7 +188,7 @@ class Database(Clocked):
         `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
         goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
-        return self.definitions.create_ies(name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
+        return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
     def sql(self, text: str, /, **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.

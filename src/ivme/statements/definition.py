@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ivme.compile import Request, compile_view
 from ivme.errors import PlanError, QueryError, SchemaError
+from ivme.measuring import measured
 from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
 from ivme.query.sql_text import SqlText
@@ -172,10 +173,11 @@ def _describe(database: Database, statement: Describe, _: Parameters) -> Result:
 def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
     query, definitions = statement.query, database.definitions
     with pointing_into(query):
-        found = compile_view(
-            Request(query.text, definitions.relations(), {}, functions=dict(definitions.functions.defined))
-        )
-    text = str(found.explanation)
+        if statement.analyze:
+            text = str(measured(definitions, definitions.unused_name(), query.text, {}))
+        else:
+            functions = dict(definitions.functions.defined)
+            text = str(compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation)
     return Result(_texts(explanation=text.split("\n")), message=text)
 
 

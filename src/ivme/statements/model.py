@@ -175,6 +175,7 @@ class Describe(Statement):
 @dataclass(frozen=True, slots=True)
 class Explain(Statement):
     query: Select
+    analyze: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
