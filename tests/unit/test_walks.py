@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.walks import VIEW, tables, walk
+from benchmarks.walks import VIEW, Walk, tables, walk
 from ivme import planning
 from ivme.compile import PASSES, Request, compile_view
 from ivme.plan.assemble.assemble import Assembly
@@ -39,3 +39,17 @@ def test_an_explanation_takes_the_same_passes_as_a_view() -> None:
     taken = walk(lambda: compile_view(Request(VIEW, database.definitions.relations(), {})))
     assert dict.fromkeys(PASSES, 1) == {each: taken.times(each) for each in PASSES}
     assert 1 == taken.times(typed)
+
+
+def test_the_calls_for_another_view_hardly_depend_on_how_many_there_are() -> None:
+    """Views over one table share maps and triggers; each is assembled on its own, and the triggers once (0250)."""
+    database = tables()
+
+    def create(number: int) -> Walk:
+        query = f"SELECT a, COUNT(*) AS n FROM R WHERE b > {number} GROUP BY a"
+        return walk(lambda: database.create_view(f"v{number}", query))
+
+    taken = [create(number) for number in range(40)]
+    assert {2} == {each.times(Assembly.__init__) for each in taken}
+    assert taken[-1].calls - taken[5].calls <= 30 * 34
+    assert 1 == walk(lambda: database.insert("R", [(1, 50)])).times(Assembly.__init__)

@@ -56,6 +56,7 @@ class Storage:
         self._prefix = prefix
         self._existing = existing or {}
         self._orders = {key: order for key, (_, order) in self._existing.items()}
+        self._taken = {name for name, _ in self._existing.values()}
         self._drafts: dict[MapKey, _Draft] = {}
         self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
@@ -205,10 +206,12 @@ class Storage:
         return self._drafts[key].declared.name
 
     def _unused(self, name: str) -> str:
-        taken = {draft.declared.name for draft in self._drafts.values()} | {old for old, _ in self._existing.values()}
-        if name not in taken:
-            return name
-        return next(f"{name}.{i}" for i in range(2, len(taken) + 3) if f"{name}.{i}" not in taken)
+        free = name
+        if name in self._taken:
+            numbers = range(2, len(self._taken) + 3)
+            free = next(f"{name}.{i}" for i in numbers if f"{name}.{i}" not in self._taken)
+        self._taken.add(free)
+        return free
 
     def edges(self, node: Node) -> frozenset[Edge]:
         """What bounds the node's size: its atoms, and its indicators as edges of their own."""
