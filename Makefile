@@ -45,8 +45,9 @@ test-browser: $(TOOLS) ## run the page's tests in chromium, which is installed o
 	@bash scripts/find-chromium
 	$(BIN)/python -m pytest tests/browser -m browser -rs
 
-sanitize: $(STAMP) ## run the kernel's tests on a build with address and undefined-behaviour sanitizers
-	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize
+sanitize: $(STAMP) ## run the kernel's tests on builds with sanitizers: addresses and undefined behaviour, then races
+	BIN=$(CURDIR)/$(BIN) JOBS=$(JOBS) bash scripts/sanitize address
+	BIN=$(CURDIR)/$(BIN) bash scripts/sanitize thread
 
 clang: $(STAMP) ## build the kernel with clang, warnings being errors, and run its unit tests
 	BIN=$(CURDIR)/$(BIN) bash scripts/clang

@@ -40,6 +40,7 @@ ORDERS = {
     "by group": "SELECT id % 3 AS g, MIN(numbers) AS low, MAX(numbers) AS high FROM r GROUP BY id % 3",
     "less": "SELECT a.id, b.id AS other FROM r a JOIN r b ON a.id = b.id + 1 WHERE a.place < b.place",
     "greatest": "SELECT id, GREATEST(tags, CAST(NULL AS ARRAY<STRING>)) AS t FROM r",
+    "constant": "SELECT id, COALESCE(tags, ARRAY('none')) AS t FROM r WHERE tags IS NULL OR tags > ARRAY('a', NULL)",
 }
 """What only Spark answers alike: a NULL in an array comes first there, and last in DuckDB."""
 

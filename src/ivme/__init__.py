@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ivme.errors import IvmeError
 
 if TYPE_CHECKING:
+    from ivme.async_client import AsyncDatabase, connect_async
     from ivme.client import RemoteDatabase, connect
     from ivme.database import Database
     from ivme.plan.explain.explanation import Explanation
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 __all__ = [
+    "AsyncDatabase",
     "Database",
     "Explanation",
     "IvmeError",
@@ -32,11 +34,14 @@ __all__ = [
     "View",
     "__version__",
     "connect",
+    "connect_async",
     "explain",
 ]
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AsyncDatabase": "ivme.async_client",
+    "connect_async": "ivme.async_client",
     "Database": "ivme.database",
     "Explanation": "ivme.plan.explain.explanation",
     "RemoteDatabase": "ivme.client",
@@ -67,7 +72,8 @@ def explain(query: str | Query, tables: Tables | None = None, **options: object)
     without it, they are those that the text implies. Options: `strategy`, `epsilon` (a number from 0 to 1, "auto", or
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
     `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
-    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5).
+    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5), `expire`
+    (an SQL expression: the moment at which a row leaves).
     """
     from ivme.compile import compile_query
 

@@ -36,7 +36,7 @@ from ivme.structure.dependencies import view_keys
 from ivme.tables import Tables, read_tables
 
 if TYPE_CHECKING:
-    from ivme.compile_script import CompiledUnion
+    from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 
 _MOST_COLUMNS = 64
 """How many columns of one relation a view can read."""
@@ -104,7 +104,7 @@ class CompiledView:
     plan: Plan | None
     is_new: bool
     assembled: AssembledView | None = None
-    blocks: tuple[CompiledView | CompiledUnion, ...] = ()
+    blocks: tuple[CompiledView | CompiledUnion | CompiledPairing, ...] = ()
     order: Order | None = None
     ordered: str = ""
 

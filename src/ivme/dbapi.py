@@ -14,6 +14,7 @@ and commit what was before them.
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -34,6 +35,31 @@ threadsafety = 1
 paramstyle = "named"
 
 Row = tuple[Any, ...]
+
+Binary = bytes
+Date = datetime.date
+Timestamp = datetime.datetime
+DateFromTicks = datetime.date.fromtimestamp
+TimestampFromTicks = datetime.datetime.fromtimestamp
+
+
+class TypeObject:
+    """Equals the types of columns, as `Cursor.description` names them, that are of one kind."""
+
+    def __init__(self, *prefixes: str) -> None:
+        self._prefixes = prefixes
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, str) and other.startswith(self._prefixes))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+STRING = TypeObject("string", "large_string", "bool")
+BINARY = TypeObject("binary", "large_binary")
+NUMBER = TypeObject("int", "double", "decimal")
+DATETIME = TypeObject("date", "timestamp")
+ROWID = TypeObject()
 
 
 class Warning(Exception):  # noqa: N818
@@ -82,11 +108,15 @@ def connect(
     """A connection to a directory, to a new database in memory, or to one that is open already, which stays open."""
     if isinstance(database, Database):
         return Connection(database, is_owner=False, autocommit=autocommit)
+    return Connection(open_database(database, **options), is_owner=True, autocommit=autocommit)
+
+
+def open_database(path: str | os.PathLike[str], **options: Any) -> Database:
+    """The database of a directory, or a new one in memory for ":memory:"."""
     try:
-        made = Database(None if database == ":memory:" else database, **options)
+        return Database(None if path == ":memory:" else path, **options)
     except IvmeError as error:
         raise _translated(error) from error
-    return Connection(made, is_owner=True, autocommit=autocommit)
 
 
 class Connection:
@@ -108,6 +138,16 @@ class Connection:
         self._database = database
         self._is_owner = is_owner
         self._session: Session | None = Session(database)
+
+    @property
+    def database(self) -> Database:
+        """The database that it is a session of."""
+        return self._database
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended."""
+        return self._session is None
 
     def cursor(self) -> Cursor:
         """A cursor, which runs statements and has their rows."""

@@ -75,14 +75,25 @@ def _single(value: Any) -> Any:
 
 
 def arrow_type(type_: Type) -> pa.DataType:
+    if type_.element is not None:
+        return pa.list_(arrow_type(type_.element))
+    if type_.fields:
+        return pa.struct([(name, arrow_type(each)) for name, each in type_.fields])
     return pa.decimal128(type_.precision, type_.scale) if type_.kind == "decimal" else _ARROW[type_.kind]
 
 
 def arrow_rows(columns: Sequence[Column], rows: Iterable[Row]) -> pa.Table:
     """Rows as an Arrow table in the types of the columns."""
     listed = list(rows)
-    arrays = [pa.array([row[i] for row in listed], arrow_type(c.type)) for i, c in enumerate(columns)]
+    arrays = [pa.array([_named(row[i], c.type) for row in listed], arrow_type(c.type)) for i, c in enumerate(columns)]
     return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
+
+
+def _named(value: Any, type_: Type) -> Any:
+    """A struct's fields by their names."""
+    if value is None or not type_.fields:
+        return value
+    return {name: each for (name, _), each in zip(type_.fields, value, strict=True)}
 
 
 def answer(view: ViewSpec, joined: Sequence[Row], inputs: Mapping[str, Any]) -> Counter[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from time import monotonic
+from time import process_time
 from typing import Any, TypeVar
 
 from tests.fuzz.cases import AnyCase, TableSpec
@@ -21,14 +21,14 @@ Pass = Callable[[Any], Iterator[Any]]
 
 
 def shrink(case: C, fails: Callable[[C], bool], seconds: float = 60.0, passes: Sequence[Pass] = ()) -> C:
-    """The smallest case that still fails, as far as taking away parts finds it in the time that is given.
+    """The smallest case that still fails, as far as taking away parts finds it in the CPU time that is given.
 
     Each pass tries all its candidates from the large to the small, and starts again after each success; passes go
     around until none of them finds anything.
     """
-    end = monotonic() + seconds
+    end = process_time() + seconds
     changed = True
-    while changed and monotonic() < end:
+    while changed and process_time() < end:
         changed = False
         for candidates in passes or _PASSES:
             case, found = _exhaust(case, candidates, fails, end)
@@ -39,10 +39,10 @@ def shrink(case: C, fails: Callable[[C], bool], seconds: float = 60.0, passes: S
 def _exhaust(case: C, candidates: Pass, fails: Callable[[C], bool], end: float) -> tuple[C, bool]:
     found = False
     progress = True
-    while progress and monotonic() < end:
+    while progress and process_time() < end:
         progress = False
         for candidate in candidates(case):
-            if monotonic() >= end:
+            if process_time() >= end:
                 break
             if candidate != case and fails(candidate):
                 case, progress, found = candidate, True, True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.fuzz.known import is_avoided
 from tests.fuzz.model import Model
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
-from tests.fuzz.values import POOLS, Row, scaled, value, wrong_value
+from tests.fuzz.values import ALL_POOLS, Row, scaled, value, wrong_value
 
 if TYPE_CHECKING:
     from tests.fuzz.cases import AnyView, TableSpec
@@ -106,7 +106,7 @@ class StreamMaker:
         row = self._any_row(name)
         if self.skewed and self.random.random() < 0.4 and not self.tables[name].primary_key:
             first = self.tables[name].columns[0]
-            return (scaled(POOLS[first.name][2][1], first.type), *row[1:])
+            return (scaled(ALL_POOLS[first.name][2][1], first.type), *row[1:])
         return row
 
     def _any_row(self, name: str) -> Row:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
@@ -66,6 +67,15 @@ POOLS: dict[str, tuple[str, int | None, list[Any]]] = {
 }
 """For each name of a column its type, the largest magnitude, and the values."""
 
+NESTED_POOLS: dict[str, tuple[str, int | None, list[Any]]] = {
+    "li": ("array<int>", None, [(), (1,), (1, 2), (2,), (-3, 0, 7)]),
+    "ls": ("array<string>", None, [(), ("a",), ("a", "b"), ("ab",), ("", "żółw")]),
+    "st": ("struct<x int, y string>", None, [(1, "a"), (1, "b"), (2, "a"), (2, "")]),
+}
+"""Arrays and structs without NULLs in them, which DuckDB orders otherwise than Spark; drawn by `tests.select` only."""
+
+ALL_POOLS = {**POOLS, **NESTED_POOLS}
+
 _WRONG: dict[str, Any] = {
     "int": "one",
     "float": "one",
@@ -75,12 +85,14 @@ _WRONG: dict[str, Any] = {
     "date": 3,
     "timestamp": 3,
     "binary": 1,
+    "array": "one",
+    "struct": "one",
 }
 
 
 def column(name: str) -> Column:
     """The column of that name."""
-    type_, bound, _ = POOLS[name]
+    type_, bound, _ = ALL_POOLS[name]
     return Column(name, parse_type(type_), bound)
 
 
@@ -88,7 +100,7 @@ def value(random: Random, name: str, *, nulls: bool = True) -> Any:
     """A value of the column's pool, or NULL."""
     if nulls and random.random() < 0.12:
         return None
-    pool = POOLS[name][2]
+    pool = ALL_POOLS[name][2]
     found = random.choice(pool)
     return scaled(found, column(name).type)
 
@@ -122,6 +134,10 @@ def canonical(found: Any) -> Any:
     """
     if found is None:
         return None
+    if isinstance(found, Mapping):
+        return ("struct", tuple((name, canonical(each)) for name, each in found.items()))
+    if isinstance(found, list | tuple):
+        return ("array", tuple(map(canonical, found)))
     if isinstance(found, float):
         return ("float", "NaN" if math.isnan(found) else found)
     return (type(found).__name__, found)

@@ -104,6 +104,33 @@ def lines_of(scene: Scene, query: str, options: dict[str, Any], step: int) -> li
     return [*range(1, planned, 1 + planned // 5), *range(planned + SEED % step, lines.count, step)]
 
 
+@pytest.mark.parametrize("again", [0, 3], ids=["once", "twice"])
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT * FROM joined", "SELECT a, COUNT(*) AS m FROM r GROUP BY a"],
+    ids=["of a view", "of a query"],
+)
+def test_a_transaction_that_is_interrupted_in_its_reading_has_changed_nothing(
+    scene: Scene, query: str, again: int
+) -> None:
+    if scene.kind == "durable":
+        pytest.skip("what a transaction reads is never written")
+    alive = _alive(scene)
+    scene.db.sql("BEGIN; INSERT INTO r VALUES (1, 2), (5, 5); INSERT INTO e VALUES (3, 4); DELETE FROM s WHERE c = 3")
+    lines = Lines()
+    for _ in range(2):  # what is remembered of the first makes the second shorter
+        lines = Lines()
+        lines.run(partial(scene.db.sql, query))
+    begin = max(1, lines.count - 2500)
+    for line in range(begin, lines.count, 61 if scene.kind == "memory" else 197):
+        Lines(line, again).run(partial(scene.db.sql, query))
+        scene.check(scene.tables, scene.tables)
+    assert scene.db.sql("SELECT x FROM e").count == 3  # with it goes a map that the last cursor had kept
+    assert alive == _alive(scene), "maps, triggers or readers were left behind"
+    scene.db.sql("ROLLBACK")
+    scene.check(scene.tables, scene.tables)
+
+
 @pytest.mark.parametrize("name", ["view", "skew view"])
 def test_a_view_is_there_or_not_at_whatever_line_its_dropping_is_interrupted(scene: Scene, name: str) -> None:
     query, options = CATALOG[name]

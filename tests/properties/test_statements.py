@@ -137,6 +137,48 @@ def test_statements_leave_the_rows_that_duckdb_has(backend: str, seed: int) -> N
             assert _bag(peer.execute(f"SELECT * FROM {table}").fetchall()) == _bag(db.sql(f"SELECT * FROM {table}"))
 
 
+VIEWS = {
+    "sums": "SELECT k, COUNT(*) AS n, SUM(a) AS total FROM r GROUP BY k",
+    "pairs": "SELECT r.a, s.c FROM r LEFT JOIN s ON r.k = s.k",
+    "most": "SELECT k, n FROM sums ORDER BY n DESC, k LIMIT 2",
+    "ranked": "SELECT k, a, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a, b) AS place FROM r",
+    "greatest": "SELECT k, MAX(c) AS c, COUNT(DISTINCT c) AS d FROM s GROUP BY k",
+    "all_keys": "SELECT k FROM r UNION SELECT k FROM s",
+}
+
+
+@pytest.mark.parametrize("backend", ["native", "pure"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_transaction_reads_what_duckdb_reads_in_it_and_others_do_not(backend: str, seed: int) -> None:
+    rng = random.Random(200 + seed)
+    db, peer = make_database(backend), duckdb.connect(config={"default_null_order": "nulls_first"})
+    for table, columns in TABLES.items():
+        create = f"CREATE TABLE {table} ({', '.join(f'{column} BIGINT' for column in columns)})"
+        rows = ", ".join(f"({', '.join(_value(rng) for _ in columns)})" for _ in range(6))
+        for run in (db.sql, peer.execute):
+            run(create)
+            run(f"INSERT INTO {table} VALUES {rows}")
+    for name, query in VIEWS.items():
+        db.sql(f"CREATE VIEW {name} AS {query}")
+        peer.execute(f"CREATE VIEW {name} AS {query}")
+    for _ in range(5):
+        before = {name: _bag(db.view(name)) for name in VIEWS}
+        for run in (db.sql, peer.execute):
+            run("BEGIN")
+        for _ in range(rng.randrange(1, 5)):
+            text = _statement(rng)
+            db.sql(text)
+            peer.execute(text)
+            for query in (_query(rng), f"SELECT * FROM {rng.choice([*VIEWS, *TABLES])}"):
+                assert _bag(peer.execute(query).fetchall()) == _bag(db.sql(query)), query
+        assert before == {name: _bag(db.view(name)) for name in VIEWS}
+        end = rng.choice(["COMMIT", "ROLLBACK"])
+        db.sql(end)
+        peer.execute(end)
+        for name in VIEWS:
+            assert _bag(peer.execute(f"SELECT * FROM {name}").fetchall()) == _bag(db.view(name)), name
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_select_has_the_rows_of_its_view_and_those_that_duckdb_has(seed: int) -> None:
     rng = random.Random(100 + seed)

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from itertools import count
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 
 from tests.fuzz.script import script
 from tests.select.cases import make_case
@@ -19,9 +19,9 @@ from tests.select.running import run_case
 def main(arguments: list[str] | None = None) -> int:
     """Returns 1 if there is a difference."""
     parser = argparse.ArgumentParser(prog="python -m tests.select", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to run, in CPU seconds")
     parser.add_argument("--seed", type=int, default=0, help="where the seeds of the cases start, in millions")
-    parser.add_argument("--shrink", type=float, default=40.0, help="the seconds for making one finding small")
+    parser.add_argument("--shrink", type=float, default=40.0, help="the CPU seconds for making one finding small")
     parser.add_argument("--most", type=int, default=10, help="stop after so many findings")
     parser.add_argument("--each", type=int, default=2, help="shrink so many findings of each kind, count the others")
     parser.add_argument("--case", type=int, help="run the case of one seed only, and print it whole")
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _many(given: argparse.Namespace) -> int:
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    start = monotonic()
+    start, used = monotonic(), process_time()
     for found in findings(count(given.seed * 1_000_000), covered, given.seconds, given.shrink, given.each):
         kinds[found.kind] += 1
         print(f"==== seed {found.seed}: {found.kind}\n{found.script}", flush=True)
@@ -44,7 +44,11 @@ def _many(given: argparse.Namespace) -> int:
         if sum(kinds.values()) >= given.most:
             break
     print("\n".join(report(covered, rules=not given.quiet)))
-    print(f"{covered['cases']} cases in {monotonic() - start:.0f} s, {sum(kinds.values())} differences {dict(kinds)}")
+    print(
+        f"{covered['cases']} cases in {process_time() - used:.0f} s of CPU time, "
+        f"{monotonic() - start:.0f} s of wall time"
+    )
+    print(f"{sum(kinds.values())} differences {dict(kinds)}")
     return int(bool(kinds))
 
 

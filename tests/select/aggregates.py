@@ -6,6 +6,7 @@ from tests.select.conditions import Conditions
 from tests.select.words import Atom, Scope
 
 _NUMBERS = ("int", "decimal")
+_ELEMENTS = {"ints": "int", "strings": "string"}
 
 
 class Aggregates(Conditions):
@@ -14,7 +15,7 @@ class Aggregates(Conditions):
     def aggregate(self, scope: Scope, kind: str | None = None) -> Atom:
         """An aggregate over the rows of the scope; of the wanted kind, where there is one."""
         over = Scope(scope.atoms)  # an aggregate over columns of the outer query only would belong to that query
-        wanted = kind or self.one_of(["int", "int", "float", *sorted({atom.kind for atom in scope.atoms})])
+        wanted = kind or self.one_of(["int", "int", "float", *_ELEMENTS, *sorted({atom.kind for atom in scope.atoms})])
         drawn = self.pick(
             "aggregate",
             count_rows=3 if wanted == "int" else 0,
@@ -28,8 +29,17 @@ class Aggregates(Conditions):
             min_distinct=0.2,
             bool_or=2 if wanted == "bool" else 0,
             bool_and=2 if wanted == "bool" else 0,
+            max_by=0.5,
+            min_by=0.3,
             string_agg=0.5 if wanted == "string" else 0,
+            array_agg=2 if wanted in _ELEMENTS else 0,
+            array_agg_distinct=1 if wanted in _ELEMENTS else 0,
+            array_agg_ordered=1.5 if wanted in _ELEMENTS else 0,
+            collect_list=1 if wanted in _ELEMENTS else 0,
+            collect_set=1 if wanted in _ELEMENTS else 0,
         )
+        if "array" in drawn or "collect" in drawn:
+            return Atom(self._array(drawn, _ELEMENTS[wanted], over), wanted)
         text = self._written(drawn, wanted, over)
         filtered = self.pick("aggregate filter", none=6, filter=1) == "filter"
         return Atom(f"{text} FILTER (WHERE {self._plain(over)})" if filtered else text, wanted)
@@ -42,12 +52,37 @@ class Aggregates(Conditions):
             return f"COUNT({word}{self._argument(self.any_kind(over), over)})"
         if drawn == "avg":
             return f"AVG({self._argument('int', over)})"
+        if drawn in ("max by", "min by"):
+            return f"{drawn[:3].upper()}_BY({self._decided(wanted, over)})"
         argument = self._argument(wanted, over)
         if drawn == "string agg":
             return f"STRING_AGG({argument}, ',' ORDER BY {argument})"
         if drawn.endswith(" distinct"):
             return f"{drawn.partition(' ')[0].upper()}(DISTINCT {argument})"
         return f"{drawn.replace(' ', '_').upper()}({argument})"
+
+    def _decided(self, wanted: str, over: Scope) -> str:
+        """A value and what it is chosen by, which decides it: rows that tie have one value."""
+        pairs = [(atom.text, atom.text) for atom in over.atoms if atom.kind == wanted]
+        made = [(atom, self.computed(atom)) for atom in over.atoms]
+        pairs += [(text, atom.text) for atom, (text, kind) in made if kind == wanted]
+        first = self._plain_scalar(wanted, over)
+        return ", ".join(self.one_of(pairs) if pairs else (first, first))
+
+    def _array(self, drawn: str, element: str, over: Scope) -> str:
+        """Values in an order that all of them decide, without NULLs; NULL and not empty if there are none.
+
+        Spark's ARRAY_AGG leaves NULLs out and is empty of none, DuckDB's is NULL then.
+        """
+        argument = self._argument(element, over)
+        if drawn.startswith("collect"):
+            return f"{drawn.replace(' ', '_').upper()}({argument})"
+        first = f"{self.one_of(over.atoms).text}{self.one_of(['', ' DESC'])}, " if drawn.endswith("ordered") else ""
+        word = "DISTINCT " if drawn.endswith("distinct") else ""
+        tested = f"{self._plain(over)} AND " if self.pick("array filter", none=3, filter=1) == "filter" else ""
+        within = f"FILTER (WHERE {tested}{argument} IS NOT NULL)"
+        listed = f"ARRAY_AGG({word}{argument} ORDER BY {first}{argument}) {within}"
+        return f"CASE WHEN COUNT(*) {within} > 0 THEN {listed} END"
 
     def _argument(self, kind: str, over: Scope) -> str:
         """Mostly a column; otherwise an expression, which may read several tables. No subquery."""

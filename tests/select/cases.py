@@ -16,9 +16,9 @@ from tests.fuzz.steps import Step
 from tests.fuzz.streams import StreamMaker
 from tests.fuzz.values import column
 from tests.select.queries import Queries
-from tests.select.words import Output
+from tests.select.words import Output, kind_of
 
-_COLUMNS = [*["i", "j", "k", "s"] * 3, "i", "j", "d2", "d0", "dt", "b", "ts", "d2", "dt", "u"]
+_COLUMNS = [*["i", "j", "k", "s"] * 3, "i", "j", "d2", "d0", "dt", "b", "ts", "d2", "dt", "u", "li", "ls", "st"]
 _ENGINES = (
     ("native",),
     ("native",),
@@ -29,7 +29,7 @@ _ENGINES = (
     ("pure on disk",),
 )
 _PARAMETER = re.compile(
-    r"((?:DATE |TIMESTAMP )?'[^']*'|-?[\d.]+|TRUE|FALSE|CAST\([\d.]+ AS DOUBLE\)) /\* parameter \*/"
+    r"((?:DATE |TIMESTAMP )?'[^']*'|ARRAY\[[^\]]*\]|-?[\d.]+|TRUE|FALSE|CAST\([\d.]+ AS DOUBLE\)) /\* parameter \*/"
 )
 
 
@@ -117,7 +117,7 @@ def make_case(seed: int) -> SelectCase:
     """The case of a seed; the same each time."""
     random = Random(seed)
     tables = tuple(_table(random, f"r{number}") for number in range(random.choice([2, 2, 3, 4])))
-    relations = {t.name: tuple(Output(c.name, c.type.kind) for c in t.columns) for t in tables}
+    relations = {t.name: tuple(Output(c.name, kind_of(c.type)) for c in t.columns) for t in tables}
     views = []
     for number in range(random.choice([1, 1, 2, 3])):
         grammar = Queries(random, relations)

@@ -93,7 +93,8 @@ class Conditions(Scalars):
     def _parameter(self, scope: Scope) -> str:
         """An equality with a value that ivme gets as a parameter, and DuckDB as it stands here."""
         atom = self.one_of(scope.atoms)
-        return f"{atom.text} = {self.literal(atom.kind)} {PARAMETER}"
+        mark = "" if atom.kind == "place" else f" {PARAMETER}"
+        return f"{atom.text} = {self.literal(atom.kind)}{mark}"
 
     def _and(self, scope: Scope, depth: int) -> str:
         return f"({self.condition(scope, depth - 1)} AND {self.condition(scope, depth - 1)})"

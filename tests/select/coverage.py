@@ -17,7 +17,10 @@ from tests.select.words import Output, Words
 RELATIONS = {
     "r0": (Output("i", "int"), Output("j", "int"), Output("s", "string"), Output("d2", "decimal")),
     "r1": (Output("i", "int"), Output("k", "int"), Output("dt", "date"), Output("b", "bool")),
-    "r2": (Output("j", "int"), Output("s", "string"), Output("ts", "timestamp")),
+    "r2": (
+        *(Output("j", "int"), Output("s", "string"), Output("ts", "timestamp")),
+        *(Output("li", "ints"), Output("ls", "strings"), Output("st", "place")),
+    ),
 }
 _LONGEST = 300
 """Longer texts are refused for something else too often to look for a rule in them."""

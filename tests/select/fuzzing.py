@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from time import monotonic
+from time import process_time
 
 from tests.fuzz.running import Difference
 from tests.fuzz.script import script
@@ -40,11 +40,11 @@ def shrunk(case: SelectCase, difference: Difference, seconds: float) -> Finding:
 def findings(
     seeds: Iterable[int], covered: Counter[str], seconds: float, shrink_seconds: float, each: int = 2
 ) -> Iterator[Finding]:
-    """The differences of many cases, until the time is over; at most so many of each kind, the others are counted."""
-    end = monotonic() + seconds
+    """The differences of many cases, until the CPU time is over; at most so many of each kind, others are counted."""
+    end = process_time() + seconds
     kinds: Counter[str] = Counter()
     for seed in seeds:
-        if monotonic() >= end:
+        if process_time() >= end:
             return
         covered["cases"] += 1
         case = make_case(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.select.grouping import Grouping
 from tests.select.sources import From
-from tests.select.words import KINDS, Atom, Output, Query, Scope
+from tests.select.words import LISTED, Atom, Output, Query, Scope
 
 _SETS = {
     "union": "UNION",
@@ -98,7 +98,7 @@ class Queries(Grouping):
         if drawn == "select":
             return self._select(depth, outer, kinds)
         if drawn == "constants":
-            return self._constant_row(kinds or (self.one_of(KINDS[:5]),))
+            return self._constant_row(kinds or (self.one_of(LISTED),))
         self.spend()
         left = self._operand(depth - 1, outer, kinds)
         sign = _SETS[self.pick("set", **dict.fromkeys(_SETS, 1.0)).replace(" ", "_")]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import signal
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,17 @@ from tests.fuzz.steps import Change, CreateView, DropView, Follow, Reopen, Step,
 from tests.fuzz.values import Row, canonical
 from tests.select.cases import SelectCase, SelectView, shape
 from tests.select.reasons import reason_of
+from tests.select.time_limits import cpu_limit
 
 SLOWEST = 60
-"""The seconds after which a case counts as one that never ends."""
+"""The CPU seconds after which a case counts as one that never ends."""
+
+
+MACROS = (
+    "CREATE OR REPLACE TEMP MACRO collect_list(x) AS COALESCE(list_sort(list(x) FILTER (WHERE x IS NOT NULL)), [])",
+    "CREATE OR REPLACE TEMP MACRO collect_set(x) AS list_distinct(collect_list(x)).list_sort()",
+)
+"""Spark's aggregates that DuckDB lacks."""
 
 
 @cache
@@ -43,6 +49,9 @@ class SelectOracle(Oracle):
     def __init__(self) -> None:
         self.connection = _duckdb().cursor()
         self.connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+        self.connection.execute("SET order_by_non_integer_literal = true")
+        for macro in MACROS:
+            self.connection.execute(macro)
 
     def declare(self, view: SelectView) -> None:
         """Lets later views read this one."""
@@ -277,25 +286,11 @@ def _short(found: Any) -> str:
     return str(found)[:1200]
 
 
-@contextmanager
-def _in_time(seconds: int) -> Iterator[None]:
-    def ring(*_: Any) -> None:
-        raise TimeoutError(f"not done after {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def run_case(case: SelectCase, covered: Counter[str] | None = None) -> Difference | None:
     """Runs a case; the first difference, or None. An error that is not ivme's is a difference, too."""
     counted: Counter[str] = Counter()
     try:
-        with tempfile.TemporaryDirectory(prefix="ivme-select-") as folder, limits(case.few), _in_time(SLOWEST):
+        with tempfile.TemporaryDirectory(prefix="ivme-select-") as folder, limits(case.few), cpu_limit(SLOWEST):
             SelectRunner(case, Path(folder), counted).run()
     except Difference as difference:
         return difference

@@ -3,11 +3,12 @@
 Where the two differ, the form that both read alike is drawn: no division of decimals (DuckDB's is a double), no
 CONCAT (DuckDB's skips NULL), no COUNT_IF and no rounding of doubles; dates are only moved back, since the year
 10000 has no date in Python. Divisors are never zero. Sums of doubles are those of small integers, which are exact.
+Arrays and structs have no NULLs in them, which DuckDB orders otherwise.
 """
 
 from __future__ import annotations
 
-from tests.select.words import KINDS, TYPES, Atom, Scope, Words
+from tests.select.words import LISTED, TYPES, Atom, Scope, Words
 
 _LITERALS = {
     "int": ("0", "1", "2", "3", "-3", "7"),
@@ -17,6 +18,9 @@ _LITERALS = {
     "bool": ("TRUE", "FALSE"),
     "float": ("CAST(2 AS DOUBLE)", "CAST(1.5 AS DOUBLE)", "CAST(0 AS DOUBLE)"),
     "timestamp": ("TIMESTAMP '2024-02-29 00:00:00'", "TIMESTAMP '1969-12-31 23:59:59.5'"),
+    "ints": ("ARRAY[1]", "ARRAY[1, 2]", "ARRAY[-3, 0, 7]"),
+    "strings": ("ARRAY['a']", "ARRAY['a', 'b']", "ARRAY['', 'ab']"),
+    "place": ("CAST(NULL AS STRUCT(x BIGINT, y VARCHAR))",),
 }
 
 FUNCTIONS: dict[str, tuple[tuple[str, tuple[str, ...], str], ...]] = {
@@ -74,6 +78,9 @@ FUNCTIONS: dict[str, tuple[tuple[str, tuple[str, ...], str], ...]] = {
     ),
     "timestamp": (("cast to timestamp", ("date",), "CAST({0} AS TIMESTAMP)"),),
     "bool": (("cast to bool", ("int",), "CAST({0} AS BOOLEAN)"),),
+    "ints": (("greatest array", ("ints", "ints"), "GREATEST({0}, {1})"),),
+    "strings": (("least array", ("strings", "strings"), "LEAST({0}, {1})"),),
+    "place": (("greatest struct", ("place", "place"), "GREATEST({0}, {1})"),),
 }
 """For each kind of a value: the name of the rule, the kinds of the arguments, and how it is written."""
 
@@ -136,7 +143,7 @@ class Scalars(Words):
     def any_kind(self, scope: Scope) -> str:
         """A kind that the scope has, mostly."""
         found = [atom.kind for atom in scope.atoms]
-        return self.one_of(found) if found and self.chance(0.9) else self.one_of(KINDS[:5])
+        return self.one_of(found) if found and self.chance(0.9) else self.one_of(LISTED)
 
     def _function(self, kind: str, scope: Scope, depth: int) -> str:
         rules = FUNCTIONS[kind]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.select.aggregates import Aggregates
-from tests.select.words import KINDS, Atom, Output, Scope
+from tests.select.words import LISTED, Atom, Output, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Sources(Aggregates):
         return From(f"({made.text}) AS {alias}({listed})", found.atoms, alias, found.names)
 
     def _values(self, alias: str) -> From:
-        kinds = [self.one_of(KINDS[:5]) for _ in range(self.random.randint(1, 2))]
+        kinds = [self.one_of(LISTED) for _ in range(self.random.randint(1, 2))]
         rows = [f"({', '.join(self.literal(kind) for kind in kinds)})" for _ in range(self.random.randint(1, 3))]
         columns = tuple(Output(self.fresh("n"), kind) for kind in kinds)
         listed = ", ".join(c.name for c in columns)
@@ -105,7 +105,7 @@ class Sources(Aggregates):
         )
 
     def _constants(self, alias: str) -> From:
-        columns = tuple(Output(self.fresh("n"), self.one_of(KINDS[:5])) for _ in range(self.random.randint(1, 2)))
+        columns = tuple(Output(self.fresh("n"), self.one_of(LISTED)) for _ in range(self.random.randint(1, 2)))
         items = ", ".join(f"{self.literal(c.kind)} AS {c.name}" for c in columns)
         return self._named(f"(SELECT {items})", alias, columns)
 

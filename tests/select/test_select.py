@@ -19,7 +19,7 @@ from tests.select.cases import SelectCase, SelectView, make_case, shape
 from tests.select.coverage import RELATIONS, cover, known_rules
 from tests.select.fuzzing import findings, shrunk
 from tests.select.queries import Queries
-from tests.select.running import SelectOracle, run_case
+from tests.select.running import MACROS, SelectOracle, run_case
 from tests.select.unaccepted import UNACCEPTED
 
 PARTS = 8
@@ -64,13 +64,13 @@ def test_a_select_is_refused_by_name_or_has_the_rows_of_duckdb_for_longer(part: 
 DECLARED = (
     "CREATE TABLE r0 (i BIGINT, j BIGINT, s VARCHAR, d2 DECIMAL(9, 2))",
     "CREATE TABLE r1 (i BIGINT, k BIGINT, dt DATE, b BOOLEAN)",
-    "CREATE TABLE r2 (j BIGINT, s VARCHAR, ts TIMESTAMP)",
+    "CREATE TABLE r2 (j BIGINT, s VARCHAR, ts TIMESTAMP, li BIGINT[], ls VARCHAR[], st STRUCT(x BIGINT, y VARCHAR))",
 )
 
 
 def test_every_rule_of_the_grammar_is_drawn_and_what_is_drawn_is_sql() -> None:
     connection = duckdb.connect()
-    for statement in DECLARED:
+    for statement in (*DECLARED, *MACROS):
         connection.execute(statement)
     drawn: set[str] = set()
     refused = 0

@@ -9,12 +9,30 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, TypeVar
 
+from ivme.query.types import Type
+
 T = TypeVar("T")
 
-KINDS = ("int", "string", "decimal", "date", "bool", "float", "timestamp")
+KINDS = ("int", "string", "decimal", "date", "bool", "float", "timestamp", "ints", "strings", "place")
 """What columns and expressions are of; each has one SQL type to cast to."""
 
-TYPES = dict(zip(KINDS, ("BIGINT", "STRING", "DECIMAL(9, 2)", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP"), strict=True))
+TYPES = {
+    **dict(zip(KINDS, ("BIGINT", "STRING", "DECIMAL(9, 2)", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP"), strict=False)),
+    "ints": "BIGINT[]",
+    "strings": "VARCHAR[]",
+    "place": "STRUCT(x BIGINT, y VARCHAR)",
+}
+
+LISTED = (*KINDS[:5], "ints", "strings")
+"""The kinds of constant columns."""
+
+_NESTED = {"array<int>": "ints", "array<string>": "strings", "struct<x int, y string>": "place"}
+
+
+def kind_of(type_: Type) -> str:
+    """The kind of a column's type."""
+    return _NESTED.get(str(type_), type_.kind)
+
 
 PARAMETER = "/* parameter */"
 """What stands behind a literal that ivme gets as a parameter; for DuckDB it is a comment."""

@@ -53,6 +53,8 @@ class Literal:
             return f"{kind} '{values.to_string(value)}'"
         if isinstance(value, bytes):
             return f"X'{value.hex().upper()}'"
+        if isinstance(value, tuple):
+            return f"ARRAY({', '.join(str(Literal(each)) for each in value)})"
         return str(value).upper() if isinstance(value, bool) else str(value)
 
 

@@ -64,14 +64,28 @@ def type_of(expression: Expression, table: Table) -> Type | None:
 
 
 def literal_type(value: Any) -> Type | None:
-    """The type of a constant; a decimal has the digits that it is written with."""
+    """The type of a constant; a decimal has the digits that it is written with, an array the type of its elements."""
     if isinstance(value, Decimal):
         return _decimal_literal(value)
+    if isinstance(value, tuple):
+        return _array_literal(value)
     kinds: tuple[tuple[type, Type], ...] = (
         *((bool, BOOL), (int, INT), (float, FLOAT), (str, STRING), (bytes, _BINARY)),
         *((datetime.datetime, _TIMESTAMP), (datetime.date, _DATE)),
     )
     return next((type_ for python, type_ in kinds if isinstance(value, python)), None)
+
+
+def _array_literal(elements: tuple[Any, ...]) -> Type | None:
+    """None if its elements have no common type, or if there are none that are not NULL."""
+    types = {literal_type(each) for each in elements if each is not None}
+    if (
+        all(type_ is not None and type_.kind == "decimal" for type_ in types)
+        and len({t and t.scale for t in types}) == 1
+    ):
+        types = {max(types, key=lambda type_: type_.precision or 0 if type_ else 0)}
+    element = types.pop() if len(types) == 1 else None
+    return None if element is None else Type("array", element=element)
 
 
 def _decimal_literal(value: Decimal) -> Type:

@@ -17,6 +17,9 @@ from ivme.query.sql_text import SqlText, refuse_other_arguments
 
 Arguments = list[exp.Expr | None]
 
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+
 
 class Calls:
     """Reads the functions of one text."""
@@ -62,7 +65,7 @@ class Calls:
         for token in self._source.tokens if end is not None else ():
             if token.start <= (end or 0):
                 continue
-            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
             if depth == 0:
                 break
             if not arguments or (token.token_type == TokenType.COMMA and depth == 1):

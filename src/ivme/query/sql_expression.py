@@ -7,7 +7,7 @@ expression is computed differently from what its author wrote.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -18,9 +18,10 @@ from ivme.query.functions import FUNCTIONS
 from ivme.query.functions.definition import TEXT
 from ivme.query.inference import FLOAT, type_of
 from ivme.query.model import Column, Table
-from ivme.query.one_type import as_float, cast_to, with_one_type
+from ivme.query.one_type import as_float, with_one_type
+from ivme.query.sql_arrays import nested_null, read_array
 from ivme.query.sql_calls import Calls
-from ivme.query.sql_deep_access import FLATTEN, deep_access
+from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
 from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
@@ -68,7 +69,7 @@ class Scalars:
         if special is not None:
             return special(self, node, depth)
         if isinstance(node, exp.Anonymous) and node.name.lower() in self.source.functions:
-            given = [self.translate(each, depth + 1) for each in node.expressions]
+            given = self.translate_all(node.expressions, depth)
             kinds = [self._kind(each, node) for each in given]
             return user_call(self.source, node, self.source.functions[node.name.lower()], given, kinds)
         found = Calls(self.source).read(node)
@@ -77,13 +78,16 @@ class Scalars:
         made = self._with_texts(node, self._call(*found, depth, node))
         return self._folded(self._in_one_type(node, made), node)
 
+    def translate_all(self, nodes: Iterable[exp.Expr | None], depth: int) -> tuple[Expression, ...]:
+        return tuple(self.translate(node, depth + 1) for node in nodes if node is not None)
+
     def _only(self, node: exp.Expr, *handled: str) -> None:
         refuse_other_arguments(self.source, node, handled, _SUPPORTED)
 
     def _call(
         self, function: str, nodes: list[exp.Expr | None], depth: int, written: exp.Expr | None = None
     ) -> Expression:
-        arguments = tuple(self.translate(node, depth + 1) for node in nodes if node is not None)
+        arguments = self.translate_all(nodes, depth)
         known = FUNCTIONS[function]
         if written is not None and not known.minimum <= len(arguments) <= known.maximum:
             message = f"{self._name(written)} does not take {len(arguments)} arguments"
@@ -350,7 +354,7 @@ class Scalars:
         target = read_type(self.source, node.args["to"])
         value = self.translate(node.this, depth + 1)
         if target.is_nested:
-            return self._nested_null(value, target, node)
+            return nested_null(self.source, node, value, target)
         details: tuple[int | None, ...] = (target.precision, target.scale) if target.kind == "decimal" else ()
         details = (NARROW[kind],) if kind in NARROW else details
         name = target.kind
@@ -366,12 +370,6 @@ class Scalars:
         except DataError as error:
             raise self.source.unsupported(str(error), node, "write a value of that type") from error
 
-    def _nested_null(self, value: Expression, target: Type, node: exp.Expr) -> Expression:
-        """NULL as an array or struct; nothing else is converted."""
-        if not isinstance(value, Literal) or value.value is not None:
-            raise self.source.unsupported(f"a CAST to {target} is not supported", node, FLATTEN)
-        return cast_to(value, None, target)
-
 
 _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] = {
     exp.Column: Scalars._column,
@@ -381,6 +379,7 @@ _SPECIAL: dict[type[exp.Expr], Callable[[Scalars, exp.Expr, int], Expression]] =
     exp.Literal: Scalars._literal,
     exp.Null: Scalars._constant,
     exp.Boolean: Scalars._constant,
+    exp.Array: lambda made, node, depth: read_array(made.source, node, made.translate_all(node.expressions, depth)),
     exp.NullSafeNEQ: Scalars._distinct_from,
     exp.Is: Scalars._is,
     exp.In: Scalars._in,

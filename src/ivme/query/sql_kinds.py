@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.functions import ARITHMETIC, COMPARISONS, FUNCTIONS, NUMBERS
-from ivme.query.inference import valued_arguments
+from ivme.query.inference import literal_type, valued_arguments
 from ivme.query.types import is_nested_kind
 
 _LITERALS: tuple[tuple[type, str], ...] = (
@@ -28,6 +28,8 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
     """One of the eight kinds of `types.KINDS`, given the kinds of the columns."""
     if isinstance(expression, ColumnRef):
         return column_kind(expression.name)
+    if isinstance(expression, Literal) and isinstance(expression.value, tuple):
+        return str(literal_type(expression.value))
     if isinstance(expression, Literal):
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
     function = expression.definition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -20,7 +21,7 @@ _WIDENED: dict[tuple[str | None, str], tuple[Any, ...]] = {
 
 
 def user_call(
-    source: SqlText, node: exp.Anonymous, defined: Function, arguments: list[Expression], kinds: list[str | None]
+    source: SqlText, node: exp.Anonymous, defined: Function, arguments: Sequence[Expression], kinds: list[str | None]
 ) -> Expression:
     """The call of a function with arguments of these kinds, as far as they are known."""
     if len(arguments) != defined.minimum:

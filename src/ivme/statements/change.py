@@ -77,7 +77,7 @@ def insert(definitions: Definitions, statement: Insert, values: Parameters, batc
         return int(data.num_rows)
     if isinstance(statement.rows, Select):
         types = [declared_type(table, table.columns[place]) for place in places]
-        selected = select_rows(definitions, statement.rows, values.given, types)
+        selected = select_rows(definitions, statement.rows, values.given, types, batch)
         values.used.update(values.given)
         columns = _converted(source, selected, table, places, statement.rows.start)
         add(table.name, whole_rows(table, places, columns, selected.data.num_rows))
@@ -162,7 +162,7 @@ def delete(definitions: Definitions, statement: Delete, values: Parameters, batc
     table = changed_table(definitions, source, statement.table)
     if has_query(where):
         select = _select(statement.table, table, [], where, values, source)
-        old = made_rows(definitions, source, select).data
+        old = made_rows(definitions, source, select, batch).data
         batch.delete(table.name, old.rename_columns(list(table.column_names)))
         counts.append(old.num_rows)
         return
@@ -181,7 +181,7 @@ def update(definitions: Definitions, statement: Update, values: Parameters, batc
     nodes = [node for _, node in statement.values]
     if has_query(where, *nodes):
         select = _select(statement.table, table, nodes, where, values, source)
-        rows = made_rows(definitions, source, select)
+        rows = made_rows(definitions, source, select, batch)
         counts.append(replace_rows(source, table, places, rows, nodes, batch))
         return
     from_ = _from(statement.table)

@@ -39,21 +39,24 @@ if TYPE_CHECKING:
 def merge(definitions: Definitions, statement: Merge, values: Parameters, batch: Batch) -> int:
     """Adds a MERGE to a batch; how many rows it changes. All rows are read before the first is changed."""
     table = changed_table(definitions, statement.source, statement.table)
-    run = _Run(definitions, statement, values, table)
+    run = _Run(definitions, statement, values, table, batch)
     made_rows(definitions, statement.source, run.joined([exp.Literal.number(1)]))  # refuses what is ambiguous in ON
     found = [(when, run.rows(number, when)) for number, when in enumerate(statement.whens)]
     run.refuse_several([rows for when, rows in found if when.rows == "both"])
-    return sum(run.apply(when, rows, batch) for when, rows in found)
+    return sum(run.apply(when, rows) for when, rows in found)
 
 
 class _Run:
     """One MERGE into one table."""
 
-    def __init__(self, definitions: Definitions, statement: Merge, values: Parameters, table: Table) -> None:
+    def __init__(
+        self, definitions: Definitions, statement: Merge, values: Parameters, table: Table, batch: Batch
+    ) -> None:
         self._definitions = definitions
         self._statement = statement
         self._values = values
         self._table = table
+        self._batch = batch
         self._on = with_values(statement.source, statement.on, values)
         self._using = with_values(statement.source, statement.using, values)
 
@@ -83,7 +86,7 @@ class _Run:
         where = select.args.get("where")
         if conditions:
             select.set("where", exp.Where(this=exp.and_(*([] if where is None else [where.this]), *conditions)))
-        return made_rows(self._definitions, self._source, select)
+        return made_rows(self._definitions, self._source, select, self._batch)
 
     def _without(self, expressions: list[exp.Expr], one: exp.Expr, other: exp.Expr) -> exp.Select:
         """The rows of one side that the other has no match for."""
@@ -126,7 +129,7 @@ class _Run:
             found.update(zip(*(python_values(rows.data.column(i)) for i in range(width)), strict=True))
         if not found or max(found.values()) == 1:
             return
-        data, counts = self._definitions.runtime.reader.contents(self._table.name)
+        data, counts = self._batch.look(lambda: self._definitions.runtime.reader.contents(self._table.name))
         held = dict(zip(zip(*map(python_values, data.columns), strict=True), counts.tolist(), strict=True))
         for row, count in found.items():
             if count > held[row]:
@@ -135,18 +138,18 @@ class _Run:
                     "row only; nothing was changed. Make them one, by GROUP BY for instance"
                 )
 
-    def apply(self, when: When, rows: Rows, batch: Batch) -> int:
+    def apply(self, when: When, rows: Rows) -> int:
         """Changes the rows of a clause; how many they are."""
         count, width = int(rows.data.num_rows), len(self._table.columns)
         names = list(self._table.column_names)
         if when.values is None:
             old = [rows.data.column(number) for number in range(width)]
-            batch.delete(self._table.name, pa.table(old, names=names))
+            self._batch.delete(self._table.name, pa.table(old, names=names))
         elif when.rows == "source":
             places, nodes = self._places(when), self._nodes(when)
             numbered = enumerate(zip(places, nodes, strict=True))
             made = [assigned(self._source, node, rows, i, self._table, place) for i, (place, node) in numbered]
-            batch.insert(self._table.name, whole_rows(self._table, places, made, count))
+            self._batch.insert(self._table.name, whole_rows(self._table, places, made, count))
         else:
-            replace_rows(self._source, self._table, self._places(when), rows, self._nodes(when), batch)
+            replace_rows(self._source, self._table, self._places(when), rows, self._nodes(when), self._batch)
         return count

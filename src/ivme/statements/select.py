@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from ivme.view import View
 
 if TYPE_CHECKING:
     from ivme.definitions import Definitions
+    from ivme.engine.runtime.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,16 @@ def _moved(error: QueryError, query: Select) -> QueryError:
 
 
 def select_rows(
-    definitions: Definitions, query: Select, parameters: Mapping[str, Any], wanted: Sequence[Type] = ()
+    definitions: Definitions,
+    query: Select,
+    parameters: Mapping[str, Any],
+    wanted: Sequence[Type] = (),
+    batch: Batch | None = None,
 ) -> Rows:
     """The rows of a query: those of a view of its text, with the values in the place of the parameters.
 
     A view of the same text answers it as an access request. Else parameters are constants, which may stand anywhere.
-    NULL alone has the type that is `wanted` at its place.
+    NULL alone has the type that is `wanted` at its place. The changes of `batch` are seen, though they are not made.
     """
     with pointing_into(query):
         source, node = whole_statement(query.text, functions=definitions.functions.defined)
@@ -71,11 +76,11 @@ def select_rows(
         with definitions.runtime.lock:
             found = _whole_relation(definitions, node, parameters) or _same_view(definitions, query.text)
             if found is not None:
-                return found if isinstance(found, Rows) else _read(found, parameters)
+                return _looked(batch, partial(found, parameters))
         if not source.parameter_names() and not (wanted and (_bare_nulls(node) or _repeated(node))):
-            return definitions.read_once(query.text, lambda view: _read(view, {}))
+            return definitions.read_once(query.text, lambda view: _looked(batch, lambda: _read(view, {})))
         node = with_values(source, node, Parameters({**default_values(source), **parameters}))
-        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node)
+        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node, batch)
 
 
 def _bare_nulls(node: exp.Expr) -> list[tuple[int, exp.Expr]]:
@@ -103,31 +108,24 @@ def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
     return node
 
 
-def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr) -> Rows:
+def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr, batch: Batch | None = None) -> Rows:
     """The rows of a query that was made of parts of a statement, without parameters."""
-    return definitions.read_once(ReadSelect(source, node), lambda view: _read(view, {}))
+    return definitions.read_once(ReadSelect(source, node), lambda view: _looked(batch, lambda: _read(view, {})))
 
 
-def tables_read(definitions: Definitions, nodes: list[exp.Expr]) -> set[str]:
-    """The tables that queries read, also through views, in lower case."""
-    known = {name.lower(): state.relations for name, state in definitions.catalog.views.items()}
-    written = [table for node in nodes for table in node.find_all(exp.Table)]
-    waiting = [".".join(part.name for part in table.parts).lower() for table in written]
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [each.lower() for each in known.get(name, ())]
-    return found
+def _looked(batch: Batch | None, read: Callable[[], Rows]) -> Rows:
+    return read() if batch is None else batch.look(read)
 
 
 def _read(view: View, parameters: Mapping[str, Any]) -> Rows:
     return Rows(view.state.table.columns, view.to_arrow(**parameters))
 
 
-def _whole_relation(definitions: Definitions, node: exp.Expr, parameters: Mapping[str, Any]) -> Rows | View | None:
-    """The rows of a table, or the view, if a query is SELECT * FROM it."""
+Reading = Callable[[Mapping[str, Any]], Rows]
+
+
+def _whole_relation(definitions: Definitions, node: exp.Expr, parameters: Mapping[str, Any]) -> Reading | None:
+    """What reads a table or a view, if a query is SELECT * FROM it."""
     start = node.args.get("from_")
     said = {name for name, value in node.args.items() if value}
     if not isinstance(node, exp.Select) or start is None or said != {"expressions", "from_"} or parameters:
@@ -144,8 +142,8 @@ def _whole_relation(definitions: Definitions, node: exp.Expr, parameters: Mappin
         return None
     view = definitions.views.get(name)
     if view is None:
-        return _table_rows(definitions, name)
-    return view if isinstance(view, View) and not view.parameters and not view.state.ring else None
+        return None if definitions.catalog.tables[name].ring else lambda _: _table_rows(definitions, name)
+    return partial(_read, view) if isinstance(view, View) and not view.parameters and not view.state.ring else None
 
 
 def _names(definitions: Definitions) -> list[str]:
@@ -157,15 +155,12 @@ def _means(node: exp.Table, name: str) -> bool:
     return node.name == name if quoted else node.name.lower() == name.lower()
 
 
-def _table_rows(definitions: Definitions, name: str) -> Rows | None:
-    state = definitions.catalog.tables[name]
-    if state.ring:
-        return None
-    return Rows(state.table.columns, TableRows(definitions, name).to_arrow())
+def _table_rows(definitions: Definitions, name: str) -> Rows:
+    return Rows(definitions.catalog.tables[name].table.columns, TableRows(definitions, name).to_arrow())
 
 
-def _same_view(definitions: Definitions, text: str) -> View | None:
-    """A view of the same text, comments and spaces aside; not one with other semantics than a plain view."""
+def _same_view(definitions: Definitions, text: str) -> Reading | None:
+    """What reads a view of the same text, comments and spaces aside; not one with other semantics than a plain view."""
     wanted = _normal(text)
     for view in definitions.views.values():
         if not isinstance(view, View) or view.state.ring:
@@ -173,7 +168,7 @@ def _same_view(definitions: Definitions, text: str) -> View | None:
         written = view.state.typed.written
         is_same = bool(written.text) and is_sql(written.text) and _normal(written.text) == wanted
         if is_same and written.distinct == _is_distinct(written.text):
-            return view
+            return partial(_read, view)
     return None
 
 

@@ -7,20 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from ivme.errors import PlanError, UnknownNameError
-from ivme.query.sql import whole_statement
-from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
-from ivme.statements.change import delete, has_query, insert, update
+from ivme.statements.change import delete, insert, update
 from ivme.statements.constants import plain_value
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
-from ivme.statements.select import pointing_into, select_rows, tables_read
+from ivme.statements.select import select_rows
 
 if TYPE_CHECKING:
     from ivme.database import Database
@@ -31,8 +27,9 @@ if TYPE_CHECKING:
 class Session:
     """One writer of statements, with the transaction that it has begun.
 
-    Changes within a transaction are collected, and made at COMMIT. Statements that read see what is committed; one that
-    would read what its own transaction has changed is refused. `check` may refuse statements before any is run.
+    Changes within a transaction are collected, and made at COMMIT. Statements that read see what is committed, and what
+    their own transaction has changed: its changes are applied for the time of the reading, and taken back. `check` may
+    refuse statements before any is run.
     """
 
     def __init__(self, database: Database, check: Callable[[Statement], None] = lambda _: None) -> None:
@@ -91,8 +88,7 @@ class Session:
         if isinstance(statement, Transaction):
             return self._transaction(statement)
         if isinstance(statement, Select):
-            self._refuse_own_changes(statement.source, self._trees(statement))
-            return Result(select_rows(self.database.definitions, statement, parameters).data)
+            return Result(select_rows(self.database.definitions, statement, parameters, batch=self._batch).data)
         if isinstance(statement, Insert | Update | Delete | Merge):
             return self._change(statement, values)
         if self._batch is not None and not isinstance(statement, definition.READS):
@@ -119,25 +115,10 @@ class Session:
             pass
         return Result(message="the transaction is committed")
 
-    def _refuse_own_changes(self, source: SqlText, trees: list[exp.Expr]) -> None:
-        """Refuses to read what the transaction has changed, which is not there before COMMIT."""
-        changed = {} if self._batch is None else {name.lower(): name for name in self._batch.tables}
-        read = tables_read(self.database.definitions, trees) if changed else set()
-        for name in read.intersection(changed):
-            message = f"the transaction has changed table {changed[name]}, which is read here"
-            raise source.unsupported(message, source.tokens[0].start, "COMMIT first, or read before the change")
-
-    def _trees(self, query: Select) -> list[exp.Expr]:
-        if self._batch is None:
-            return []
-        with pointing_into(query):
-            return [whole_statement(query.text, functions=query.source.functions)[1]]
-
     # Changes
 
     def _change(self, statement: Insert | Update | Delete | Merge, values: Parameters) -> Result:
         definitions, counts, start = self.database.definitions, list[int](), perf_counter()
-        self._refuse_own_changes(statement.source, self._queries(statement))
         batch = self._batch or self.database.batch()
         with definitions.runtime.lock:
             with batch.all_or_nothing():
@@ -147,19 +128,6 @@ class Session:
             definitions.runtime.wait_durable()
             definitions.runtime.notify_observers(made, start)
         return _counted(statement, counts[0] if counts else None)
-
-    def _queries(self, statement: Insert | Update | Delete | Merge) -> list[exp.Expr]:
-        """The queries that a change reads, with the table that it changes if it reads that."""
-        match statement:
-            case Insert(rows=Select() as query):
-                return self._trees(query)
-            case Update() | Delete():
-                nodes = [statement.where] if statement.where is not None else []
-                nodes += [node for _, node in statement.values] if isinstance(statement, Update) else []
-                return [statement.table, *nodes] if has_query(*nodes) else []
-            case Merge():
-                return [statement.table, statement.using]
-        return []
 
 
 def _add(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import islice, repeat, takewhile
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +25,16 @@ from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
 from ivme.engine.runtime.table_change import DeleteWhere, Replace, TableChange, Upsert
 from ivme.engine.runtime.table_statement import delete_where, update
+from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.query.model import Table
 
 _PIECE = 65_536
 """So many rows of an iterator are Python objects at a time."""
+
+
+Answer = TypeVar("Answer")
 
 
 class Batch:
@@ -87,9 +91,20 @@ class Batch:
 
     def check(self) -> None:
         """Raises what ending the batch now would raise, and changes nothing."""
+        self.look(lambda: None)
+
+    def look(self, read: Callable[[], Answer]) -> Answer:
+        """What `read` finds where the batch has been applied; then it is taken back. Raises what ending it would raise.
+
+        It takes the time of applying the batch. Nobody else reads or writes meanwhile.
+        """
         self._check_open()
         self._take_batch_path()
-        self._commit(self._parts, only_check=True)
+        answers: list[Answer] = []
+        with self._runtime.lock:
+            if self._parts:
+                self._commit(self._parts, look=lambda: answers.append(read()))
+            return answers[-1] if answers else read()
 
     def discard(self) -> None:
         """Forgets the changes so far."""
@@ -265,7 +280,7 @@ class Batch:
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.catalog.tables[known[name.lower()]]
 
-    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, only_check: bool = False) -> int:
+    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, look: Act | None = None) -> int:
         """Makes the changes; how many rows they have."""
         batch = {}
         with self._runtime.lock:
@@ -281,7 +296,7 @@ class Batch:
                 if len(changed.weights):
                     batch[name] = changed
             if batch or self._progress is not None:
-                self._runtime.transact(batch, self._progress, only_check=only_check)
+                self._runtime.transact(batch, self._progress, look=look)
         return sum(len(changed.weights) for changed in batch.values())
 
     def _resolved(self, state: TableState, parts: Sequence[RowBatch | TableChange]) -> RowBatch:

@@ -191,6 +191,8 @@ class Catalog:
 
     def let_reads_finish(self, relations: Collection[str] | None = None) -> None:
         """Before relations change, or with None anything: answers that are read from them are read to their end."""
+        if not self.open_reads:
+            return
         changed = set(relations or ())
         for state in self.views.values():
             if relations is None or changed.intersection(state.relations):

@@ -22,8 +22,9 @@ from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
+from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import change_of
+from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
@@ -52,8 +53,8 @@ class _TooLongError(Exception):
     """The single-row path takes too many operations."""
 
 
-class _CheckedError(Exception):
-    """A batch would have been taken."""
+class _LookedError(Exception):
+    """A batch would have been taken, and is taken back."""
 
 
 class Runtime:
@@ -89,12 +90,12 @@ class Runtime:
     # Batches
 
     def transact(
-        self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, only_check: bool = False
+        self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, look: Act | None = None
     ) -> None:
         """Applies a batch, all or nothing, and tells those who follow a view that it changed.
 
-        The progress of the source that it comes from is part of it. With `only_check` it is taken back where it would
-        be recorded: then it raises what it would raise, and changes nothing.
+        The progress of the source that it comes from is part of it. With `look`, it is taken back where it
+        would be recorded, after that was called: then it raises what it would raise, and changes nothing.
         """
 
         def run(_: Triggers, apply: Apply) -> None:
@@ -111,25 +112,26 @@ class Runtime:
                         apply(name, changed.kept(rows, changed.weights[rows]))
 
         def record() -> None:
-            if only_check:
-                raise _CheckedError
+            if look is not None:
+                look()
+                raise _LookedError
             if self.catalog.journal is not None:
                 self.catalog.journal.batch(batch, progress)
             self._note_in_builds(batch)
 
         refuse_within_functions()
         with self.lock:
-            if progress is None and not only_check and try_apply_plain(self.catalog, batch):
+            if progress is None and look is None and try_apply_plain(self.catalog, batch):
                 reclaim(self.catalog)
                 return
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
                 try:
-                    self._transact(batch, run, record, MOST_SINGLE_ROWS, progress)
+                    self._transact(batch, run, record, MOST_SINGLE_ROWS, progress, is_look=look is not None)
                 except (self.backend.overflow, CountError):
-                    self._transact(batch, run_deletes_first, record, 0, progress)
-            except _CheckedError:
+                    self._transact(batch, run_deletes_first, record, 0, progress, is_look=look is not None)
+            except _LookedError:
                 return
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
@@ -153,15 +155,15 @@ class Runtime:
         record: Callable[[], None],
         few: int,
         progress: Progress | None = None,
+        is_look: bool = False,
     ) -> None:
         """Changes relations by what `run` does, passes it on to the views that are built on them, and records it.
 
-        Up to `few` rows of a view are passed on one by one.
+        Up to `few` rows of a view are passed on one by one. A look may be a part of a change of the catalog.
         """
         refuse_within_functions()
         catalog = self.catalog
-        if catalog.open_reads:
-            catalog.let_reads_finish(relations)
+        catalog.let_reads_finish(relations)
         triggers, participants = Triggers(catalog), list(catalog.participants.values())
         parts = [triggers, *participants]
         undo = [] if catalog.journal is None else [partial(catalog.journal.roll_back, catalog.journal.mark())]
@@ -172,7 +174,8 @@ class Runtime:
                 if relation in participant.relations:
                     participant.apply(relation, rows)
 
-        with Transaction(self.lock, [*parts, Undo(undo)]) as transaction:
+        outer = self.lock.pending if is_look and isinstance(self.lock.pending, CatalogChange) else None
+        with Transaction(self.lock, [*parts, Undo(undo)], outer=outer) as transaction:
             triggers.begin()
             run(triggers, apply)
             changes, touched = self._propagate(relations, triggers, apply, few)
@@ -224,7 +227,7 @@ class Runtime:
             changed, _ = changes[state.name] = change_of(state, triggers.emitted.get(state.name, []))
             if changed is not None and self.catalog.readers(state.name):
                 check_numbers(state, changed, self.catalog.read_columns(state.name))
-                self._feed(state.name, changed, triggers, apply, few)
+                self._feed(state.name, changed, triggers, apply, 0 if counts_together(state) else few)
         return changes, touched
 
     def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:

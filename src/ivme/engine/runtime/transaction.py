@@ -104,20 +104,24 @@ class Transaction:
     """A change under way: its parts, which commit or roll back together, and `then` what follows the commit.
 
     As a context manager it begins at the lock, which its caller holds, and commits at the end of the block; `then` may
-    be given until then.
+    be given until then. One that ends within an `outer` change, which is under way already, leaves that under way.
     """
 
-    __slots__ = ("_lock", "_parts", "committed", "then")
+    __slots__ = ("_lock", "_outer", "_parts", "committed", "then")
 
-    def __init__(self, lock: StateLock, parts: Sequence[Part], then: Sequence[Act] = ()) -> None:
+    def __init__(
+        self, lock: StateLock, parts: Sequence[Part], then: Sequence[Act] = (), outer: Pending | None = None
+    ) -> None:
         self._lock = lock
         self._parts = parts
+        self._outer = outer
         self.then = then
         self.committed = False
 
     def __enter__(self) -> Self:
-        if self._lock.pending is not None:  # left behind by an exception, by a thread that kept the lock
-            self._lock.pending.settle()
+        pending = self._lock.pending
+        if pending is not None and pending is not self._outer:  # left by an exception, by a thread that kept the lock
+            pending.settle()
         self.committed = False  # it may be one that was used before
         self._lock.pending = self
         return self
@@ -127,9 +131,17 @@ class Transaction:
     ) -> None:
         if kind is None:
             self.committed = True
-        self.settle()
+        inner = self._lock.pending
+        if isinstance(inner, Transaction) and inner is not self:  # an exception kept it from its end
+            inner._end()
+        self._end()
 
     def settle(self) -> None:
+        self._end()
+        if self._outer is not None:
+            self._outer.settle()
+
+    def _end(self) -> None:
         try:
             if self.committed:
                 for part in self._parts:
@@ -140,9 +152,9 @@ class Transaction:
                 for part in self._parts:
                     part.roll_back()
         except IvmeError:  # the disk failed, and the log has taken note of it
-            self._lock.pending = None
+            self._lock.pending = self._outer
             raise
-        self._lock.pending = None
+        self._lock.pending = self._outer
 
 
 def delivery(queue: deque[Any], item: object) -> Act:

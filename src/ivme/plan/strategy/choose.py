@@ -133,8 +133,12 @@ def _is_split(plan: Plan) -> bool:
 
 
 def _mean(plan: Plan, rates: Rates | None, options: Options) -> int:
-    """The mean work of a change as a power of 2, so that small differences do not decide; 0 without keys."""
-    return 0 if rates is None else round(log2(rates.mean(plan, _epsilon(plan, options))))
+    """The mean work of a change as a power of 2, so that small differences do not decide; 0 without keys.
+
+    Where nothing changes, there is no such work.
+    """
+    mean = 0.0 if rates is None else rates.mean(plan, _epsilon(plan, options))
+    return round(log2(mean)) if mean else 0
 
 
 def _keyed_reason(plan: Plan) -> str:

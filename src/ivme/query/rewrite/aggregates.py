@@ -1,7 +1,9 @@
 """Aggregates as the language of blocks has them: FILTER becomes CASE.
 
-COUNT(*) FILTER (WHERE a > 1), SUM(b) FILTER (WHERE a > 1)
-COUNT(CASE WHEN a > 1 THEN 1 END), SUM(CASE WHEN a > 1 THEN b END)
+COUNT(*) FILTER (WHERE a > 1), SUM(b) FILTER (WHERE a > 1), MAX_BY(c, b) FILTER (WHERE a > 1)
+COUNT(CASE WHEN a > 1 THEN 1 END), SUM(CASE WHEN a > 1 THEN b END), MAX_BY(c, CASE WHEN a > 1 THEN b END)
+
+Every aggregate leaves out rows whose value is NULL; MAX_BY and MIN_BY those that have nothing to compare.
 """
 
 from __future__ import annotations
@@ -29,18 +31,34 @@ def _filters(value: object) -> list[exp.Expr]:
 
 
 def _without_filter(node: exp.Expr) -> exp.Expr | None:
-    if not isinstance(node, exp.Filter) or isinstance(node.this, exp.WithinGroup):
+    if not isinstance(node, exp.Filter):
         return None
     aggregate: exp.Expr = node.this.copy()
     condition = node.expression.this
-    argument = aggregate.this
+    if isinstance(aggregate, exp.WithinGroup):  # the percentile of what is ordered
+        for each in aggregate.expression.expressions:
+            each.set("this", _where(condition, each.this))
+    elif isinstance(aggregate, exp.ArgMax | exp.ArgMin):
+        aggregate.set("expression", _where(condition, aggregate.expression))
+    else:
+        aggregate.set("this", _filtered(condition, aggregate.this))
+    return aggregate
+
+
+def _filtered(condition: exp.Expr, argument: exp.Expr | None) -> exp.Expr:
+    """The argument of an aggregate where the condition is true, NULL elsewhere; DISTINCT and ORDER BY stay."""
+    if argument is None or isinstance(argument, exp.Star):
+        return _where(condition, exp.Literal.number(1))
+    if isinstance(argument, exp.Order):
+        if isinstance(argument.this, exp.Distinct):  # ordered by itself: by anything else it is refused
+            for each in argument.expressions:
+                each.set("this", _where(condition, each.this))
+        argument.set("this", _filtered(condition, argument.this))
+        return argument
     if isinstance(argument, exp.Distinct):
         argument.set("expressions", [_where(condition, each) for each in argument.expressions])
-    elif argument is None or isinstance(argument, exp.Star):
-        aggregate.set("this", _where(condition, exp.Literal.number(1)))
-    else:
-        aggregate.set("this", _where(condition, argument))
-    return aggregate
+        return argument
+    return _where(condition, argument)
 
 
 def _where(condition: exp.Expr, value: exp.Expr) -> exp.Expr:

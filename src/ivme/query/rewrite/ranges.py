@@ -64,13 +64,31 @@ def _compared(condition: exp.Expr) -> Iterator[Compared]:
         yield condition.this.unnest(), begin, "prefix", False
     if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE):
         return
-    sides = condition.this.unnest(), condition.expression.unnest()
+    sides = _moved(condition.this.unnest(), condition.expression.unnest())
     strict = isinstance(condition, exp.GT | exp.LT)
     is_lower = isinstance(condition, exp.GT | exp.GTE)
     if isinstance(sides[1], exp.Placeholder) and _is_plain(sides[0]):
         yield sides[0], sides[1], "lower" if is_lower else "upper", strict
     elif isinstance(sides[0], exp.Placeholder) and _is_plain(sides[1]):
         yield sides[1], sides[0], "upper" if is_lower else "lower", strict
+
+
+def _moved(left: exp.Expr, right: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """The sides of a comparison with the parameter alone: `ts > :now - INTERVAL '7' DAY` is `ts + ... > :now`."""
+    for side, other in ((right, left), (left, right)):
+        is_shifted = isinstance(side, exp.Add | exp.Sub) and isinstance(side.this, exp.Placeholder)
+        if is_shifted and _is_length(side.expression) and _is_plain(other):
+            shift = exp.Sub if isinstance(side, exp.Add) else exp.Add
+            made = shift(this=exp.Paren(this=other.copy()), expression=side.expression.copy())
+            return (made, side.this) if side is right else (side.this, made)
+    return left, right
+
+
+def _is_length(node: exp.Expr) -> bool:
+    """Whether an interval has the same length everywhere: no months and years."""
+    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
+        return False
+    return node.args["unit"].name.upper().rstrip("S") in ("WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def _prefix(condition: exp.Like) -> exp.Expr | None:
