@@ -57,7 +57,7 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
 
 
 PAGING = ("_limit", "_cursor")
-FOLLOWING = ("_rows", "_after")
+FOLLOWING = ("_rows", "_after", "_limit")
 """Names of queries that are no parameters of views: for rows, and for changes."""
 
 

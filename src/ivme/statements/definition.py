@@ -141,7 +141,7 @@ def _show(database: Database, statement: Show, _: Parameters) -> Result:
         return Result(_texts(table=[table.name for table in tables], columns=columns))
     broken = database.broken_views
     names = [*database.views, *broken]
-    texts = [_text(database, name) for name in names]
+    texts = [view_text(database, name) for name in names]
     return Result(_texts(view=names, query=texts, broken=[broken.get(name) for name in names]))
 
 
@@ -149,7 +149,7 @@ def _texts(**columns: Sequence[str | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _text(database: Database, name: str) -> str | None:
+def view_text(database: Database, name: str) -> str | None:
     """The query of a view, if it has one in a text."""
     store, state = database.definitions.store, database.definitions.catalog.views.get(name)
     if store is not None and name in store.views:

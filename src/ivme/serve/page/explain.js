@@ -23,6 +23,12 @@ export class Explaining {
     this.width = 600;
   }
 
+  /** Its node, for a screen of some width. */
+  open(width) {
+    this.width = width;
+    return { node: this.node, stop: () => {}, first: this.text };
+  }
+
   box() {
     const hint = "SQL or a rule over the tables and views here, such as SELECT … WHERE column = :parameter, or Q(B | A) = R(A, B).";
     return [
@@ -86,7 +92,7 @@ export class Explaining {
       el(
         "div",
         { class: "columns" },
-        trees === null ? null : el("div", { class: "column" }, card("What would be kept", { class: "kept" }, trees.node)),
+        trees === null ? null : el("div", { class: "column" }, card("What would be stored", { class: "kept" }, trees.node)),
         curve === null ? null : el("div", { class: "column" }, card("Updates against reads", { class: "trade" }, curve)),
       ),
     );
