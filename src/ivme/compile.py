@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ivme import planning
 from ivme.budget import limited
 from ivme.errors import PlanError
-from ivme.plan.assemble.assembled import Assembled, Installed, assemble_view
+from ivme.plan.assemble.assembled import AssembledView, Installed, assemble_view
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.plan_text import StoredPlan, plan_text
@@ -103,7 +103,7 @@ class CompiledView:
     explanation: Explanation
     plan: Plan | None
     is_new: bool
-    assembled: Assembled | None = None
+    assembled: AssembledView | None = None
     blocks: tuple[CompiledView | CompiledUnion | CompiledPairing, ...] = ()
     order: Order | None = None
     ordered: str = ""

@@ -44,7 +44,7 @@ class SqlScript:
     """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
 
     Blocks that are `ordered` show the first rows of another one. `rules` is what the SELECT was made of, if the text is
-    in rule notation.
+    in rule notation. `whole` is the query of a text that is one block.
     """
 
     source: SqlText
@@ -52,6 +52,7 @@ class SqlScript:
     order: Order | None = None
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
     rules: RuleSql | None = None
+    whole: Query | None = None
 
     def __len__(self) -> int:
         return len(self.selects)
@@ -60,12 +61,14 @@ class SqlScript:
         self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str
     ) -> Query | Union | Pairing:
         """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
-        node = _renamed(self.selects[number][1], blocks)
-        if is_union(node):
-            return read_union(self.source, node, tables, name)
-        if is_pairing(node):
-            return read_pairing(self.source, node, tables, name)
-        query = read_query(self.source, node, tables, name)
+        query = None if self.whole is None else replace(self.whole, name=name)
+        if query is None:
+            node = _renamed(self.selects[number][1], blocks)
+            if is_union(node):
+                return read_union(self.source, node, tables, name)
+            if is_pairing(node):
+                return read_pairing(self.source, node, tables, name)
+            query = read_query(self.source, node, tables, name)
         return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
 
     def no_common_type(self, number: int, error: UnionTypeError) -> UnsupportedError:
@@ -142,10 +145,10 @@ def script_of(
     node, order = take_order(source, distinct_on(time_windows(source, plain)))
     node, order = take_ranges(source, node, order)
     try:
-        read_query(source, node.copy(), declared, "Q")
+        whole = read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:
         return replace(_taken_apart(source, node, declared, refused), order=order)
-    return SqlScript(source, (("", node),), order)
+    return SqlScript(source, (("", node),), order, whole=whole)
 
 
 def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
