@@ -286,6 +286,7 @@ class RemoteChanges:
     def __init__(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         self._connection = connection
         self._response = response
+        self._line = socket.socket(fileno=os.dup(response.fileno()))  # is there also when the response is over
         self._events = self._read()
 
     def _read(self) -> Iterator[dict[Row, int]]:
@@ -302,6 +303,7 @@ class RemoteChanges:
         finally:
             self._response.close()
             self._connection.close()
+            self._line.close()
 
     def __iter__(self) -> Iterator[dict[Row, int]]:
         return self
@@ -311,8 +313,9 @@ class RemoteChanges:
 
     def close(self) -> None:
         """Ends it; whoever waits for a change gets none."""
-        with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._response.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)  # if it has not ended already
+        with suppress(OSError):  # it has ended already
+            self._line.shutdown(socket.SHUT_RDWR)
+        self._line.close()
 
 
 def plain_parameter(value: Any) -> Any:
