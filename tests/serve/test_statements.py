@@ -66,6 +66,9 @@ def test_statements_are_run_and_answered_in_every_form(address: str) -> None:
         day = {"type": "date", "value": "2024-05-01"}
         asked = {"sql": "SELECT id FROM items WHERE day = :day", "parameters": {"day": day}}
         assert [[2]] == client.post("/sql", json=asked).json()["rows"]
+        first = {"sql": "SELECT id FROM items ORDER BY id"}
+        assert [[1], [2]] == client.post("/sql", json=first, params={"_limit": 2}).json()["rows"]
+        assert 422 == client.post("/sql", json=first, params={"_limit": 0}).status_code
 
 
 def test_tables_are_listed_read_and_dropped(address: str, db: Database) -> None:
