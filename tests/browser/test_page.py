@@ -23,16 +23,18 @@ SCREENS = (
     "view/triangles",
     "view/reach",
     "table/flights",
-    "explain",
+    "sql",
     "activity",
 )
 
 
 def ready(page: Page, screen: str) -> None:
     """Waits until a screen is there, with something on it."""
-    if screen == "explain":
-        page.get_by_label("Query").fill("Q(A, C) = orders(A, B), returns(B, C)")
-        expect(page.locator(".chip.class")).to_be_visible()
+    if screen == "sql":
+        page.get_by_label("SQL", exact=True).fill("SELECT city, n FROM per_city")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".chart-picture")).to_be_visible()
+        expect(page.get_by_text("Why this cost")).to_be_visible()
     elif screen == "activity":
         expect(page.locator(".tile")).to_have_count(4)
     else:
@@ -118,7 +120,7 @@ def test_everything_is_reached_by_keyboard_and_shows_the_focus(open_page: Open, 
     expect(page.locator("#screen h1")).to_be_focused()
 
 
-@pytest.mark.parametrize("screen", ["view/by_day", "view/bought_and_returned", "table/odd", "activity", "explain"])
+@pytest.mark.parametrize("screen", ["view/by_day", "view/bought_and_returned", "table/odd", "activity", "sql"])
 def test_every_control_and_picture_has_a_name(open_page: Open, address: str, screen: str) -> None:
     page = open_page(address, f"#/{screen}")
     ready(page, screen)
