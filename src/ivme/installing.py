@@ -13,6 +13,7 @@ from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
+from ivme.first_rows_view import FirstRowsView
 from ivme.listed_view import ListedView
 from ivme.ordered_view import OrderedView
 from ivme.query.order import Order
@@ -58,6 +59,8 @@ def _ordered_kind(order: Order) -> type[OrderedView]:
         return WindowView
     if order.ranges is None:
         return OrderedView
+    if not order.ranges.column:
+        return FirstRowsView
     return RangeTotals if order.ranges.totals else RangeView
 
 

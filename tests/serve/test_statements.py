@@ -66,6 +66,9 @@ def test_statements_are_run_and_answered_in_every_form(address: str) -> None:
         day = {"type": "date", "value": "2024-05-01"}
         asked = {"sql": "SELECT id FROM items WHERE day = :day", "parameters": {"day": day}}
         assert [[2]] == client.post("/sql", json=asked).json()["rows"]
+        first = {"sql": "SELECT id FROM items ORDER BY id"}
+        assert [[1], [2]] == client.post("/sql", json=first, params={"_limit": 2}).json()["rows"]
+        assert 422 == client.post("/sql", json=first, params={"_limit": 0}).status_code
 
 
 def test_tables_are_listed_read_and_dropped(address: str, db: Database) -> None:
@@ -205,6 +208,19 @@ def test_changes_are_followed_over_http_until_the_view_is_dropped(address: str, 
     assert [{("oak", "70.00"): 1}] == got
     assert isinstance(remote, RemoteDatabase)
     assert ("by_name",) == db.views
+
+
+def test_changes_that_are_not_followed_any_more_are_closed_once_or_twice(address: str) -> None:
+    with ivme.connect(address, token=TOKEN) as remote:
+        feed = remote.view("dear").changes()
+        waiting = threading.Thread(target=lambda: list(feed))
+        waiting.start()
+        feed.close()
+        waiting.join(30)
+        assert not waiting.is_alive()
+        feed.close()
+        assert [] == list(feed)
+        remote.view("dear").changes().close()
 
 
 # The client for event loops

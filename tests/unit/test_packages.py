@@ -34,6 +34,7 @@ _LAYERS = (
         "branch_feed",
         "closure",
         "union_view",
+        "first_rows_view",
         "ordered_rows",
         "ordered_reading",
         "ordered_view",

@@ -123,7 +123,8 @@ def _rows_operation(view: View) -> dict[str, Any]:
         },
     }
     forms = {JSON: {"schema": page}, NDJSON: {}, CSV: {}, ARROW: {}, PARQUET: {}}
-    paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), _parameter("_cursor", {"type": "string"})]
+    texts = [_parameter(name, {"type": "string"}) for name in ("_cursor", "_order_by", "_after")]
+    paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), *texts]
     return {
         "summary": f"Rows of {view.name}",
         "description": f"{view.state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",

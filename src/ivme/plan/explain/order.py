@@ -36,8 +36,11 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )
+    if not ranges.column:
+        found = f"O(k + log N) to read the k rows of a request, which are not sorted: {order.text}"
     notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
-    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text else []
+    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text and ranges.column else []
+    notes += [] if ranges.column else _ties(order)
     return replace(
         rows,
         query=replace(rows.query, name=name),
@@ -55,7 +58,9 @@ def _window_costs(order: Order, rows: Explanation) -> list[str]:
     found = [made]
     for call in order.windows:
         before, after = call.reach
-        if before is None:
+        if call.frame is not None and call.frame.is_of_values:
+            rows_changed = "the rows whose frame has a changed one; with a key of floats, its whole partition"
+        elif before is None:
             rows_changed = "the whole partition of a changed row is computed anew"
         elif after is None:
             rows_changed = "all rows behind a changed one in its partition may change, at O(1) each"

@@ -2,9 +2,9 @@
 
 import { activityScreen } from "./activity.js";
 import { byId, el } from "./dom.js";
-import { Explaining } from "./explain.js";
 import { every } from "./polling.js";
 import { markCurrent, refresh, viewHref } from "./side.js";
+import { SqlScreen } from "./sql.js";
 import { tableScreen } from "./table.js";
 import { setUpTheme } from "./theme.js";
 import { setUpToken } from "./token.js";
@@ -13,7 +13,7 @@ import { viewScreen } from "./view.js";
 let known = null;
 let shown = null;
 let stop = () => {};
-const explaining = new Explaining();
+const sql = new SqlScreen(look, showMade);
 
 /** What the address names: {screen, name}. */
 function address() {
@@ -28,7 +28,7 @@ function address() {
 function show({ focus }) {
   markCurrent();
   const { screen, name } = address();
-  if (screen === "explain") return showFixed("explain", "Explain a query", () => explaining.open(width()), focus);
+  if (screen === "sql" || screen === "explain") return showFixed("sql", "SQL", () => sql.open(width()), focus);
   if (screen === "activity") return showFixed("activity", "Activity", activityScreen, focus);
   if (known === null) return;
   if (screen === "table") return showOne("table", known.tables, name, (node, table) => tableScreen(node, table, () => known.tables.find((each) => each.name === name)), focus);
@@ -38,8 +38,8 @@ function show({ focus }) {
   }
   const broken = known.broken_views.find((each) => each.name === name);
   if (broken) return showNothing(`View ${name} could not be built: ${broken.broken}`);
-  if (screen !== "view") return showNothing("There are no views yet. Explain a query, or make one with POST /views.");
-  showOne("view", known.views, name, (node, view) => viewScreen(node, view, width()), focus);
+  if (screen !== "view") return showNothing("There are no views yet. Write a query under SQL, and make it a view.");
+  showOne("view", known.views, name, (node, view) => viewScreen(node, view, width(), { write, dropped: look }), focus);
 }
 
 const width = () => Math.max(280, byId("screen").clientWidth * 0.55 - 60);
@@ -87,6 +87,18 @@ async function look() {
   if (found === null) return;
   known = found;
   show({ focus: false });
+}
+
+/** Shows a view that was just made. */
+async function showMade(name) {
+  await look();
+  location.hash = viewHref(name);
+}
+
+/** Puts a text into the editor. */
+function write(text) {
+  location.hash = "#/sql";
+  sql.write(text);
 }
 
 setUpTheme();
