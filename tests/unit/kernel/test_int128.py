@@ -22,9 +22,9 @@ def test_integers_of_two_words_are_those_of_the_compiler(tmp_path: Path) -> None
         "-Wall",
         "-Wextra",
         "-Werror",
-        source,
+        str(source),
         "-o",
-        made,
+        str(made),
     ]
     subprocess.run(command, check=True)
     ran = subprocess.run([made], capture_output=True, text=True)
