@@ -30,7 +30,8 @@ from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
     is_aggregated,
-    is_count,
+    is_null_of_none,
+    or_of_no_rows,
     own_columns,
     own_nodes,
     replaced,
@@ -300,7 +301,7 @@ class Subqueries:
             value = _only(column("r", _VALUE), exp.Count(this=exp.Star()))
             found = [exp.Max(this=column("r", _VALUE)), exp.Count(this=exp.Star())]
             value = _only(found[0], found[1])
-        required = required and not any(is_count(each) for each in found)
+        required = required and all(is_null_of_none(each) for each in found)
         columns = {each.sql(): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
         items = [aliased(each.copy(), columns[each.sql()]) for each in {each.sql(): each for each in found}.values()]
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), *items])
@@ -313,8 +314,7 @@ class Subqueries:
             if name is None:
                 return None
             made = column(alias, name)
-            counts = is_count(node) and bool(pairs)
-            return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if counts else made
+            return or_of_no_rows(made, node) if pairs else made
 
         return exp.Paren(this=replaced(value, change))
 
