@@ -194,20 +194,22 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
 def check_parts(view: View, database: oracle.Database) -> None:
     """The size invariant, the heavy and the light condition, and every map against its definition."""
     group, query = view.state.group, view.state.typed.query
-    rebalancer, catalog = group.rebalancer, group.assembly.catalog
+    (only,) = group.views.values()
+    rebalancer, assembly = group.rebalancer, only.assembly
+    catalog = assembly.catalog
     assert rebalancer is not None
     base = rebalancer.balance.base
     assert base // 4 <= rebalancer.size < base
     heavy = {p.name: set(stored(view, p.heavy)) for p in rebalancer.partitions}
     for partition, epsilon in zip(rebalancer.partitions, rebalancer.balance.epsilons, strict=True):
-        degrees = degrees_of(partition.name, group.assembly, query, database)
+        degrees = degrees_of(partition.name, assembly, query, database)
         for key in heavy[partition.name]:
             assert any(reaches(2 * degree[key], base, epsilon) for degree in degrees), (partition.name, key)
         for degree in degrees:
             for key in set(degree) - heavy[partition.name]:
                 assert not reaches(Fraction(2, 3) * degree[key], base, epsilon), (partition.name, key)
     wholes = {whole_label(label): replace(source, part=()) for label, source in catalog.sources.items()}
-    for declared in group.assembly.storage.maps():
+    for declared in assembly.storage.maps():
         if declared.role == "result":  # the sum over all signatures
             declared = replace(declared, atoms=tuple(dict.fromkeys(map(whole_label, declared.atoms))))
         if declared.role != "heavy":

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ivme.compile import compile_query as _compile_query
 from ivme.errors import IvmeError
-from ivme.plan.explain.explanation import Explanation
-from ivme.query.model import Query as _Query
-from ivme.tables import Tables as _Tables
 
 if TYPE_CHECKING:
+    from ivme.async_client import AsyncDatabase, connect_async
     from ivme.client import RemoteDatabase, connect
     from ivme.database import Database
+    from ivme.plan.explain.explanation import Explanation
+    from ivme.query.model import Query
     from ivme.spark.shards.database import SparkDatabase
+    from ivme.tables import Tables
     from ivme.user_functions import UserFunction
     from ivme.view import View
 
 __all__ = [
+    "AsyncDatabase",
     "Database",
     "Explanation",
     "IvmeError",
@@ -33,19 +34,23 @@ __all__ = [
     "View",
     "__version__",
     "connect",
+    "connect_async",
     "explain",
 ]
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AsyncDatabase": "ivme.async_client",
+    "connect_async": "ivme.async_client",
     "Database": "ivme.database",
+    "Explanation": "ivme.plan.explain.explanation",
     "RemoteDatabase": "ivme.client",
     "connect": "ivme.client",
     "SparkDatabase": "ivme.spark.shards.database",
     "UserFunction": "ivme.user_functions",
     "View": "ivme.view",
 }
-"""Names that need Arrow: they are imported when they are first used, so that `ivme explain` starts quickly."""
+"""Names that are imported when they are first used: `import ivme` is quick, and `ivme explain` needs no Arrow."""
 
 
 def __getattr__(name: str) -> Any:
@@ -60,13 +65,16 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def explain(query: str | _Query, tables: _Tables | None = None, **options: object) -> Explanation:
+def explain(query: str | Query, tables: Tables | None = None, **options: object) -> Explanation:
     """What ivme would do for a view, and what that guarantees, without any data.
 
     `query` is SQL or a rule. `tables` maps names to schemas (columns with types, or just names), or lists tables;
     without it, they are those that the text implies. Options: `strategy`, `epsilon` (a number from 0 to 1, "auto", or
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
     `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
-    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5).
+    "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5), `expire`
+    (an SQL expression: the moment at which a row leaves).
     """
-    return _compile_query(query, tables, **options)
+    from ivme.compile import compile_query
+
+    return compile_query(query, tables, **options)

@@ -6,7 +6,6 @@ and cannot fail: it appends and wakes the follower. The rest happens in the foll
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections import deque
@@ -82,6 +81,8 @@ class Changes:
         return bool(queue)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
+        import asyncio
+
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:

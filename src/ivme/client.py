@@ -7,8 +7,11 @@ time goes over a connection, which is opened again if the server has closed it.
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -257,12 +260,16 @@ class RemoteView:
         )
         return found
 
-    def changes(self) -> Iterator[dict[Row, int]]:
+    def read_by(self, database: RemoteDatabase) -> RemoteView:
+        """The same view over another connection."""
+        return RemoteView(database, self.described)
+
+    def changes(self) -> RemoteChanges:
         """The changes of the view's rows from now on, waited for: mappings from rows to the change of their
         multiplicity, in JSON's types. It ends when the view is dropped or the server stops.
         """
         connection, response = self._database.open_stream(f"/views/{quote(self.name, safe='')}/changes?_rows=false")
-        return _events(connection, response)
+        return RemoteChanges(connection, response)
 
     def __repr__(self) -> str:
         return f"<RemoteView {self.name} of {self._database.url}>"
@@ -273,19 +280,39 @@ def connect(url: str, *, token: str | None = None, context: SSLContext | None = 
     return RemoteDatabase(url, token=token, context=context)
 
 
-def _events(connection: HTTPConnection, response: HTTPResponse) -> Iterator[dict[Row, int]]:
-    event = ""
-    try:
-        for line in iter(response.readline, b""):
-            name, _, value = line.rstrip(b"\n").partition(b": ")
-            if name == b"event":
-                event = value.decode()
-            elif name == b"data" and event == "change":
-                yield {tuple(row): weight for row, weight in json.loads(value)["changes"]}
-            elif name == b"data" and event == "end":
-                return
-    finally:
-        connection.close()
+class RemoteChanges:
+    """The changes of a view behind a server, as they come; `close` ends it, also while another thread waits for one."""
+
+    def __init__(self, connection: HTTPConnection, response: HTTPResponse) -> None:
+        self._connection = connection
+        self._response = response
+        self._events = self._read()
+
+    def _read(self) -> Iterator[dict[Row, int]]:
+        event = ""
+        try:
+            for line in iter(self._response.readline, b""):
+                name, _, value = line.rstrip(b"\n").partition(b": ")
+                if name == b"event":
+                    event = value.decode()
+                elif name == b"data" and event == "change":
+                    yield {tuple(row): weight for row, weight in json.loads(value)["changes"]}
+                elif name == b"data" and event == "end":
+                    return
+        finally:
+            self._response.close()
+            self._connection.close()
+
+    def __iter__(self) -> Iterator[dict[Row, int]]:
+        return self
+
+    def __next__(self) -> dict[Row, int]:
+        return next(self._events)
+
+    def close(self) -> None:
+        """Ends it; whoever waits for a change gets none."""
+        with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._response.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)  # if it has not ended already
 
 
 def plain_parameter(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ivme import planning
 from ivme.budget import limited
 from ivme.errors import PlanError
-from ivme.plan.assemble.assembled import Assembled, Installed, assemble_view
+from ivme.plan.assemble.assembled import AssembledView, Installed, assemble_view
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.plan_text import StoredPlan, plan_text
@@ -36,7 +36,7 @@ from ivme.structure.dependencies import view_keys
 from ivme.tables import Tables, read_tables
 
 if TYPE_CHECKING:
-    from ivme.compile_script import CompiledUnion
+    from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 
 _MOST_COLUMNS = 64
 """How many columns of one relation a view can read."""
@@ -103,8 +103,8 @@ class CompiledView:
     explanation: Explanation
     plan: Plan | None
     is_new: bool
-    assembled: Assembled | None = None
-    blocks: tuple[CompiledView | CompiledUnion, ...] = ()
+    assembled: AssembledView | None = None
+    blocks: tuple[CompiledView | CompiledUnion | CompiledPairing, ...] = ()
     order: Order | None = None
     ordered: str = ""
 

@@ -3,58 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 
 from ivme.compile import CompiledView, ParsedView, Request, TypedView
+from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 from ivme.errors import PlanError, UnknownNameError, UnsupportedError
-from ivme.plan.explain.block_costs import Reached
+from ivme.plan.explain.block_costs import Reached, changed_rows
 from ivme.plan.explain.blocks import explain_blocks
-from ivme.plan.explain.explanation import BlockExplanation, Explanation
+from ivme.plan.explain.explanation import BlockExplanation
 from ivme.plan.explain.order import explain_order
+from ivme.plan.explain.pairing import explain_pairing, partners
 from ivme.plan.explain.union import explain_union
 from ivme.query.block_names import block_name
 from ivme.query.model import Query, Table, check_head
 from ivme.query.order import HIDDEN, Order
+from ivme.query.pairing import Pairing, PairingTypeError, typed_pairing
 from ivme.query.parameter_checks import parameter_notes, refuse_misfits
 from ivme.query.parse import is_sql
 from ivme.query.read_select import ReadSelect
 from ivme.query.refusals import with_all_others
+from ivme.query.rewrite.clock import with_clock_table
 from ivme.query.shape import added_columns, range_shape, shape_of
 from ivme.query.sql_script import SqlScript, read_script, script_of
-from ivme.query.typed import TypedQuery, typed
+from ivme.query.typed import typed
 from ivme.query.union import Union, UnionTypeError, typed_union
 
-_NO_PLAN = "-"
-"""What is stored for a block that needs no plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledUnion:
-    """A block that passes rows on; `typed` is the query that reads all of its columns, as if it were a table."""
-
-    union: Union
-    table: Table
-    typed: TypedQuery
-    explanation: Explanation
-    is_new: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.union.name
-
-    @property
-    def read(self) -> tuple[Table, ...]:
-        return self.union.tables
-
-    @property
-    def has_text(self) -> bool:
-        return True
-
-    def stored(self) -> str:
-        return _NO_PLAN
-
-
-Block = CompiledView | CompiledUnion
+Block = CompiledView | CompiledUnion | CompiledPairing
 
 
 def compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
@@ -69,6 +44,7 @@ def compile_script(request: Request, compile_block: Callable[[Request], Compiled
 
 def _compile_script(request: Request, compile_block: Callable[[Request], CompiledView]) -> CompiledView:
     script = _script(request)
+    request = replace(request, tables=with_clock_table(request.tables, [node for _, node in script.selects]))
     plans: list[str | None] = [*request.plan.split()] if request.plan is not None else []
     plans = _by_block(script, plans)
     tables, names, blocks = request.tables, dict[str, str](), list[Block]()
@@ -83,6 +59,8 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
         made = script.block(number, tables, names, names[name])
         if isinstance(made, Union):
             blocks.append(_compile_union(made, script, number))
+        elif isinstance(made, Pairing):
+            blocks.append(_compile_pairing(made, script, number))
         else:
             options = _of_blocks(request)
             blocks.append(
@@ -116,7 +94,7 @@ def _script(request: Request) -> SqlScript:
     if isinstance(request.text, ReadSelect):
         return script_of(replace(request.text.source, functions=request.functions), request.text.node, request.tables)
     assert isinstance(request.text, str)
-    return read_script(request.text, request.tables, request.functions)
+    return read_script(request.text, request.tables, request.functions, request.options.get("expire"))
 
 
 def _with_parameters(script: SqlScript, compiled: CompiledView, blocks: list[Block]) -> CompiledView:
@@ -152,15 +130,22 @@ def _explained(
     found = []
     for number, block in enumerate((*blocks, view)):
         reads = tuple(table.name for table in block.read)
-        joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
         ranks = isinstance(block, CompiledView) and block.order is not None and block.order.changes_many
-        reached.add(block.name, reads, block.explanation, joins=joins, ranks=ranks, read=block is not view)
+        reached.add(block.name, reads, block.explanation, passed=_passed(block), ranks=ranks, read=block is not view)
         rows_in, rows_out = reached.in_words(reads), reached.in_words([block.name])
         if isinstance(block, CompiledView) and block.view.parsed.written.has_closures:
             rows_out = "N"
         text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
         found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out))
     return tuple(found), reached
+
+
+def _passed(block: Block) -> Mapping[str, Fraction]:
+    """How many rows of a block change with one row of each relation, as exponents; of those that are not named, one."""
+    if isinstance(block, CompiledPairing):
+        return partners(block.pairing)
+    joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
+    return changed_rows(block.explanation.query) if joins else {}
 
 
 def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, is_block: bool = False) -> CompiledView:
@@ -201,3 +186,12 @@ def _compile_union(union: Union, script: SqlScript, number: int) -> CompiledUnio
         raise script.no_common_type(number, error) from None
     shape = shape_of(table.name, table.columns, {})
     return CompiledUnion(made, table, typed(shape), explain_union(shape))
+
+
+def _compile_pairing(pairing: Pairing, script: SqlScript, number: int) -> CompiledPairing:
+    try:
+        made, table = typed_pairing(pairing)
+    except PairingTypeError as error:
+        raise script.not_comparable(number, error) from None
+    shape = shape_of(table.name, table.columns, {})
+    return CompiledPairing(made, table, typed(shape), explain_pairing(shape, made))

@@ -17,18 +17,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
+from ivme.participants import create_ies, create_ring_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
-from ivme.table_columns import add_column, drop_column
+from ivme.table_columns import add_column, drop_column, rename_column
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database:
+class Database(Clocked):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -131,11 +133,8 @@ class Database:
         return any(name.lower() == each.lower() for each in there)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
-        """Makes a view whose rows carry elements of a ring, such as `ivme.rings.Covariance`, in place of counts.
-
-        A ring is code, which a directory does not keep: make the view again after opening.
-        """
-        return self.definitions.create_ring_view(name, query, ring, options)
+        """Makes a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; no directory keeps it."""
+        return create_ring_view(self.definitions, name, query, ring, options)
 
     def create_view(
         self, name: str, query: str, *, if_not_exists: object = False, replace: object = False, **options: object
@@ -189,7 +188,7 @@ class Database:
         `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
         goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
-        return self.definitions.create_ies(name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
+        return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
     def sql(self, text: str, /, **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
@@ -273,6 +272,10 @@ class Database:
     def drop_column(self, table: str, name: str) -> None:
         """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
         drop_column(self.definitions, table, name)
+
+    def rename_column(self, table: str, name: str, to: str) -> None:
+        """Gives a column another name; one that a view reads, or another table references, is refused."""
+        rename_column(self.definitions, table, name, to)
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""

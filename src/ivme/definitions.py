@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, TypeVar
 
 from ivme.base_view import BaseView
 from ivme.budget import claim
-from ivme.closure.duckdb_executor import DuckDbExecutor
-from ivme.closure.ies import make_ies, relation
+from ivme.clock import make_clock
 from ivme.closure.install import drop_closures
 from ivme.compile import CompiledView, Request, compile_view
-from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
@@ -26,23 +23,19 @@ from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
 from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
-from ivme.planning import plan_ring_view
+from ivme.measuring import measured
 from ivme.query.block_names import view_of_block
 from ivme.query.functions import Function
 from ivme.query.functions.running import refuse_within_functions
-from ivme.query.model import Table, check_head, check_table
+from ivme.query.model import Table, check_table
 from ivme.query.names import check_name
-from ivme.query.one_type import one_type_each
-from ivme.query.parse import parse
-from ivme.ring_view import RingView, lifting
+from ivme.ring_view import RingView
 from ivme.store.broken_views import broken_source, whole
 from ivme.user_functions import UserFunction, functions_of
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from ivme.algebra.ring import Ring
     from ivme.query.read_select import ReadSelect
-    from ivme.query.types import Type
     from ivme.store.store import Store
 
 Answer = TypeVar("Answer")
@@ -98,10 +91,11 @@ class Definitions:
         made: View | None = None
         while made is None:
             planned, relations, called = self._planned(name, query, options, stored)
+            make_clock(self, planned.sources)
             text = None if self.store is None or called else planned.text()  # code is not stored, also not in plans
             build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
-                if self._are_current(planned.sources, relations) and self._are_defined(called):
+                if self.are_current(planned.sources, relations) and self._are_defined(called):
                     self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
                     with self._change():
                         there = (*self.views, *self.broken)
@@ -112,6 +106,7 @@ class Definitions:
                         self.functions.users[name] = tuple(called)
                         made.calls = tuple(each.called_as for each in called.values())
                         made.made_with = (query, dict(options))
+                        made.analysed = partial(measured, self, name, query, options)
                         if self.store is not None:
                             signatures = [each.plain() for each in self.functions.called_by(name)]
                             known_as = old if replaced else None
@@ -132,7 +127,7 @@ class Definitions:
             rows = {each: self.runtime.backend.size(state.rows) for each, state in self.catalog.tables.items()}
         defined = dict(self.functions.defined)
         request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
-        with self._naming_broken_views():
+        with self.naming_broken_views():
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
 
@@ -140,63 +135,23 @@ class Definitions:
         """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
         while True:
             self.check_open()
-            name = self._unused_name()
+            name = self.unused_name()
             planned, relations, called = self._planned(name, query, {})
+            make_clock(self, planned.sources)
             with self.runtime.lock:
-                is_free = name == self._unused_name()
-                if is_free and self._are_current(planned.sources, relations) and self._are_defined(called):
+                is_free = name == self.unused_name()
+                if is_free and self.are_current(planned.sources, relations) and self._are_defined(called):
                     with self._change():
                         answer = read(install_view(self.runtime, planned))
                         self._forget_view(name)
                     reclaim(self.catalog)
                     return answer
 
-    def _unused_name(self) -> str:
+    def unused_name(self) -> str:
         """A name that no relation has, nor any of their blocks."""
         taken = {view_of_block(each).lower() for each in self.catalog.views}
         taken |= {each.lower() for each in (*self.catalog.tables, *self.catalog.views, *self.views, *self.broken)}
         return next(name for name in chain(["query"], map("query {}".format, count(2))) if name not in taken)
-
-    def create_ring_view(self, name: str, query: str, ring: Ring, options: Mapping[str, object]) -> RingView:
-        """Plans and fills a view over a ring."""
-        self.check_new(name)
-        while True:
-            with self.runtime.lock:
-                relations = self.relations()
-            with self._naming_broken_views():
-                parsed = lifting(replace(parse(query, relations), name=name), ring)
-            check_head(parsed)
-            if parsed.has_closures:
-                raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
-            parsed = one_type_each(parsed)
-            explanation, plan = plan_ring_view(parsed, options)
-            with self.runtime.lock:
-                if self._are_current(parsed.tables, relations):
-                    self.check_new(name)
-                    view = RingView(parsed, plan, explanation, ring, self.runtime.reader)
-                    self._add_participant(view)
-                    return view
-
-    def create_ies(
-        self,
-        name: str,
-        inputs: str | Iterable[str],
-        answer: Mapping[str, str | Type],
-        auxiliary: Mapping[str, Mapping[str, str | Type]],
-        on_insert: str | Mapping[str, str],
-        on_delete: str | Mapping[str, str],
-        on_start: str,
-    ) -> IesView:
-        """Fills a view that a user's own SQL maintains."""
-        self.check_new(name)
-        with self.runtime.lock:
-            named = [inputs] if isinstance(inputs, str) else list(inputs)
-            tables = [self.catalog.tables[known(table, self.catalog.tables, "table")].table for table in named]
-            schemas = {t.name: {c.name: declared_type(t, c) for c in t.columns} for t in tables}
-            ies = make_ies(name, schemas, relation(name, answer), auxiliary, on_insert, on_delete, on_start=on_start)
-            view = IesView(ies, DuckDbExecutor, self.runtime.reader)
-            self._add_participant(view)
-        return view
 
     def view(self, name: str) -> BaseView:
         """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
@@ -277,7 +232,7 @@ class Definitions:
             with self.runtime.lock:
                 self.runtime.installation.close()
 
-    def _add_participant(self, view: RingView | IesView) -> None:
+    def add_participant(self, view: RingView | IesView) -> None:
         with self._change():
             self.runtime.installation.add_participant(view)
             self.views[view.name] = view
@@ -308,7 +263,6 @@ class Definitions:
         return view if name not in self.views and view in self.views else name
 
     def _blocks_of(self, name: str) -> list[str]:
-        """The blocks of a view, in the order in which they were made."""
         return [each for each in self.catalog.views if each not in self.views and view_of_block(each) == name]
 
     def _forget_definition(self, name: str) -> None:
@@ -362,14 +316,14 @@ class Definitions:
             if state is not None and not state.table.columns:
                 raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
 
-    def _are_current(self, tables: Iterable[Table], before: Iterable[Table]) -> bool:
+    def are_current(self, tables: Iterable[Table], before: Iterable[Table]) -> bool:
         """Whether tables and views are declared as they were before, and can be read; under the lock."""
         names = {table.name for table in tables}
         self.check_sources(tables)
         return {each for each in before if each.name in names} == {e for e in self.relations() if e.name in names}
 
     @contextmanager
-    def _naming_broken_views(self) -> Iterator[None]:
+    def naming_broken_views(self) -> Iterator[None]:
         """Says why a name is unknown, if it is that of a broken view."""
         try:
             yield

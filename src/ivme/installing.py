@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING
 
+from ivme.asof_view import AsofView
 from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
 from ivme.compile import CompiledView
+from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
+from ivme.first_rows_view import FirstRowsView
 from ivme.listed_view import ListedView
 from ivme.ordered_view import OrderedView
 from ivme.query.order import Order
+from ivme.range_join_view import RangeJoinView
 from ivme.range_totals import RangeTotals
 from ivme.range_view import RangeView
 from ivme.union_view import UnionView
 from ivme.view import View
 from ivme.window_view import WindowView
-
-if TYPE_CHECKING:
-    from ivme.compile_script import CompiledUnion
 
 
 def start_build(runtime: Runtime, view: CompiledView) -> BuildBeside | None:
@@ -35,6 +35,8 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
     for block in view.blocks:
         if isinstance(block, CompiledView):
             install_view(runtime, block)
+        elif isinstance(block, CompiledPairing):
+            _install_pairing(runtime, block)
         else:
             _install_union(runtime, block)
     made = view.typed, view.explanation
@@ -57,6 +59,8 @@ def _ordered_kind(order: Order) -> type[OrderedView]:
         return WindowView
     if order.ranges is None:
         return OrderedView
+    if not order.ranges.column:
+        return FirstRowsView
     return RangeTotals if order.ranges.totals else RangeView
 
 
@@ -64,6 +68,13 @@ def _install_union(runtime: Runtime, block: CompiledUnion) -> None:
     types = [type_ for column in block.table.columns if (type_ := column.type) is not None]
     union = UnionView(block.union, types, runtime.catalog, partial(runtime.reader.rows_to_feed, each=True))
     runtime.installation.add_block(block.typed, block.explanation, block.table, union)
+
+
+def _install_pairing(runtime: Runtime, block: CompiledPairing) -> None:
+    types = [type_ for column in block.table.columns if (type_ := column.type) is not None]
+    kind = AsofView if block.pairing.first else RangeJoinView
+    paired = kind(block.pairing, types, runtime.reader)
+    runtime.installation.add_block(block.typed, block.explanation, block.table, paired)
 
 
 def new_runtime() -> Runtime:

@@ -34,6 +34,13 @@ def order_keys(view: str, columns: Sequence[str], order_by: str | Sequence[str])
 def page(
     view: str, table: pa.Table, order: Order | None, limit: int | None, offset: int, after: Row | None
 ) -> list[Row]:
+    """The rows of a page, as tuples."""
+    return listed(page_table(view, table, order, limit, offset, after))
+
+
+def page_table(
+    view: str, table: pa.Table, order: Order | None, limit: int | None, offset: int, after: Row | None
+) -> pa.Table:
     """The rows of a page, of a table that is in order already if no order is given; O(n log n) for n rows.
 
     With `after`, a row, they are those behind it and its copies. A page does not end between copies of one row, so that
@@ -52,7 +59,7 @@ def page(
     stop = len(places) if limit is None else min(start + limit, len(places))
     while limit and start < stop < len(places) and _is_same(table, places[stop - 1], places[stop]):
         stop += 1
-    return listed(table.take(pa.array(places[start:stop])))
+    return table.take(pa.array(places[start:stop]))
 
 
 def _behind(view: str, table: pa.Table, row: Row) -> pa.Table:

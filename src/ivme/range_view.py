@@ -40,7 +40,7 @@ class RangeView(OrderedView):
         self.needs_changes = True
         self._columns = list(reader.catalog.views[inner].table.column_names)
         self._places = [self._columns.index(column) for _, column in self._ranges.equal]
-        self._place = self._columns.index(self._ranges.column)
+        self._place = self._columns.index(self._ranges.column) if self._ranges.column else -1
 
     def build(self, rows: Mapping[str, RowBatch]) -> None:
         domains = self._reader.catalog.layout(self.inner).domains

@@ -1,4 +1,4 @@
-"""Columns that come to a table and go from it.
+"""Columns that come to a table, go from it, and get other names.
 
 A view keeps the meaning that it had when it was made, also when a directory is opened again and its text is read
 anew. So a change is refused that would give the text of a view another meaning: a column goes that it reads, or one
@@ -41,9 +41,7 @@ def drop_column(definitions: Definitions, table: str, name: str) -> None:
     """Drops a column; see `Database.drop_column`."""
     with definitions.runtime.lock:
         old = _table(definitions, table)
-        column = old.column(name) if isinstance(name, str) else None
-        if column is None:
-            raise SchemaError(f"table {old.name} has no column {name!r}; it has: {', '.join(old.column_names)}")
+        column = _column(old, name)
         place = old.columns.index(column)
         if place in old.key_positions:
             raise SchemaError(f"column {column.name} is in the primary key of table {old.name}, and cannot be dropped")
@@ -62,6 +60,48 @@ def drop_column(definitions: Definitions, table: str, name: str) -> None:
         )
         _change(definitions, old, new, kept, None)
     definitions.runtime.wait_durable()
+
+
+def rename_column(definitions: Definitions, table: str, name: str, to: str) -> None:
+    """Gives a column another name; see `Database.rename_column`."""
+    check_name(to, f"a column of table {table}")
+    with definitions.runtime.lock:
+        old = _table(definitions, table)
+        column = _column(old, name)
+        other = old.column(to)
+        if other is not None and other is not column:
+            raise SchemaError(f"table {old.name} has a column {other.name} already; choose another name")
+        for each in definitions.relations():
+            if any(_names(key.target, column.name) for key in each.references if key.table.lower() == old.name.lower()):
+                raise PlanError(
+                    f"cannot rename column {column.name} of table {old.name}: table {each.name} references it"
+                )
+
+        def renamed(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(to if each.lower() == column.name.lower() else each for each in names)
+
+        new = replace(
+            old,
+            columns=tuple(replace(each, name=to) if each is column else each for each in old.columns),
+            primary_key=None if old.primary_key is None else renamed(old.primary_key),
+            distinct=tuple((renamed([each])[0], count) for each, count in old.distinct),
+            unique=tuple(map(renamed, old.unique)),
+            not_null=renamed(old.not_null),
+            references=tuple(replace(each, columns=renamed(each.columns)) for each in old.references),
+        )
+        _change(definitions, old, new, range(len(old.columns)), None)
+    definitions.runtime.wait_durable()
+
+
+def _names(columns: Sequence[str], name: str) -> bool:
+    return name.lower() in map(str.lower, columns)
+
+
+def _column(table: Table, name: object) -> Column:
+    found = table.column(name) if isinstance(name, str) else None
+    if found is None:
+        raise SchemaError(f"table {table.name} has no column {name!r}; it has: {', '.join(table.column_names)}")
+    return found
 
 
 def _table(definitions: Definitions, name: str) -> Table:
@@ -113,7 +153,8 @@ def _meaning(text: str, tables: tuple[Table, ...], functions: Mapping[str, Funct
 def _refusal(view: str, old: Table, new: Table) -> PlanError:
     gone = [name for name in old.column_names if name not in new.column_names]
     if gone:
-        return PlanError(f"cannot drop column {gone[0]} of table {old.name}: view {view} reads it; drop that first")
+        act = "drop" if len(new.columns) < len(old.columns) else "rename"
+        return PlanError(f"cannot {act} column {gone[0]} of table {old.name}: view {view} reads it; drop that first")
     return PlanError(
         f"cannot add column {new.column_names[-1]} to table {old.name}: the text of view {view} would mean something "
         "else with it (SELECT *, a rule, or a name that would be ambiguous); drop that first, and make it again"

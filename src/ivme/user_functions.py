@@ -23,7 +23,7 @@ from ivme.query.types import Type, parse_type
 
 if TYPE_CHECKING:
     from ivme.compile import CompiledView
-    from ivme.compile_script import CompiledUnion
+    from ivme.compiled_blocks import CompiledPairing, CompiledUnion
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,12 @@ def functions_of(view: CompiledView) -> tuple[Function, ...]:
     return tuple(found)
 
 
-def _expressions(block: CompiledView | CompiledUnion) -> Iterable[Expression | None]:
-    union = getattr(block, "union", None)
-    if union is not None:
-        return [each for branch in union.branches for each in (*branch.columns, branch.where, branch.weight)]
+def _expressions(block: CompiledView | CompiledUnion | CompiledPairing) -> Iterable[Expression | None]:
+    union, pairing = getattr(block, "union", None), getattr(block, "pairing", None)
+    branches = () if union is None else union.branches
+    branches = branches if pairing is None else (pairing.left.branch, pairing.right.branch)
+    if branches:
+        return [each for branch in branches for each in (*branch.columns, branch.where, branch.weight)]
     atoms = block.view.parsed.written.atoms  # type: ignore[union-attr]
     return [each for atom in atoms for each in (*atom.columns, atom.where)]
 

@@ -38,6 +38,7 @@ class View(BaseView):
         self.state = state
         self.calls: tuple[str, ...] = ()
         self.made_with: tuple[Any, Mapping[str, object]] = ("", {})
+        self.analysed: Callable[[], Explanation] = lambda: state.explanation
         self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
@@ -340,9 +341,9 @@ class View(BaseView):
 
     # About the view
 
-    def explain(self) -> Explanation:
-        """How the view is maintained, what that costs, and the lower bound of any algorithm."""
-        return self.state.explanation
+    def explain(self, *, analyze: bool = False) -> Explanation:
+        """How the view is maintained, and what that costs; with `analyze` also operations, counted on a copy of it."""
+        return self.analysed() if analyze else self.state.explanation
 
     def stats(self) -> dict[str, Any]:
         """The view's strategy, the sizes of its maps (shared ones included), the kernel's operations, and the memory of

@@ -222,6 +222,35 @@ def test_columns_come_and_go(items: Database) -> None:
     assert ("k", "n", "s", "d", "e") == items.relation("R").column_names
 
 
+def test_a_column_gets_another_name_with_its_keys(items: Database) -> None:
+    items.rename_column("r", "X", "weight")
+    items.rename_column("R", "k", "id")
+    items.rename_column("R", "id", "ID")
+    assert ("ID", "n", "s", "weight") == items.relation("R").column_names
+    assert ("ID",) == items.relation("R").primary_key
+    items.upsert("R", [{"ID": 1, "n": 7, "s": "q", "weight": 0.5}])
+    assert (1, 7, "q", 0.5) in rows(items)
+    assert 0.5 == items.sql("SELECT weight FROM R WHERE id = 1").scalar()
+    items.view("v").verify()
+
+
+def test_a_column_that_something_needs_keeps_its_name(items: Database) -> None:
+    items.create_table("T", {"r": "int"}, references={"r": "R(k)"})
+    with pytest.raises(PlanError, match="rename column n of table R: view v reads it"):
+        items.rename_column("R", "n", "m")
+    with pytest.raises(PlanError, match="table T references it"):
+        items.rename_column("R", "k", "id")
+    with pytest.raises(SchemaError, match="no column 'q'"):
+        items.rename_column("R", "q", "p")
+    with pytest.raises(SchemaError, match="a column s already"):
+        items.rename_column("R", "x", "S")
+    with pytest.raises(SchemaError):
+        items.rename_column("R", "x", "")
+    items.rename_column("T", "r", "row")
+    assert ("row",) == items.relation("T").references[0].columns
+    assert ("k", "n", "s", "x") == items.relation("R").column_names
+
+
 def test_rows_that_a_dropped_column_told_apart_are_equal_then(db: Database) -> None:
     db.create_table("B", {"a": "int", "b": "int"})
     db.insert("B", [(1, 1), (1, 2), (2, 1)])
@@ -282,6 +311,7 @@ def test_changed_columns_are_there_again_after_a_snapshot_and_a_log(tmp_path: Pa
         db.add_column("R", "at", "timestamp", datetime.datetime(2024, 1, 2, 3))
         db.update("R", set={"n": "n + 1"}, where="k < 150")
         db.drop_column("R", "x")
+        db.rename_column("R", "at", "moment")
         expected = rows(db), sorted(db.view("v"))
     for _ in range(2):
         with Database(tmp_path / "db") as again:

@@ -199,3 +199,26 @@ def test_a_feed_that_fails_tells_its_subscribers_and_the_others_go_on(
         db.insert("flights", [("DY 2", 3, 1)])
         assert "change" == next(others)[0]
     assert "broken feed" in caplog.text
+
+
+def test_a_snapshot_may_have_only_the_first_rows_and_counts_all(db: Database, client: httpx.Client) -> None:
+    db.insert("flights", [("LX 317", 1, 2)])
+    with following(client, "all_flights", params={"_limit": 2}) as events:
+        name, _, content = next(events)
+        assert ("snapshot", 2, 4, False) == (name, len(content["rows"]), content["total"], content["whole"])
+        db.insert("flights", [("NEW", 3, 1)])
+        name, _, content = next(events)
+        assert ("change", [[["NEW", 3, 1], 1]]) == (name, content["changes"])
+    with following(client, "all_flights", params={"_limit": 4}) as events:
+        content = next(events)[2]
+        assert (4, 5, True) == (len(content["rows"]), content["total"], content["whole"])
+    with following(client, "all_flights") as events:
+        assert "total" not in next(events)[2]
+    assert 422 == client.get("/views/all_flights/changes", params={"_limit": 0}).status_code
+
+
+def test_a_view_is_described_with_its_text_its_cost_and_what_it_reads(client: httpx.Client) -> None:
+    found = {each["name"]: each for each in client.get("/views").json()}["per_city"]
+    assert found["query"].startswith("SELECT a.city, COUNT(*)")
+    assert ["airports", "flights"] == sorted(found["reads"])
+    assert "An update costs a few look-ups" in found["cost"]

@@ -159,3 +159,38 @@ def test_values_of_every_type_go_in_and_out() -> None:
                 refused = client.get(f"/views/by_{name}", params={name: "?"})
                 assert (200 if name == "s" else 422) == refused.status_code, name
         assert [row] == list(db.view("by_i")(i=2**62))
+
+
+def test_pages_in_an_order_go_on_behind_a_row_while_rows_come_and_go(client: httpx.Client, db: Database) -> None:
+    db.insert("flights", [(f"XX {n:04}", n % 7, 2) for n in range(100)])
+    expected = sorted((row for row in db.view("all_flights")), key=lambda row: (-row[1], row[0]))
+    rows: list[Any] = []
+    asked = {"_order_by": "-src,no", "_limit": "30"}
+    page = client.get("/views/all_flights", params=asked).json()
+    while True:
+        rows += page["rows"]
+        if page["next"] is None:
+            break
+        first, last = rows[0], rows[-1]
+        db.insert("flights", [("AA 0", 6, 2)])
+        assert last == json.loads(page["next"])
+        db.delete("flights", [("AA 0", 6, 2)] + ([] if len(rows) > 30 else [tuple(last), tuple(first)]))
+        page = client.get("/views/all_flights", params={**asked, "_after": page["next"]}).json()
+    assert expected == [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["_after=[1]", "_order_by=none", "_order_by=no&_cursor=x.1", "_order_by=no&_after=[1]", "_order_by=no&_after=x"],
+)
+def test_a_page_in_no_order_is_refused(steady: httpx.Client, query: str) -> None:
+    found = steady.get(f"/views/all_flights?{query}")
+    assert 400 <= found.status_code < 500
+    assert found.json()["error"]
+
+
+def test_ordered_pages_come_in_all_forms(steady: httpx.Client) -> None:
+    found = steady.get("/views/all_flights", params={"_order_by": "-no", "_limit": 2}, headers={"Accept": ARROW})
+    table = pa.ipc.open_stream(found.content).read_all()
+    assert sorted((row[0] for row in FLIGHTS), reverse=True)[:2] == table.column("no").to_pylist()
+    assert 3 == len(json.loads(found.headers["x-next-cursor"]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import threading
+import time
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -64,6 +66,9 @@ def test_statements_are_run_and_answered_in_every_form(address: str) -> None:
         day = {"type": "date", "value": "2024-05-01"}
         asked = {"sql": "SELECT id FROM items WHERE day = :day", "parameters": {"day": day}}
         assert [[2]] == client.post("/sql", json=asked).json()["rows"]
+        first = {"sql": "SELECT id FROM items ORDER BY id"}
+        assert [[1], [2]] == client.post("/sql", json=first, params={"_limit": 2}).json()["rows"]
+        assert 422 == client.post("/sql", json=first, params={"_limit": 0}).status_code
 
 
 def test_tables_are_listed_read_and_dropped(address: str, db: Database) -> None:
@@ -203,3 +208,52 @@ def test_changes_are_followed_over_http_until_the_view_is_dropped(address: str, 
     assert [{("oak", "70.00"): 1}] == got
     assert isinstance(remote, RemoteDatabase)
     assert ("by_name",) == db.views
+
+
+# The client for event loops
+
+
+def test_a_client_for_event_loops_has_the_same_methods(address: str, db: Database) -> None:
+    async def use() -> None:
+        async with await ivme.connect_async(address, token=TOKEN) as remote:
+            assert (("items",), ("dear", "by_name")) == (await remote.tables(), await remote.views())
+            await asyncio.gather(*(remote.insert("items", [(n, "many", "9", None)]) for n in range(10, 30)))
+            assert 22 == (await remote.sql("SELECT COUNT(*) AS n FROM items")).scalar()
+            assert 20 == await remote.delete_where("items", "id >= :n", n=10)
+            view = await remote.create_view("all_ids", "SELECT id FROM items")
+            assert {(1,), (2,)} == {row async for row in view} == set(await view.rows())
+            assert 2 == (await view.to_arrow()).num_rows
+            assert "strategy" in await view.explain()
+            by_name = await remote.view("by_name")
+            assert [(2,)] == await by_name.rows(name="ink")
+            assert 1 == await remote.update("items", set={"price": "9"}, where="id = 1")
+            await remote.batch({"items": {"delete": [list(row) for row in set(db.table("items"))]}}, "source", 5)
+            await remote.drop_view("all_ids")
+            with pytest.raises(DataError, match="line 1"):
+                await remote.sql("SELECT nothing FROM items")
+            assert 0 == (await remote.sql("SELECT COUNT(*) AS n FROM items")).scalar()
+
+    asyncio.run(use())
+
+
+def test_changes_are_followed_in_an_event_loop_until_nobody_waits(address: str) -> None:
+    got: list[dict[Any, int]] = []
+
+    async def use() -> None:
+        async with await ivme.connect_async(address, token=TOKEN) as remote:
+            view = await remote.view("dear")
+
+            async def follow() -> None:
+                async for change in view.changes():
+                    got.append(change)  # noqa: PERF401  as it comes
+
+            task = asyncio.create_task(follow())
+            while not got:
+                await remote.insert("items", [(len(got) + int(time.monotonic() * 1000), "oak", "70", None)])
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(use())  # which waits for its threads
+    assert got[0] == {("oak", "70.00"): 1}

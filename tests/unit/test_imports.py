@@ -7,7 +7,21 @@ import sys
 
 import pytest
 
-_HEAVY = {"duckdb", "fastapi", "matplotlib", "pandas", "polars", "pyspark", "rich", "sqlglot", "typer", "yaml"}
+_HEAVY = {
+    "asyncio",
+    "difflib",
+    "duckdb",
+    "fastapi",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyspark",
+    "rich",
+    "sqlglot",
+    "ssl",
+    "typer",
+    "yaml",
+}
 _ARROW = {"numpy", "pyarrow"}
 
 
@@ -17,3 +31,13 @@ def test_what_is_not_needed_yet_is_not_imported(code: str, heavy: set[str]) -> N
     script = f"import sys, ivme; {code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set() == heavy & set(ran.stdout.split())
+
+
+_FEW = {"ivme", "ivme.errors"}
+"""All that is loaded of ivme before something of it is used."""
+
+
+def test_an_import_loads_nothing_but_the_names() -> None:
+    script = "import sys, ivme; print(*(name for name in sys.modules if name.split('.')[0] == 'ivme'))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert _FEW == set(ran.stdout.split())

@@ -95,7 +95,7 @@ class Atom:
     @property
     def variables(self) -> tuple[str, ...]:
         """The atom's distinct variables, in the order of first occurrence."""
-        return tuple(dict.fromkeys(term for term in self.terms if isinstance(term, str)))
+        return tuple(dict.fromkeys([term for term in self.terms if isinstance(term, str)]))
 
     def __str__(self) -> str:
         name = f"closure({self.relation})" if self.closure else self.relation

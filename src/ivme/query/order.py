@@ -53,8 +53,8 @@ class Total:
 class Ranges:
     """Which rows a request has: those that equal parameters in some columns, and are between others in one.
 
-    With `totals` a request has one row, which they are, or with keys among them one for each group. A `prefix` is the
-    parameter that texts begin with, in place of the ends.
+    Without a `column` only the equalities say so. With `totals` a request has one row, which they are, or with keys
+    among them one for each group. A `prefix` is the parameter that texts begin with, in place of the ends.
     """
 
     equal: tuple[tuple[str, str], ...]

@@ -13,7 +13,6 @@ where that is known. The short form `Q(X, Y) = closure(edge)` stands for `Q(X, Y
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -178,6 +177,8 @@ class Resolver:
 
     def unknown(self, message: str, name: str, names: list[str], at: Token) -> UnknownNameError:
         """The error for a name that is not among `names`; it proposes the nearest of them."""
+        import difflib
+
         by_lower = {name.lower(): name for name in names}
         near = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower)]
         instead = f"did you mean {' or '.join(near)}?" if near else f"choose from: {', '.join(names) or 'none'}"

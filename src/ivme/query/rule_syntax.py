@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import count
 from typing import TypeVar
 
@@ -337,6 +336,8 @@ class _Parser:
 
 def _meant(name: Token) -> str:
     """Advice for a text that starts almost as SQL does."""
+    from difflib import get_close_matches
+
     found = get_close_matches(name.word, ("select", "with"), n=1)
     return f"did you mean {found[0].upper()}?" if found else ""
 

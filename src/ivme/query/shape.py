@@ -45,6 +45,7 @@ def view_shape(
 
 def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Query:
     """The shape of a view of several blocks, each of which is read for it."""
+    from ivme.query.pairing import Pairing, typed_pairing
     from ivme.query.union import Union, typed_union
 
     known, names, read = tables, dict[str, str](), dict[str, Table]()
@@ -58,6 +59,9 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
         read |= {table.name: table for table in made.tables if table.name not in names.values()}
         if isinstance(made, Union):
             known = (*known, typed_union(made)[1])
+            continue
+        if isinstance(made, Pairing):
+            known = (*known, typed_pairing(made)[1])
             continue
         found = typed(made)
         columns = tuple(Column(c.name, t) for c, t in zip(made.head, found.head, strict=True))

@@ -16,7 +16,9 @@ from ivme.errors import UnsupportedError
 from ivme.query.functions import Function
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
+from ivme.query.pairing import Pairing, PairingTypeError
 from ivme.query.parse import is_sql
+from ivme.query.rewrite.clock import with_clock, with_clock_table
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
@@ -29,6 +31,7 @@ from ivme.query.rewrite.time_windows import time_windows
 from ivme.query.rule_sql import RuleSql, rule_sql
 from ivme.query.sql import one_statement, read_query
 from ivme.query.sql_kinds import cast_hint
+from ivme.query.sql_pairing import alias_of, conditions_of, is_pairing, read_pairing
 from ivme.query.sql_scope import KnownTables
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_union import is_union, read_union
@@ -41,7 +44,7 @@ class SqlScript:
     """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
 
     Blocks that are `ordered` show the first rows of another one. `rules` is what the SELECT was made of, if the text is
-    in rule notation.
+    in rule notation. `whole` is the query of a text that is one block.
     """
 
     source: SqlText
@@ -49,16 +52,23 @@ class SqlScript:
     order: Order | None = None
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
     rules: RuleSql | None = None
+    whole: Query | None = None
 
     def __len__(self) -> int:
         return len(self.selects)
 
-    def block(self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str) -> Query | Union:
+    def block(
+        self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str
+    ) -> Query | Union | Pairing:
         """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
-        node = _renamed(self.selects[number][1], blocks)
-        if is_union(node):
-            return read_union(self.source, node, tables, name)
-        query = read_query(self.source, node, tables, name)
+        query = None if self.whole is None else replace(self.whole, name=name)
+        if query is None:
+            node = _renamed(self.selects[number][1], blocks)
+            if is_union(node):
+                return read_union(self.source, node, tables, name)
+            if is_pairing(node):
+                return read_pairing(self.source, node, tables, name)
+            query = read_query(self.source, node, tables, name)
         return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
 
     def no_common_type(self, number: int, error: UnionTypeError) -> UnsupportedError:
@@ -71,6 +81,15 @@ class SqlScript:
         (first, second), (type_, other) = (items[branch] for branch in error.branches), error.types
         message = f"{spelled(first)} is of type {type_} and {spelled(second)} of type {other}, with no type in common"
         return self.source.unsupported(message, second, cast_hint(type_.name, other.name))
+
+    def not_comparable(self, number: int, error: PairingTypeError) -> UnsupportedError:
+        """The refusal of a pairing, at the comparison that the user wrote."""
+        node = self.selects[number][1]
+        condition = conditions_of(node)[error.condition]
+        is_flipped = alias_of(condition.this) != node.args["from_"].this.alias_or_name
+        first, second = (each.name for each in (error.types[::-1] if is_flipped else error.types))
+        message = f"{spelled(condition)} compares {first} with {second}"
+        return self.source.unsupported(message, condition, cast_hint(first, second))
 
     def text(self, number: int, blocks: Mapping[str, str]) -> str:
         """A block as SQL, under the names that blocks have in the database."""
@@ -103,26 +122,33 @@ def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
 
 
 def read_script(
-    text: str, tables: Mapping[str, Table] | Iterable[Table], functions: Mapping[str, Function] = MappingProxyType({})
+    text: str,
+    tables: Mapping[str, Table] | Iterable[Table],
+    functions: Mapping[str, Function] = MappingProxyType({}),
+    expire: object = None,
 ) -> SqlScript:
-    """The blocks of a SELECT, or of rules."""
+    """The blocks of a SELECT, or of rules; rows leave the outermost SELECT when they `expire`."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
     if is_sql(text):
-        return script_of(*one_statement(text, functions=functions), declared)
+        return script_of(*one_statement(text, functions=functions), declared, expire)
     rules = rule_sql(text, declared)
-    return replace(script_of(*one_statement(rules.sql, rules.origin, functions), declared), rules=rules)
+    return replace(script_of(*one_statement(rules.sql, rules.origin, functions), declared, expire), rules=rules)
 
 
-def script_of(source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table]) -> SqlScript:
+def script_of(
+    source: SqlText, written: exp.Expr, tables: Mapping[str, Table] | Iterable[Table], expire: object = None
+) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
-    node, order = take_order(source, distinct_on(time_windows(source, plain_forms(source, written))))
+    plain = with_clock(source, plain_forms(source, written), expire)
+    declared = with_clock_table(declared, [plain])
+    node, order = take_order(source, distinct_on(time_windows(source, plain)))
     node, order = take_ranges(source, node, order)
     try:
-        read_query(source, node.copy(), declared, "Q")
+        whole = read_query(source, node.copy(), declared, "Q")
     except UnsupportedError as refused:
         return replace(_taken_apart(source, node, declared, refused), order=order)
-    return SqlScript(source, (("", node),), order)
+    return SqlScript(source, (("", node),), order, whole=whole)
 
 
 def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:

@@ -23,7 +23,7 @@ _SPELLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.CurrentUser: ("CURRENT_USER",),
 }
 _INSTEAD = {
-    "moment": "write the moment as a constant, or show the column and compare it with the time when you read",
+    "moment": "compare it with a column by <, <=, > or >= in WHERE, where NOW() is what db.advance() said last",
     "row": "store the value in a column when you insert the row",
     "session": "write the value as a constant",
 }

@@ -13,7 +13,8 @@ from typing import Any
 
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError
-from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked
+from ivme.ordered_reading import listed, order_keys, page_table
+from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked, row_of
 from ivme.serve.pages import Page, Results, encoded
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
@@ -49,7 +50,7 @@ class Access:
         view = find_view(self._database, name)
         asked = read_asked(view, pairs_of(scope["query_string"]))
         form = chosen_form(header(scope, b"accept") or "*/*")
-        if asked.parameters and asked.limit is None and asked.cursor is None and form == JSON:
+        if asked.parameters and asked.limit is None and asked.cursor is None and not asked.order_by and form == JSON:
             rows = await self._few(view, asked.parameters)
             if rows is not None:
                 await respond(send, 200, dumps({"columns": view.columns, "rows": rows, "next": None}) + b"\n")
@@ -71,11 +72,24 @@ class Access:
 
     async def _page(self, view: View, asked: Asked, form: str) -> Page:
         limit = min(asked.limit or self._settings.page, self._settings.rows)
+        if asked.order_by:
+            return await asyncio.to_thread(self._ordered_page, view, asked, limit)
         if asked.cursor is not None:
             return self._results.further(view.name, asked.cursor, limit)
         rows = await asyncio.to_thread(self._read, view, asked)
         whole = form != JSON and asked.limit is None
         return self._results.first(view.name, rows, None if whole else limit)
+
+    def _ordered_page(self, view: View, asked: Asked, limit: int) -> Page:
+        """A page behind a row: nothing is kept for it, and rows that come and go meanwhile move no other ones."""
+        after = None if asked.after is None else row_of(view, asked.after)
+        try:
+            order = order_keys(view.name, view.columns, asked.order_by)
+            rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
+        except IvmeError as error:
+            raise problem_of(error) from None
+        is_last = rows.num_rows < limit
+        return Page(rows, None if is_last else dumps(listed(rows.slice(rows.num_rows - 1))[0]).decode())
 
     def _read(self, view: View, asked: Asked) -> Any:
         most = self._settings.rows

@@ -156,7 +156,8 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
     async def views() -> Response:
-        working = [describe_view(database.definitions.map_view(name)) for name in database.definitions.map_views]
+        definitions = database.definitions
+        working = [describe_view(database, definitions.map_view(name)) for name in definitions.map_views]
         return json_answer(working + describe_broken(database))
 
 
@@ -200,7 +201,7 @@ def _create_view(database: Database, given: Any) -> dict[str, Any]:
         raise Problem(413, f"the query has more than {_MOST_CHARACTERS} characters")
     try:
         read_options(options)  # an option that is called like a parameter of create_view is unknown like any other
-        return describe_view(database.create_view(name, query, **options))
+        return describe_view(database, database.create_view(name, query, **options))
     except IvmeError as error:
         problem = problem_of(error)
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None

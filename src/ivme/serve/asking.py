@@ -10,7 +10,7 @@ from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.query.types import Type
 from ivme.serve.problem import Problem, problem_of
-from ivme.serve.values import read_text
+from ivme.serve.values import json_reader, read_json, read_text
 from ivme.view import View
 
 JSON, NDJSON, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
@@ -22,13 +22,17 @@ _MOST_PAIRS = 200
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for rows, or for changes: `rows` says whether the rows come first, `after` what is known already."""
+    """A request for rows, or for changes: `rows` says whether the rows come first, `after` what is known already.
+
+    With `order_by`, `after` is the last row of the page before.
+    """
 
     parameters: dict[str, Any]
     limit: int | None = None
     cursor: str | None = None
     rows: bool = True
     after: str | None = None
+    order_by: tuple[str, ...] = ()
 
 
 def parameters_of(view: View) -> dict[str, Type]:
@@ -56,8 +60,8 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
         raise Problem(400, "the query is not a list of name=value in UTF-8, with at most 200 of them") from None
 
 
-PAGING = ("_limit", "_cursor")
-FOLLOWING = ("_rows", "_after")
+PAGING = ("_limit", "_cursor", "_order_by", "_after")
+FOLLOWING = ("_rows", "_after", "_limit")
 """Names of queries that are no parameters of views: for rows, and for changes."""
 
 
@@ -84,7 +88,22 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
     if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
         raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.asked.signature()}")
     rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
-    return Asked(parameters, _limit(special.get("_limit")), special.get("_cursor"), rows, special.get("_after"))
+    order_by = tuple(name for name in special.get("_order_by", "").split(",") if name)
+    if known == PAGING and "_after" in special and not order_by:
+        raise Problem(422, "parameter _after is the last row of a page in an order; give _order_by, or take _cursor")
+    if order_by and "_cursor" in special:
+        raise Problem(422, "pages in an order go on behind a row: give _after in place of _cursor")
+    limit, cursor = _limit(special.get("_limit")), special.get("_cursor")
+    return Asked(parameters, limit, cursor, rows, special.get("_after"), order_by)
+
+
+def row_of(view: View, text: str) -> tuple[Any, ...]:
+    """The row of a view that a JSON array is."""
+    found = read_json(text.encode())
+    types = [type_ for column in view.state.table.columns if (type_ := column.type) is not None]
+    if not isinstance(found, list) or len(found) != len(types):
+        raise Problem(422, f"parameter _after is a row of view {view.name}: a JSON array of {len(types)} values")
+    return tuple(json_reader(type_)(value) for type_, value in zip(types, found, strict=True))
 
 
 def _limit(text: str | None) -> int | None:

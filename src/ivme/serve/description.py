@@ -8,14 +8,16 @@ from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
+from ivme.plan.explain.verdict import verdict
 from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
 from ivme.serve.values import dumps, nullable, schema_of
 from ivme.serve.writing import REQUESTS
+from ivme.statements.definition import view_text
 from ivme.view import View
 
 
-def describe_view(view: View) -> dict[str, Any]:
-    """A view's columns and parameters with their types, and its guarantee."""
+def describe_view(database: Database, view: View) -> dict[str, Any]:
+    """A view's columns and parameters with their types, its guarantee, its text, and the relations that it reads."""
     found = view.explain()
     return {
         "name": view.name,
@@ -27,6 +29,9 @@ def describe_view(view: View) -> dict[str, Any]:
         "strategy": found.strategy,
         "update": str(found.update),
         "delay": str(found.delay),
+        "cost": verdict(found),
+        "query": view_text(database, view.name),
+        "reads": list(view.state.relations),
     }
 
 
@@ -56,7 +61,7 @@ def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[st
         return {
             "tables": [describe_table(database, name) for name in database.tables if name != REQUESTS],
             "views": [
-                _with_maps(view) if maps else describe_view(view)
+                _with_maps(database, view) if maps else describe_view(database, view)
                 for view in map(database.definitions.map_view, database.definitions.map_views)
             ],
             "broken_views": describe_broken(database),
@@ -68,9 +73,9 @@ def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[st
         }
 
 
-def _with_maps(view: View) -> dict[str, Any]:
+def _with_maps(database: Database, view: View) -> dict[str, Any]:
     """A closure is kept by another engine, and has no maps."""
-    return {**describe_view(view), "maps": dict(view.stats().get("maps", {}))}
+    return {**describe_view(database, view), "maps": dict(view.stats().get("maps", {}))}
 
 
 _REFUSED = {
@@ -118,7 +123,8 @@ def _rows_operation(view: View) -> dict[str, Any]:
         },
     }
     forms = {JSON: {"schema": page}, NDJSON: {}, CSV: {}, ARROW: {}, PARQUET: {}}
-    paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), _parameter("_cursor", {"type": "string"})]
+    texts = [_parameter(name, {"type": "string"}) for name in ("_cursor", "_order_by", "_after")]
+    paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), *texts]
     return {
         "summary": f"Rows of {view.name}",
         "description": f"{view.state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",
@@ -130,7 +136,8 @@ def _rows_operation(view: View) -> dict[str, Any]:
 
 
 def _changes_operation(view: View) -> dict[str, Any]:
-    following = [_parameter("_rows", {"type": "boolean"}), _parameter("_after", {"type": "string"})]
+    limit = _parameter("_limit", {"type": "integer", "minimum": 1})
+    following = [_parameter("_rows", {"type": "boolean"}), _parameter("_after", {"type": "string"}), limit]
     return {
         "summary": f"Changes of {view.name}, as server-sent events",
         "operationId": f"changes of {view.name}",

@@ -11,6 +11,7 @@ from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
+from ivme.plan.explain.verdict import verdict
 from ivme.plan.ir.exponent import Bound
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import dumps, read_json
@@ -24,8 +25,8 @@ _BOUNDS = ("preprocessing", "update", "delay", "space")
 
 
 def explained(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as plain values, with its bounds as curves."""
-    return {**explanation.to_dict(), "tradeoff": tradeoff(explanation)}
+    """An explanation as plain values, with its cost in a sentence and its bounds as curves."""
+    return {**explanation.to_dict(), "cost": verdict(explanation), "tradeoff": tradeoff(explanation)}
 
 
 _bodies: WeakKeyDictionary[View, bytes] = WeakKeyDictionary()

@@ -91,6 +91,18 @@ class Subscriber:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The first rows of a view with their multiplicities: all of them, if it is `whole`.
+
+    `total` is the sum of all multiplicities, also of rows that are not here.
+    """
+
+    rows: list[tuple[Row, int]]
+    total: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Marker:
     """Stands in the queue where a subscriber has read the rows; `placed` gets the position."""
 
@@ -131,12 +143,13 @@ class ChangeFeed:
             subscriber.end(reason)
         self.subscribers.clear()
 
-    def read_and_mark(self, parameters: Mapping[str, Any], most: int, marker: Marker) -> list[tuple[Row, int]]:
-        """The rows of an access request, up to one more than `most`, and a marker where they were read; in a thread."""
+    def read_and_mark(self, parameters: Mapping[str, Any], most: int, marker: Marker) -> Snapshot:
+        """The first rows of an access request, and a marker where they were read; in a thread."""
         with self.view.lock:
             rows = list(islice(self.view.items(**parameters), most + 1))
+            total = self.view.count(**parameters) if len(rows) > most else sum(weight for _, weight in rows)
             self.queue.append(marker)
-        return rows
+        return Snapshot(rows[:most], total, len(rows) <= most)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forgets a subscriber, also one whose marker is still in the queue."""

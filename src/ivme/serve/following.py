@@ -3,7 +3,8 @@
 The first event is a `snapshot` of the rows (in parts, if they are many: all but the last say `"more": true`), and then
 a `change` comes for each frame with changes: pairs of a row and the change of its multiplicity. The id of an event is
 a position; a client that comes back with it (`Last-Event-ID`, or `_after`) gets what has changed since, or a new
-snapshot if that is gone. `_rows=false` leaves the snapshot out. The last event of a dropped client is `end`.
+snapshot if that is gone. `_rows=false` leaves the snapshot out, and `_limit` all but its first rows; `total` then says
+how many there are, and `whole` whether these are all. The last event of a dropped client is `end`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.serve.access import Receive, Scope, Send, header
 from ivme.serve.asking import FOLLOWING, Asked, find_view, pairs_of, read_asked
-from ivme.serve.feed import ChangeFeed, Frame, Marker, Row, Subscriber
+from ivme.serve.feed import ChangeFeed, Frame, Marker, Row, Snapshot, Subscriber
 from ivme.serve.hub import Hub
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
@@ -98,28 +99,31 @@ class Following:
         view = feed.view
         marker = Marker(subscriber, asyncio.get_running_loop().create_future())
         whole = asked.rows and (bool(asked.parameters) or not view.state.typed.query.input)
-        rows: list[tuple[Row, int]] = []
+        found = Snapshot([], 0, whole=False)
         if whole:
-            rows = await self._read(feed, asked, marker)
+            found = await self._read(feed, asked, marker)
         else:
             feed.queue.append(marker)
-        position = await marker.placed
+        position, rows = await marker.placed, found.rows
         parts = [rows[start : start + _PART] for start in range(0, len(rows), _PART)] or [[]]
         columns = _columns(view, asked)
         for part in parts[:-1]:
             yield b"event: snapshot\ndata: " + dumps({"columns": columns, "rows": part, "more": True}) + b"\n\n"
         content: dict[str, Any] = {"columns": columns, "rows": parts[-1] if whole else None, "more": False}
+        if asked.limit is not None and whole:
+            content |= {"total": found.total, "whole": found.whole}
         yield b"event: snapshot\n" + _id(feed, position) + b"data: " + dumps(content) + b"\n\n"
 
-    async def _read(self, feed: ChangeFeed, asked: Asked, marker: Marker) -> list[tuple[Row, int]]:
+    async def _read(self, feed: ChangeFeed, asked: Asked, marker: Marker) -> Snapshot:
         most = self._settings.rows
+        limit = most if asked.limit is None else min(most, asked.limit)
         try:
-            rows = await asyncio.to_thread(feed.read_and_mark, asked.parameters, most, marker)
+            found = await asyncio.to_thread(feed.read_and_mark, asked.parameters, limit, marker)
         except IvmeError as error:
             raise problem_of(error) from None
-        if len(rows) > most:
-            raise Problem(413, f"view {feed.view.name} has more than {most} rows; follow it with _rows=false")
-        return rows
+        if asked.limit is None and not found.whole:
+            raise Problem(413, f"view {feed.view.name} has more than {most} rows; follow it with _rows=false or _limit")
+        return found
 
 
 def _columns(view: View, asked: Asked) -> tuple[str, ...]:

@@ -43,9 +43,10 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
     """The endpoints for SQL and tables."""
     answers: Any = {**refusals(), "403": {"description": "not allowed"}, "415": {"description": "not JSON"}}
 
-    @app.post("/sql", summary="Run SQL statements", openapi_extra=described_body(_SQL), responses=answers)
+    @app.post("/sql", summary="Run SQL statements", openapi_extra=described_body(_SQL, _LIMIT), responses=answers)
     async def sql(request: Request) -> Response:
         form = chosen_form(request.headers.get("accept", "*/*"))
+        limit = _limit(request)
         text, parameters = _read(await read_body(request), settings)
         read_only = bool(request.scope.get(READ_ONLY))
         work, only_reads = _prepared(database, settings, text, parameters, read_only=read_only)
@@ -55,7 +56,7 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
             raise _refused(error) from None
         if not result.is_query:
             return json_answer({"message": result.message, "count": result.count})
-        return await _answer(result.to_arrow(), form, settings.rows)
+        return await _answer(_first(result.to_arrow(), limit), form, settings.rows)
 
     @app.get("/tables", summary="The tables: columns, keys, rows", responses=answers)
     async def tables() -> Response:
@@ -65,11 +66,9 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
     @app.get("/tables/{table}", summary="Rows of a table", openapi_extra={"parameters": [_LIMIT]}, responses=answers)
     async def rows(table: str, request: Request) -> Response:
         form = chosen_form(request.headers.get("accept", "*/*"))
-        limit = read_text(request.query_params.get("_limit", str(settings.page)), Type("int"), "parameter _limit")
-        if limit < 1:
-            raise Problem(422, f"parameter _limit is a number of rows, at least 1; it is {limit}")
+        limit = _limit(request) or settings.page
         try:
-            data = await run_interruptible(lambda: database.table(table).to_arrow().slice(0, limit))
+            data = await run_interruptible(lambda: _first(database.table(table).to_arrow(), limit))
         except IvmeError as error:
             raise problem_of(error) from None
         return await _answer(data, form, settings.rows)
@@ -81,6 +80,21 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
     @app.delete("/tables/{table}", summary="Drop a table", responses=answers)
     async def drop_table(table: str) -> Response:
         return await _drop(database.drop_table, table, settings)
+
+
+def _limit(request: Request) -> int | None:
+    """The most rows that a request asks for; None if it does not say."""
+    text = request.query_params.get("_limit")
+    if text is None:
+        return None
+    limit: int = read_text(text, Type("int"), "parameter _limit")
+    if limit < 1:
+        raise Problem(422, f"parameter _limit is a number of rows, at least 1; it is {limit}")
+    return limit
+
+
+def _first(data: pa.Table, limit: int | None) -> pa.Table:
+    return data if limit is None else data.slice(0, limit)
 
 
 async def _drop(drop: Callable[[str], None], name: str, settings: Settings) -> Response:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ivme.compile import Request, compile_view
 from ivme.errors import PlanError, QueryError, SchemaError
+from ivme.measuring import measured
 from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
 from ivme.query.sql_text import SqlText
@@ -29,6 +30,7 @@ from ivme.statements.model import (
     DropColumn,
     Explain,
     File,
+    RenameColumn,
     Show,
     Statement,
 )
@@ -125,6 +127,13 @@ def _drop_column(database: Database, statement: DropColumn, _: Parameters) -> Re
     return Result(message=f"column {statement.name} is dropped from table {table.name}")
 
 
+def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -> Result:
+    table = changed_table(database.definitions, statement.source, statement.table)
+    with _blaming(statement.source, statement.table):
+        database.rename_column(table.name, statement.name, statement.to)
+    return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
+
+
 def _show(database: Database, statement: Show, _: Parameters) -> Result:
     if statement.kind == "TABLES":
         tables = [database.relation(name) for name in database.tables]
@@ -132,7 +141,7 @@ def _show(database: Database, statement: Show, _: Parameters) -> Result:
         return Result(_texts(table=[table.name for table in tables], columns=columns))
     broken = database.broken_views
     names = [*database.views, *broken]
-    texts = [_text(database, name) for name in names]
+    texts = [view_text(database, name) for name in names]
     return Result(_texts(view=names, query=texts, broken=[broken.get(name) for name in names]))
 
 
@@ -140,7 +149,7 @@ def _texts(**columns: Sequence[str | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _text(database: Database, name: str) -> str | None:
+def view_text(database: Database, name: str) -> str | None:
     """The query of a view, if it has one in a text."""
     store, state = database.definitions.store, database.definitions.catalog.views.get(name)
     if store is not None and name in store.views:
@@ -164,10 +173,11 @@ def _describe(database: Database, statement: Describe, _: Parameters) -> Result:
 def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
     query, definitions = statement.query, database.definitions
     with pointing_into(query):
-        found = compile_view(
-            Request(query.text, definitions.relations(), {}, functions=dict(definitions.functions.defined))
-        )
-    text = str(found.explanation)
+        if statement.analyze:
+            text = str(measured(definitions, definitions.unused_name(), query.text, {}))
+        else:
+            functions = dict(definitions.functions.defined)
+            text = str(compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation)
     return Result(_texts(explanation=text.split("\n")), message=text)
 
 
@@ -191,5 +201,6 @@ _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = 
     Drop: _drop,
     DropColumn: _drop_column,
     Explain: _explain,
+    RenameColumn: _rename_column,
     Show: _show,
 }

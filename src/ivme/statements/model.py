@@ -104,6 +104,13 @@ class DropColumn(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class RenameColumn(Statement):
+    table: exp.Table
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Statement):
     """Rows that come; `how` they come: beside those that are there, in place of those of their keys, or of all."""
 
@@ -168,6 +175,7 @@ class Describe(Statement):
 @dataclass(frozen=True, slots=True)
 class Explain(Statement):
     query: Select
+    analyze: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -135,8 +135,9 @@ def _describe(source: SqlText) -> Describe:
 
 
 def _explain(source: SqlText) -> Explain:
-    instead = "write EXPLAIN and a SELECT; an existing view is explained by db.view(name).explain()"
-    second = source.tokens[1] if len(source.tokens) > 1 else source.tokens[0]
+    instead = "write EXPLAIN [ANALYZE] and a SELECT; an existing view is explained by db.view(name).explain()"
+    analyze = len(source.tokens) > 1 and source.tokens[1].text.upper() == "ANALYZE"
+    second = source.tokens[min(1 + analyze, len(source.tokens) - 1)]
     if second.text.upper() not in ("SELECT", "WITH", "("):
         raise source.unsupported("only a SELECT can be explained", second.start, instead)
-    return Explain(source, select_of(source, second))
+    return Explain(source, select_of(source, second), analyze)

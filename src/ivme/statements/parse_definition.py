@@ -21,6 +21,7 @@ from ivme.statements.model import (
     Drop,
     DropColumn,
     File,
+    RenameColumn,
     Select,
     Statement,
 )
@@ -28,7 +29,7 @@ from ivme.statements.model import (
 _VIEW = "write CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [WITH (strategy = '...')] AS SELECT ..."
 _TABLE = "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column TYPE, ...), or name AS SELECT ..."
 _DROP = "write DROP TABLE [IF EXISTS] name, or DROP VIEW [IF EXISTS] name"
-_ALTER = "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], or DROP COLUMN column"
+_ALTER = "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], DROP COLUMN column or RENAME COLUMN a TO b"
 _FORMATS = ("parquet", "csv", "json")
 
 
@@ -159,7 +160,7 @@ def read_drop(source: SqlText, node: exp.Expr) -> Drop:
 
 
 def read_alter(source: SqlText, node: exp.Expr) -> Statement:
-    """ALTER TABLE ... ADD COLUMN and DROP COLUMN."""
+    """ALTER TABLE ... ADD COLUMN, DROP COLUMN and RENAME COLUMN."""
     actions = node.args.get("actions") or []
     if not isinstance(node, exp.Alter) or node.args.get("kind") != "TABLE" or len(actions) != 1:
         raise source.unsupported("one column of a table is changed at a time", source.tokens[0].start, _ALTER)
@@ -170,9 +171,12 @@ def read_alter(source: SqlText, node: exp.Expr) -> Statement:
     if isinstance(action, exp.Drop) and action.args.get("kind") == "COLUMN" and len(action.args["tables"]) == 1:
         refuse_other_arguments(source, action, ("tables", "kind"), _ALTER)
         return DropColumn(source, node.this, action.args["tables"][0].name)
-    if isinstance(action, exp.RenameColumn | exp.AlterRename):
-        instead = "add a column, UPDATE it, and drop the old one; or CREATE TABLE new AS SELECT ... FROM old"
-        raise source.unsupported("renaming is not supported", action.this, instead)
+    if isinstance(action, exp.RenameColumn):
+        refuse_other_arguments(source, action, ("this", "to"), _ALTER)
+        return RenameColumn(source, node.this, action.this.name, action.args["to"].name)
+    if isinstance(action, exp.AlterRename):
+        instead = "CREATE TABLE new AS SELECT ... FROM old, and drop the old one"
+        raise source.unsupported("a table cannot be given another name", action.this, instead)
     if not isinstance(action, exp.ColumnDef):
         raise source.unsupported("this is not supported here", action, _ALTER)
     return _added(source, node.this, action)

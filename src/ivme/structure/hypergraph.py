@@ -40,7 +40,7 @@ class Hypergraph:
 
     @property
     def vertices(self) -> frozenset[str]:
-        return frozenset().union(*(edge.variables for edge in self.edges))
+        return frozenset().union(*[edge.variables for edge in self.edges])
 
     def edge(self, label: str) -> Edge:
         """The edge of that label; KeyError when there is none."""
@@ -51,7 +51,7 @@ class Hypergraph:
 
     def edges_of(self, variable: str) -> frozenset[str]:
         """The labels of the edges that contain the variable: atoms(X) in the source."""
-        return frozenset(edge.label for edge in self.edges if variable in edge.variables)
+        return frozenset([edge.label for edge in self.edges if variable in edge.variables])
 
     def neighbours(self, variables: Iterable[str]) -> frozenset[str]:
         """The vertices outside the set that share an edge with one inside it."""

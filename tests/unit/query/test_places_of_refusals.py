@@ -163,7 +163,7 @@ def test_a_refusal_has_a_place_and_names_nothing_that_the_user_has_not_written(q
         ("SELECT r.a FROM s LEFT JOIN r USING (zzz)", "'zzz'", "zzz"),
         ("SELECT a FROM r UNION SELECT c FROM s", "a is of type int and c of type string", "c FROM"),
         ("SELECT a FROM r WHERE a NOT IN (SELECT c FROM s)", "a is of type int and c of type string", "c FROM"),
-        ("SELECT a FROM r WHERE a > (SELECT MAX(c) FROM s)", "a > MAX(c) compares int with string", "a > "),
+        ("SELECT a FROM r WHERE a > (SELECT MAX(c) FROM s)", "(SELECT MAX(c) FROM s) compares int with string", "a > "),
         ("SELECT b FROM r GROUP BY b HAVING MAX(d)", "MAX(d) is of type date", "MAX(d)"),
         ("SELECT r.a FROM r JOIN s ON r.d < s.a", "r.d < s.a compares date with int", "r.d <"),
         ("SELECT COALESCE(r.b, s.t) AS x FROM r JOIN s ON r.a = s.a", "coalesce(r.b, s.t)", "COALESCE"),

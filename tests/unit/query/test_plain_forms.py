@@ -40,7 +40,7 @@ def test_pivot_of_several_columns_compares_all_of_them(db: Database) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("SELECT t.g FROM t ASOF JOIN t u ON t.g = u.g AND t.v >= u.v", "ASOF JOIN is not supported"),
+        ("SELECT t.g FROM t ASOF RIGHT JOIN t u ON t.g = u.g AND t.v >= u.v", "ASOF RIGHT JOIN is not supported"),
         ("SELECT g FROM t LIMIT 1 BY g", "LIMIT ... BY is not supported"),
         ("SELECT * EXCEPT (h) FROM t", "there is no column 'h' in *"),
         ("SELECT * REPLACE (1 AS h) FROM t", "there is no column 'h' in *"),

@@ -60,7 +60,7 @@ def test_a_marker_parts_what_was_read_from_what_came_later(db: Database) -> None
         feed, subscriber = opened(db), Subscriber(100)
         db.insert("R", [(1,)])
         marker = Marker(subscriber, asyncio.get_running_loop().create_future())
-        rows = feed.read_and_mark({}, 10, marker)
+        rows = feed.read_and_mark({}, 10, marker).rows
         db.insert("R", [(2,)])
         feed.flush()
         frame = await subscriber.take(0)

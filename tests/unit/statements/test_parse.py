@@ -94,7 +94,7 @@ REFUSED = [
     ("CREATE INDEX i ON t (a)", 1, "CREATE [OR REPLACE] TABLE"),
     ("DROP TABLE t, u", 1, "DROP TABLE [IF EXISTS] name"),
     ("DROP INDEX i", 1, "DROP TABLE [IF EXISTS] name"),
-    ("ALTER TABLE t RENAME COLUMN a TO b", 29, "drop the old one"),
+    ("ALTER TABLE t RENAME TO u", 25, "drop the old one"),
     ("INSERT INTO t BY NAME SELECT a FROM u", 13, "INSERT INTO table"),
     ("UPDATE t SET a = 1 FROM u WHERE t.a = u.a", 20, "MERGE INTO"),
     ("UPDATE t SET u.a = 1", 14, "UPDATE table SET"),

@@ -26,6 +26,7 @@ class Feed:
 
     row: tuple[str, ...]
     columns: list[FeedColumn] = field(default_factory=list)
+    _places: dict[FeedColumn, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def read(self) -> set[str]:
@@ -35,9 +36,16 @@ class Feed:
 
     def column(self, expression: Expression, form: str = "code", guard: Expression | None = None) -> int:
         wanted = FeedColumn(expression, form, guard if isinstance(expression, Call) else None)
-        if wanted not in self.columns:
-            self.columns.append(wanted)
-        return self.columns.index(wanted)
+        place = self._places.get(wanted)
+        return self._append(wanted) if place is None else place
+
+    def _append(self, *columns: FeedColumn) -> int:
+        """Adds columns that have to follow each other; the place of the first."""
+        first = len(self.columns)
+        for place, column in enumerate(columns, first):
+            self.columns.append(column)
+            self._places.setdefault(column, place)
+        return first
 
     def load(
         self,
@@ -84,7 +92,7 @@ class Feed:
         expression = expressions[lift.column]
         guard = where if isinstance(expression, Call) else None
         if lift.function == "count":
-            coded = FeedColumn(expression, "code", guard) in self.columns
+            coded = FeedColumn(expression, "code", guard) in self._places
             return ("count", self.column(expression, "code" if coded else "known", guard))
         if lift.partner is not None:
             return ("float product", self._pair(expression, expressions[lift.partner], where))
@@ -93,10 +101,10 @@ class Feed:
             return (f"int{square}", self.column(expression, "int", guard))
         if slot == "f64":
             return (f"float{square}", self.column(expression, "float", guard))
-        if FeedColumn(expression, "low", guard) in self.columns:
+        if FeedColumn(expression, "low", guard) in self._places:
             return (f"wide{square}", self.column(expression, "low", guard))
-        self.columns += [FeedColumn(expression, "low", guard), FeedColumn(expression, "high", guard)]
-        return (f"wide{square}", len(self.columns) - 2)
+        halves = FeedColumn(expression, "low", guard), FeedColumn(expression, "high", guard)
+        return (f"wide{square}", self._append(*halves))
 
     def _pair(self, one: Expression, other: Expression, where: Expression | None) -> int:
         """The place of the first of two columns of floats that follow each other."""
@@ -104,8 +112,7 @@ class Feed:
         for place in range(len(self.columns) - 1):
             if self.columns[place : place + 2] == pair:
                 return place
-        self.columns += pair
-        return len(self.columns) - 2
+        return self._append(*pair)
 
 
 def float_code(value: float) -> int:

@@ -166,7 +166,7 @@ class Partners:
     def _scan(self, node: Node) -> Tuples:
         """The entries of a node's map."""
         if node not in self._scanned:
-            storage = self._state.group.assembly.storage
+            storage = self._state.group.views[self._state.name].assembly.storage
             mine = qualified(node, self._state.name)
             columns, counts = self._reader.catalog.backend.scan(storage.declare(mine))
             codes = np.stack(columns, axis=1) if columns else np.empty((len(counts), 0), np.int64)

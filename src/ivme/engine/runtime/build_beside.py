@@ -123,7 +123,7 @@ class BuildBeside:
         try:
             blueprints = {self._name: self._plan.blueprint}
             filled = self._group.install(blueprints, {self._name: self._typed.types})
-            fill_group(self._group, blueprints, filled, self._run_once, is_new=True)
+            fill_group(self._group, [self._name], filled, self._run_once, is_new=True)
             while len(self._noted) > FEW_BATCHES:
                 self._catch_up()
         except (IvmeError, self._backend.overflow, _MovedError):
@@ -188,7 +188,7 @@ class BuildBeside:
             self._backend.commit()
 
     def _change(self, relation: str, changed: RowBatch) -> list[Codes]:
-        feed = self._group.feeds.get(relation, Feed(()))
+        feed = self._group.feed(relation) if self._group.reads(relation) else Feed(())
         return self._live.wanted(relation, [("once", feed)]).of(changed)[0][1]
 
 

@@ -92,8 +92,8 @@ class Catalog:
 
     def feeds(self, relation: str) -> list[tuple[str, Feed]]:
         """What each trigger of a relation wants."""
-        groups = [group for group in self.shared.values() if relation in group.feeds]
-        feeds = [(group.trigger(relation), group.feeds[relation]) for group in groups]
+        groups = [group for group in self.shared.values() if group.reads(relation)]
+        feeds = [(group.trigger(relation), group.feed(relation)) for group in groups]
         state = self.tables.get(relation)
         return feeds if state is None else [(state.rows, state.feed), *feeds]
 
@@ -116,9 +116,14 @@ class Catalog:
         """The groups of views that are made of maps."""
         return list(self.shared.values())
 
+    def complete_triggers(self) -> None:
+        """Assembles what views that came or went have left for the next batch; see `SharedViews`."""
+        for group in self.shared.values():
+            group.complete_triggers()
+
     def rebalanced(self, relation: str | None = None) -> list[SharedViews]:
         """The groups of views with partitions; with a relation, those that read it."""
-        return [g for g in self.shared.values() if g.rebalancer is not None and relation in (None, *g.feeds)]
+        return [g for g in self.shared.values() if g.rebalancer is not None and (relation is None or g.reads(relation))]
 
     def forget_inputs(self) -> None:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""

@@ -14,7 +14,7 @@ from functools import partial
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.transaction import Act, Transaction, Undo
-from ivme.engine.runtime.view_state import TableState, ViewState
+from ivme.engine.runtime.view_state import VIEW_CHANGES, TableState, ViewState
 
 
 class CatalogChange(Transaction):
@@ -42,7 +42,7 @@ def _saved(catalog: Catalog) -> list[Act]:
     names = ("tables", "views", "participants", "shared", "groups_made", "queues")
     acts = [saved(catalog, names), catalog.forget_inputs]
     acts += [saved(state, TableState.__slots__) for state in catalog.tables.values()]
-    acts += [saved(state, ViewState.__slots__) for state in catalog.views.values()]
+    acts += [saved(state, VIEW_CHANGES) for state in catalog.views.values()]
     external = [state.group for state in catalog.views.values() if isinstance(state.group, ExternalView)]
     for group in (*catalog.groups, *external):
         acts.append(saved(group, vars(group)))
@@ -53,11 +53,11 @@ def _saved(catalog: Catalog) -> list[Act]:
 
 def saved(held: object, names: Iterable[str]) -> Act:
     """Gives an object the attributes that it has now, and the dicts among them what they hold now."""
-    values = {name: getattr(held, name) for name in names}
-    copied = {n: dict(value) if type(value) is dict else value for n, value in values.items()}
+    names = tuple(names)
+    values = [dict(value) if type(value) is dict else value for value in map(held.__getattribute__, names)]
 
     def put_back() -> None:
-        for name, value in copied.items():
+        for name, value in zip(names, values, strict=True):
             setattr(held, name, value)
 
     return put_back

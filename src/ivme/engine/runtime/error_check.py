@@ -73,7 +73,7 @@ def _visible_row(reader: Reader, check: InstalledCheck, atom: Atom) -> tuple[obj
     assert atom.where is not None
     mask = evaluate_table(atom.where, left.data).fill_null(False).to_numpy(zero_copy_only=False)
     left = left.kept(np.flatnonzero(mask), left.weights[mask])
-    while len(left.weights) > 1 and atom.relation in check.group.feeds and not _is_lazy(check):
+    while len(left.weights) > 1 and check.group.reads(atom.relation) and not _is_lazy(check):
         half = len(left.weights) // 2
         first, rest = (_part(left, rows) for rows in (slice(0, half), slice(half, None)))
         _take_away(reader, check, atom.relation, first)
@@ -96,5 +96,5 @@ def _part(rows: RowBatch, which: slice) -> RowBatch:
 
 def _take_away(reader: Reader, check: InstalledCheck, relation: str, rows: RowBatch, sign: int = -1) -> None:
     group = check.group
-    wanted = Inputs(reader.catalog.relation(relation), reader.catalog.domains, [("once", group.feeds[relation])])
+    wanted = Inputs(reader.catalog.relation(relation), reader.catalog.domains, [("once", group.feed(relation))])
     group.run(relation, wanted.of(rows)[0][1], sign * rows.weights)

@@ -31,6 +31,8 @@ class ExternalView(SharedViews):
     shares_reading = False
     needs_changes = True
     """Whether it must hear of changes although nobody follows it; one that only reads need not."""
+    is_of_whole_changes = False
+    """Whether its rows count only together: some have negative multiplicities, so that one alone means nothing."""
 
     @abstractmethod
     def build(self, rows: Mapping[str, RowBatch]) -> None: ...
@@ -73,6 +75,11 @@ class ExternalView(SharedViews):
 
     def maps_of(self, view: str) -> list[str]:  # noqa: ARG002  it has none
         return []
+
+
+def counts_together(state: ViewState) -> bool:
+    """Whether the changed rows of a view must be passed on together."""
+    return isinstance(state.group, ExternalView) and state.group.is_of_whole_changes
 
 
 def change_of(state: ViewState, emitted: Sequence[EmittedDelta]) -> Change:

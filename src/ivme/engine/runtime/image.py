@@ -8,6 +8,7 @@ each index, whatever it took to compute it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +50,14 @@ class Image:
             except ValueError as error:
                 raise DamagedError(f"the dictionary of type {type_} cannot be loaded: {error}") from error
 
-    def fill(self, backend: Backend, group: SharedViews, filled: frozenset[str]) -> frozenset[str]:
-        """Loads the maps of a group that are not filled; those that are filled then.
+    def fill(
+        self, backend: Backend, group: SharedViews, views: Iterable[str], filled: frozenset[str]
+    ) -> frozenset[str]:
+        """Loads the maps of some views of a group that are not filled; those that are filled then.
 
         Heavy and light parts make sense only together: they are loaded all or not at all.
         """
-        wanted = {name: key for name, key in group.identities().items() if name not in filled}
+        wanted = {name: key for name, key in group.identities(views).items() if name not in filled}
         found = {name: key for name, key in wanted.items() if key in self.maps}
         self.missing += len(wanted) - len(found)
         assert isinstance(backend, NativeBackend), "there are images of the compiled kernel's maps only"

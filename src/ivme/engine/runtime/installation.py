@@ -30,7 +30,7 @@ from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import ExpressionError, PlanError
 from ivme.plan.assemble.assembled import (
-    Assembled,
+    AssembledView,
     GroupKey,
     Installed,
     check_slots,
@@ -112,7 +112,7 @@ class Installation:
         table: Table,
         *,
         ring: bool = False,
-        prepared: Assembled | None = None,
+        prepared: AssembledView | None = None,
         built: Image | None = None,
     ) -> ViewState:
         """Installs a view and fills it from the tables, or with what was `built`; on any error nothing stays behind."""
@@ -330,20 +330,20 @@ class Installation:
         group: SharedViews,
         blueprints: Mapping[str, Blueprint],
         new: Mapping[str, TypedQuery],
-        prepared: Assembled | None = None,
+        prepared: AssembledView | None = None,
         built: Image | None = None,
     ) -> None:
         """Assembles a group and fills the maps that are new."""
         self.catalog.forget_inputs()
         is_new = group.rebalancer is None
         known = {**{name: state.typed for name, state in self.catalog.views.items()}, **new}
-        types = {name: known[view_of(name)].types for name in blueprints}
-        filled = group.install(blueprints, types, prepared)
+        changed = group.changed_by(blueprints)
+        filled = group.install(blueprints, {name: known[view_of(name)].types for name in changed}, prepared)
         self.catalog.misfits = limit_sums(self.catalog.backend, group, known)
         image = self.catalog.image if built is None else built
         if image is not None:
-            filled = image.fill(self.catalog.backend, group, filled)
-        fill_group(group, blueprints, filled, partial(self.reader.run_once, slots=group.slots), is_new=is_new)
+            filled = image.fill(self.catalog.backend, group, changed, filled)
+        fill_group(group, changed, filled, partial(self.reader.run_once, slots=group.slots), is_new=is_new)
 
     def close(self) -> None:
         """Forgets everything."""
@@ -357,24 +357,28 @@ class Installation:
 
 def fill_group(
     group: SharedViews,
-    blueprints: Mapping[str, Blueprint],
+    changed: Iterable[str],
     filled: frozenset[str],
     run: Callable[[list[ir.Step]], object],
     *,
     is_new: bool,
 ) -> None:
-    """Fills the maps of a group that are not filled yet; `run` runs steps over whole relations."""
-    steps = list(group.assembly.fill(filled))
-    if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
-        run(steps)
-        group.rebalancer.start()
-        steps = []
-    for name, blueprint in blueprints.items():
-        mine = () if blueprint.lazy else group.assembly.build(name, filled)
-        filled |= {step.map for step in mine if isinstance(step, ir.Add)}
-        steps += mine
-    if steps:
-        run(steps)
+    """Fills the maps of views that are not filled yet; `run` runs steps over whole relations."""
+    for view in (group.views[name] for name in changed):
+        steps = list(view.assembly.fill(filled))
+        if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
+            run(steps)
+            group.rebalancer.start()
+            filled, steps = filled.union(_added(steps)), []
+        steps += () if view.blueprint.lazy else view.assembly.build(view.name, filled)
+        filled = filled.union(_added(steps))
+        if steps:
+            run(steps)
+
+
+def _added(steps: Iterable[ir.Step]) -> set[str]:
+    """The maps that steps add to."""
+    return {step.map for step in steps if isinstance(step, ir.Add)}
 
 
 def _whole(table: Table) -> ir.Source:

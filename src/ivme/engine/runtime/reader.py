@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ class Reader:
         rows = self.all_rows(relation)
         return rows.data, rows.weights
 
-    def run_once(self, steps: list[ir.Step], slots: tuple[str, ...]) -> None:
+    def run_once(self, steps: Sequence[ir.Step], slots: tuple[str, ...]) -> None:
         """Runs steps over whole relations, as a bulk build does."""
         feeds = self.catalog.backend.set_trigger("once", steps, slots)
         try:
@@ -183,15 +183,16 @@ class Reader:
 
     def _rebuild(self, state: ViewState) -> None:
         """One that is interrupted, or refused, leaves the view stale."""
-        steps: list[ir.Step] = []
-        filled: frozenset[str] = frozenset()
         beside = (check.name for check in state.checks if check.group is state.group)  # others are maintained
+        runs: list[tuple[ir.Step, ...]] = []
+        filled: frozenset[str] = frozenset()
         for name in (state.name, *beside):
-            steps += state.group.assembly.build(name, filled)
-            filled = frozenset(step.map for step in steps if isinstance(step, ir.Add))
+            runs.append(state.group.views[name].assembly.build(name, filled))
+            filled = filled.union(step.map for step in runs[-1] if isinstance(step, ir.Add))
         for name in filled:
             self.catalog.backend.clear_map(name)
-        self.run_once(steps, state.group.slots)
+        for steps in runs:
+            self.run_once(steps, state.group.slots)
         self.check_failures(state)
         state.stale = False
 

@@ -24,7 +24,7 @@ from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.external_view import change_of
+from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
@@ -227,7 +227,7 @@ class Runtime:
             changed, _ = changes[state.name] = change_of(state, triggers.emitted.get(state.name, []))
             if changed is not None and self.catalog.readers(state.name):
                 check_numbers(state, changed, self.catalog.read_columns(state.name))
-                self._feed(state.name, changed, triggers, apply, few)
+                self._feed(state.name, changed, triggers, apply, 0 if counts_together(state) else few)
         return changes, touched
 
     def _feed(self, view: str, changed: RowBatch, triggers: Triggers, apply: Apply, few: int) -> None:

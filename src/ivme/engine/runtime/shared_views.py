@@ -1,12 +1,14 @@
 """Views that share maps: one set of triggers for all views whose payloads have the same shape.
 
-When a view comes or goes, or is followed or no longer, the triggers are assembled anew from all blueprints; maps that
-exist already keep their contents and their names.
+A view that comes, goes, is followed or no longer, is assembled on its own over the maps that are there, which keep
+their contents and their names: this takes as long as the view is large, however many others there are. The trigger of
+a relation that several views read is assembled from all of them when the relation next changes, once for all that came
+until then (decision 0250).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import blake2b
 from itertools import product
@@ -19,19 +21,21 @@ from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.errors import DataError
 from ivme.plan.assemble.assemble import program_of
-from ivme.plan.assemble.assembled import Assembled, InstalledGroup, assemble_group, group_assembly
+from ivme.plan.assemble.assembled import (
+    AssembledView,
+    InstalledGroup,
+    assemble_alone,
+    assemble_triggers,
+    group_assembly,
+)
 from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.assemble.storage import Existing
 from ivme.plan.assemble.tuning import Tuning
-from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Move, Partition
+from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Step
 from ivme.query.types import Type
 
 Types = Mapping[str, Mapping[str, Type]]
 """The types of the variables of each view."""
-
-
-_NOTHING = assemble_group("", {}, {}).assembly
 
 
 class SharedViews:
@@ -53,12 +57,11 @@ class SharedViews:
         self.name = name
         self.key = key
         self.slots = slots
-        self.feeds: dict[str, Feed] = {}
         self.enumerations: dict[str, Enumeration] = {}
         self.blueprints: dict[str, Blueprint] = {}
+        self.views: dict[str, AssembledView] = {}
         self.stored_sums: dict[str, list[str]] = {}
         self.limits: dict[str, list[str]] = {}
-        self.assembly = _NOTHING
         self.rebalancer: Rebalancer | None = None
         self.observed = Observed()
         self.tuning: Tuning | None = None
@@ -66,18 +69,47 @@ class SharedViews:
         self._domains = domains
         self._maps: Existing = {}
         self._names: dict[str, tuple[Existing, list[str]]] = {}
-        self._needed: dict[str, list[str]] = {}
+        self._trigger_feeds: dict[str, Feed] = {}
+        self._outdated: frozenset[str] = frozenset()
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""
         return f"{self.name} on {relation}"
 
+    def reads(self, relation: str) -> bool:
+        """Whether a view of the group reads a relation."""
+        return relation in self._trigger_feeds or relation in self._outdated
+
+    def feed(self, relation: str) -> Feed:
+        """What the trigger of a relation that it reads takes; the trigger is there from then on."""
+        self.complete_triggers()
+        return self._trigger_feeds[relation]
+
+    def complete_triggers(self) -> None:
+        """Assembles the triggers that are outdated. If it is interrupted, they are outdated still."""
+        if not self._outdated:
+            return
+        relations = sorted(self._outdated)
+        readers = {name: view.blueprint for name, view in self.views.items() if self._outdated & view.triggers.keys()}
+        triggers, maps = assemble_triggers(self.name, self._maps, readers, relations)
+        self._backend.install(maps, self.slots, {})
+        feeds = {relation: self._set_trigger(relation, steps) for relation, steps in triggers.items()}
+        self._trigger_feeds = {**self._trigger_feeds, **feeds}
+        self._outdated = frozenset()
+
+    def _set_trigger(self, relation: str, steps: Sequence[Step]) -> Feed:
+        return self._backend.set_trigger(self.trigger(relation), steps, self.slots).get(relation, Feed(()))
+
     def installed(self) -> InstalledGroup:
-        """What the compiler has to know of the group: its maps and views are never changed, only replaced."""
-        return InstalledGroup(self.name, self._maps, self.blueprints)
+        """What the compiler has to know of the group: its maps are never changed, only replaced."""
+        return InstalledGroup(self.name, self._maps)
+
+    def changed_by(self, blueprints: Mapping[str, Blueprint]) -> list[str]:
+        """The views that `install` would assemble."""
+        return [name for name, blueprint in blueprints.items() if self.blueprints.get(name) is not blueprint]
 
     def install(
-        self, blueprints: Mapping[str, Blueprint], types: Types, prepared: Assembled | None = None
+        self, blueprints: Mapping[str, Blueprint], types: Types, prepared: AssembledView | None = None
     ) -> frozenset[str]:
         """Takes these views and no others; which maps held data before. What was `prepared` is taken if it still fits.
 
@@ -85,33 +117,64 @@ class SharedViews:
         maps that hold data are dropped only at the end, and those that came are known from the start.
         """
         before = frozenset(name for name, _ in self._maps.values())
-        if prepared is None or not prepared.fits(self.name, self._maps, blueprints):
-            prepared = assemble_group(self.name, self._maps, blueprints)
-        self.assembly = assembly = prepared.assembly
-        steps, enumerations = prepared.triggers, prepared.enumerations
-        wanted = assembly.storage.declared()
-        self._maps = {**self._maps, **wanted}
-        for declared in assembly.storage.maps():
-            self._backend.install((declared,), self.slots, self._orders(declared, assembly.catalog, types))
-        self._split(prepared.moves, prepared.partitions, prepared.measured)
-        for relation, mine in steps.items():
-            feeds = self._backend.set_trigger(self.trigger(relation), mine, self.slots)
-            self.feeds[relation] = feeds.get(relation, Feed(()))
-        for view, enumeration in enumerations.items():
-            self._backend.set_reader(view, enumeration, self.slots)
-            self._backend.set_reader(point_reader(view), point(enumeration), self.slots)
-        self._forget(set(self.feeds) - set(steps), set(self.blueprints) - set(blueprints))
-        self.enumerations, self.blueprints = enumerations, dict(blueprints)
-        self._maps = wanted
-        self._needed = {view: assembly.maps_of(view) for view in blueprints}
-        for name in before - {name for name, _ in wanted.values()}:
-            self._backend.drop_map(name)
+        new = self._assembled(blueprints, prepared)
+        gone = [view for name, view in self.views.items() if name not in blueprints]
+        left = [view for name, view in self.views.items() if name in new]
+        self._maps = {**self._maps, **{key: stored for view in new.values() for key, stored in view.declared.items()}}
+        self.views = {name: new.get(name) or self.views[name] for name in blueprints}
+        self.blueprints = dict(blueprints)
+        for name, view in new.items():
+            for declared in view.maps:
+                self._backend.install((declared,), self.slots, self._orders(declared, view, types[name]))
+        self._split()
+        self._renew_triggers({relation for view in (*gone, *left, *new.values()) for relation in view.triggers})
+        for name, view in new.items():
+            self._backend.set_reader(name, view.enumeration, self.slots)
+            self._backend.set_reader(point_reader(name), point(view.enumeration), self.slots)
+        for view in gone:
+            self._forget(view.name)
+        self.enumerations = {name: view.enumeration for name, view in self.views.items()}
+        if gone or left:
+            self._maps = {key: stored for view in self.views.values() for key, stored in view.declared.items()}
+            for name in before - {name for name, _ in self._maps.values()}:
+                self._backend.drop_map(name)
         return before
 
-    def _split(self, moves: tuple[Move, ...], partitions: tuple[Partition, ...], measured: tuple[str, ...]) -> None:
-        """Declares the partitions and how keys move; what was there before goes on."""
+    def _assembled(
+        self, blueprints: Mapping[str, Blueprint], prepared: AssembledView | None
+    ) -> dict[str, AssembledView]:
+        """The views that are new, or have another blueprint than before."""
+        found: dict[str, AssembledView] = {}
+        maps = self._maps
+        for name in self.changed_by(blueprints):
+            made = prepared if prepared is not None and prepared.name == name else None
+            if made is None or not made.fits(self.name, maps, blueprints[name]):
+                made = assemble_alone(self.name, maps, name, blueprints[name])
+            found[name] = made
+            maps = {**maps, **made.declared}
+        return found
+
+    def _renew_triggers(self, relations: set[str]) -> None:
+        """Sets the triggers of relations that one view reads; drops those that are outdated, or that nobody reads."""
+        outdated = self._outdated - relations
+        feeds = {relation: feed for relation, feed in self._trigger_feeds.items() if relation not in relations}
+        for relation in sorted(relations):
+            readers = [view for view in self.views.values() if relation in view.triggers]
+            if len(readers) == 1:
+                feeds[relation] = self._set_trigger(relation, readers[0].triggers[relation])
+            else:
+                self._backend.drop_trigger(self.trigger(relation))
+                outdated |= {relation} if readers else set()
+        self._trigger_feeds, self._outdated = feeds, outdated
+
+    def _split(self) -> None:
+        """Declares the partitions of the only view that has any, and how keys move; what was there before goes on."""
+        parted = next((view for view in self.views.values() if view.partitions), None)
         old = () if self.rebalancer is None else self.rebalancer.partitions
-        for relation in self.feeds if old else ():
+        moves, partitions, measured = (
+            ((), (), ()) if parted is None else (parted.moves, parted.partitions, parted.measured)
+        )
+        for relation in self._trigger_feeds if old else ():
             self._backend.drop_trigger(self.trigger(relation))  # they watch the partitions
         for partition in old:
             self._backend.drop_partition(partition.name)
@@ -230,16 +293,19 @@ class SharedViews:
         """Rows with equal codes as one, with the sum of their weights; none where that is zero."""
         return self._backend.net(columns, weights)
 
-    def identities(self) -> dict[str, str]:
-        """For each map that is always up to date, by its name, a checksum of its definition."""
-        lazy = [name for name, blueprint in self.blueprints.items() if blueprint.lazy]
-        late = {step.map for name in lazy for step in self.assembly.build(name) if isinstance(step, Add)}
-        texts = self.assembly.storage.identities()
-        return {name: _checksum((self.key, text)) for name, text in texts.items() if name not in late}
+    def identities(self, views: Iterable[str] | None = None) -> dict[str, str]:
+        """For each map of these views, or of all, that is always up to date: a checksum of its definition."""
+        found: dict[str, str] = {}
+        for view in (self.views[name] for name in (self.views if views is None else views)):
+            built = view.assembly.build(view.name) if view.blueprint.lazy else ()
+            late = {step.map for step in built if isinstance(step, Add)}
+            texts = view.assembly.storage.identities()
+            found.update({name: _checksum((self.key, text)) for name, text in texts.items() if name not in late})
+        return found
 
     def maps_of(self, view: str) -> list[str]:
         """The names of the maps that a view needs, those that it shares included: known since they were installed."""
-        return self._needed[view]
+        return self.views[view].needed
 
     def map_names(self, view: str, blueprint: Blueprint) -> list[str]:
         """The names that the maps of a view's own program have here, in its order; needs no lock.
@@ -259,26 +325,17 @@ class SharedViews:
         here = {name for name, _ in self._maps.values()}
         return [self._backend.size(name) if name in here else None for name in names]
 
-    def _forget(self, relations: set[str], views: set[str]) -> None:
-        for relation in relations:
-            self._backend.drop_trigger(self.trigger(relation))
-            del self.feeds[relation]
-        for view in views:
-            self._names.pop(view, None)
-            self._backend.drop_reader(view)
-            self._backend.drop_reader(point_reader(view))
+    def _forget(self, view: str) -> None:
+        self._names.pop(view, None)
+        self._backend.drop_reader(view)
+        self._backend.drop_reader(point_reader(view))
 
-    def _orders(self, declared: Map, catalog: MapCatalog, types: Types) -> dict[str, Domain]:
-        """How the values of a map's columns are compared where the order of their codes is not theirs.
-
-        Variables of different views may have one name and different types; those of one map are one view's.
-        """
+    def _orders(self, declared: Map, view: AssembledView, types: Mapping[str, Type]) -> dict[str, Domain]:
+        """How the values of a map's columns are compared where the order of their codes is not theirs."""
         if not declared.sorted_by:
             return {}
-        label = next(iter((*declared.atoms, *(label for label, _ in declared.indicators))))
-        view = next(v for v, b in catalog.blueprints.items() if label in b.labels)
-        originals = dict(catalog.blueprints[view].leaves.inputs)
-        domains = {v: self._domains.domain(types[view][originals.get(v, v)]) for v in declared.schema}
+        originals = dict(view.blueprint.leaves.inputs)
+        domains = {v: self._domains.domain(types[originals.get(v, v)]) for v in declared.schema}
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
 
 

@@ -23,6 +23,7 @@ class Triggers:
         self.emitted: Emitted = {}
         self._catalog = catalog
         self._backend = catalog.backend
+        catalog.complete_triggers()
         self._rebalanced = catalog.rebalanced()
         for group in self._rebalanced:
             group.begin()
@@ -32,7 +33,7 @@ class Triggers:
 
     def apply(self, relation: str, rows: RowBatch) -> None:
         """Runs the triggers of a relation."""
-        groups = {group.trigger(relation): group for group in self._rebalanced if relation in group.feeds}
+        groups = {group.trigger(relation): group for group in self._rebalanced if group.reads(relation)}
         for trigger, columns in self._catalog.inputs(relation).of(rows):
             try:
                 if trigger in groups:

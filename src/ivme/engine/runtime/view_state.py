@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Key = tuple[int, ...]
 """The codes of a row's outputs."""
 
+VIEW_CHANGES = ("followers", "stale", "followed")
+"""What may become another of a view that stays."""
+
 
 @dataclass(slots=True)
 class TableState:

@@ -81,6 +81,8 @@ class Assembly:
         self.held = self._held(alive.stored) if catalog.splits else {}
         self.stored = self._with_supports(alive.stored | frozenset(self.held.values()))
         self.stored_keys = frozenset(self.storage.key(node) for node in self.stored)
+        self._places = {label: place for place, label in enumerate(catalog.sources)}
+        self._followed = frozenset(view for b in catalog.blueprints.values() for view in b.changes)
         self.registers = 0
         self.section = ""
         self.joins: dict[str, list[tuple[frozenset[Edge], frozenset[str], frozenset[str]]]] = {}
@@ -133,8 +135,8 @@ class Assembly:
         """The deltas of the leaves that are stored or that set off a propagation."""
         used = {referred(node) for node in (*self.stored, *origins)}
         nodes = [n for n in used if not isinstance(n, StoredView) and self.relation_of(n) == relation]
-        labels = self.catalog.labels
-        nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), labels.index(n.label), -len(n.schema), n.schema))
+        places = self._places
+        nodes.sort(key=lambda n: (isinstance(n, IndicatorLeaf), places[n.label], -len(n.schema), n.schema))
         return LeafDeltas(self.storage, nodes, self.register, filled)
 
     # Joins
@@ -264,7 +266,7 @@ class Assembly:
         yield from self._project(delta, self.storage.variables(view))
 
     def _emitted(self, view: StoredView, delta: _Delta) -> Iterator[ir.Step]:
-        for name, blueprint in self.catalog.blueprints.items():
+        for name, blueprint in self.catalog.blueprints.items() if view in self._followed else ():
             if view in blueprint.changes:
                 yield ir.Emit(delta.name, name)
 

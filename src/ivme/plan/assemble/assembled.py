@@ -6,7 +6,7 @@ a group of its own, since its leaves are parts that no other view reads. So are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ivme.plan.assemble.assemble import Assembly
@@ -15,7 +15,7 @@ from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.plan import Check, Plan
 from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.assemble.storage import Existing
-from ivme.plan.ir.program import Enumeration, Move, Partition, Step
+from ivme.plan.ir.program import Enumeration, Map, Move, Partition, Step
 from ivme.query.aggregates import payload_slots
 from ivme.query.typed import TypedQuery
 
@@ -25,11 +25,10 @@ GroupKey = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class InstalledGroup:
-    """A group as it stands: its name, its maps, and the blueprints of its views."""
+    """A group as it stands: its name and its maps."""
 
     name: str
     maps: Existing = field(default_factory=dict)
-    blueprints: Mapping[str, Blueprint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +43,79 @@ class Installed:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
-    """What some views run together, assembled for the group of this name while it had these maps."""
+class AssembledView:
+    """What a view, or a check, runs on its own, over the maps of a group.
 
+    A relation that it alone reads has its trigger; that of one which others read as well is assembled from all of them.
+    """
+
+    group: str
     name: str
-    maps: Existing
-    blueprints: dict[str, Blueprint]
+    blueprint: Blueprint
     assembly: Assembly
+    maps: tuple[Map, ...]
+    declared: Existing
     triggers: dict[str, tuple[Step, ...]]
-    enumerations: dict[str, Enumeration]
+    enumeration: Enumeration
     moves: tuple[Move, ...]
     partitions: tuple[Partition, ...]
     measured: tuple[str, ...]
+    needed: list[str]
+    """The maps that it needs."""
 
-    def fits(self, name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> bool:
-        """Whether it is what a group would assemble now: nothing was installed or dropped in between."""
-        same = self.blueprints.keys() == blueprints.keys()
-        same = same and all(self.blueprints[view] is blueprint for view, blueprint in blueprints.items())
-        return same and self.name == name and (self.maps is maps or not (self.maps or maps))
+    def fits(self, group: str, maps: Existing, blueprint: Blueprint) -> bool:
+        """Whether it can be installed in a group that has these maps now: what it shares is there under the same name,
+        and what is new has a name that is free."""
+        if self.group != group or self.blueprint is not blueprint:
+            return False
+        new = {stored[0] for key, stored in self.declared.items() if maps.get(key) != stored}
+        return not any(key in maps for key, stored in self.declared.items() if stored[0] in new) and not any(
+            name in new for name, _ in maps.values()
+        )
 
 
-def assemble_group(name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> Assembled:
-    """What these views run, over the maps that are there. Takes long for large queries; needs no lock."""
-    assembly = group_assembly(name, maps, blueprints)
+def assemble_alone(group: str, maps: Existing, name: str, blueprint: Blueprint) -> AssembledView:
+    """What a view runs, over the maps that are there. Takes long for large queries; needs no lock."""
+    assembly = group_assembly(group, maps, {name: blueprint})
     triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
-    enumerations = {view: assembly.enumeration(view) for view in blueprints}
-    for view in blueprints:
-        assembly.build(view)  # declares the indexes that a build reads
-    rebalancing = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
-    return Assembled(name, maps, dict(blueprints), assembly, triggers, enumerations, *rebalancing)
+    enumeration = assembly.enumeration(name)
+    assembly.build(name)  # declares the indexes that a build reads
+    moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
+    stored, declared, needed = assembly.storage.maps(), assembly.storage.declared(), assembly.maps_of(name)
+    return AssembledView(
+        group,
+        name,
+        blueprint,
+        assembly,
+        stored,
+        declared,
+        triggers,
+        enumeration,
+        moves,
+        partitions,
+        measured,
+        needed,
+    )
+
+
+def assemble_triggers(
+    group: str, maps: Existing, views: Mapping[str, Blueprint], relations: Iterable[str]
+) -> tuple[dict[str, tuple[Step, ...]], tuple[Map, ...]]:
+    """The triggers of some relations, for all views of a group that read one of them, and the maps that they read."""
+    assembly = group_assembly(group, maps, views)
+    triggers = {relation: assembly.trigger(relation) for relation in relations}
+    return triggers, assembly.storage.maps()
 
 
 def group_assembly(name: str, maps: Existing, blueprints: Mapping[str, Blueprint]) -> Assembly:
-    """The assembly of a group's views, under the names that its maps have."""
+    """The assembly of some of a group's views, under the names that its maps have."""
     return Assembly(catalog_of(blueprints), maps, prefix=f"{name}.", exponents=False)
 
 
-def assemble_view(name: str, typed: TypedQuery, plan: Plan, installed: Installed) -> Assembled:
-    """What has to be installed for a new view, together with those that it shares maps with."""
-    key = group_key(name, typed.slots, plan.blueprint)
-    checks = {
-        each: check.blueprint
-        for each, check in named_checks(name, plan).items()
-        if key == group_key(each, check_slots(check, typed), check.blueprint)
-    }
-    group = installed.group(key)
-    return assemble_group(group.name, group.maps, {**group.blueprints, name: plan.blueprint, **checks})
+def assemble_view(name: str, typed: TypedQuery, plan: Plan, installed: Installed) -> AssembledView:
+    """What has to be installed for a new view."""
+    group = installed.group(group_key(name, typed.slots, plan.blueprint))
+    return assemble_alone(group.name, group.maps, name, plan.blueprint)
 
 
 def group_key(name: str, slots: tuple[str, ...], blueprint: Blueprint) -> GroupKey:

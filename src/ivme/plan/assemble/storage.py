@@ -56,7 +56,9 @@ class Storage:
         self._prefix = prefix
         self._existing = existing or {}
         self._orders = {key: order for key, (_, order) in self._existing.items()}
+        self._taken = {name for name, _ in self._existing.values()}
         self._drafts: dict[MapKey, _Draft] = {}
+        self._nodes: dict[int, tuple[Node, MapKey, tuple[str, ...]]] = {}
         self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
         self._whole_keys: dict[str, MapKey] = {}
         self._leaves: dict[Leaf | IndicatorLeaf, tuple[MapKey, tuple[str, ...]]] = {}
@@ -122,8 +124,23 @@ class Storage:
 
     def key(self, node: Node) -> MapKey:
         """The identity of the node's map; an indicator on all variables of its atom reads the atom's own leaf."""
-        node = referred(node)
-        return self._view(node)[0] if isinstance(node, StoredView) else self._leaf(node)[0]
+        found = self._nodes.get(id(node))
+        return (self._look_up(node) if found is None else found)[1]
+
+    def variables(self, node: Node) -> tuple[str, ...]:
+        """The node's variables in the order of its map's columns."""
+        found = self._nodes.get(id(node))
+        return (self._look_up(node) if found is None else found)[2]
+
+    def _look_up(self, node: Node) -> tuple[Node, MapKey, tuple[str, ...]]:
+        """The node, which is held so that no other has its id, with its key and its variables."""
+        if isinstance(node, Reference):
+            names = dict(zip(node.node.schema, node.schema, strict=True))
+            key, variables = self.key(node.node), tuple([names[variable] for variable in self.variables(node.node)])
+        else:
+            key, variables = self._view(node) if isinstance(node, StoredView) else self._leaf(node)
+        found = self._nodes[id(node)] = node, key, variables
+        return found
 
     def _leaf(self, node: Leaf | IndicatorLeaf) -> tuple[MapKey, tuple[str, ...]]:
         """The key of a leaf and its variables in the order of its map's columns."""
@@ -136,13 +153,6 @@ class Storage:
             key = (kind, self.source_key(node.label), columns)
             found = self._leaves[node] = key, tuple(map(schema.__getitem__, columns))
         return found
-
-    def variables(self, node: Node) -> tuple[str, ...]:
-        """The node's variables in the order of its map's columns."""
-        if isinstance(node, Reference):
-            names = dict(zip(node.node.schema, node.schema, strict=True))
-            return tuple(names[variable] for variable in self.variables(node.node))
-        return self._view(node)[1] if isinstance(node, StoredView) else self._leaf(node)[1]
 
     def is_private(self, view: StoredView) -> bool:
         """Whether the view's map belongs to one query only."""
@@ -205,10 +215,12 @@ class Storage:
         return self._drafts[key].declared.name
 
     def _unused(self, name: str) -> str:
-        taken = {draft.declared.name for draft in self._drafts.values()} | {old for old, _ in self._existing.values()}
-        if name not in taken:
-            return name
-        return next(f"{name}.{i}" for i in range(2, len(taken) + 3) if f"{name}.{i}" not in taken)
+        free = name
+        if name in self._taken:
+            numbers = range(2, len(self._taken) + 3)
+            free = next(f"{name}.{i}" for i in numbers if f"{name}.{i}" not in self._taken)
+        self._taken.add(free)
+        return free
 
     def edges(self, node: Node) -> frozenset[Edge]:
         """What bounds the node's size: its atoms, and its indicators as edges of their own."""

@@ -34,13 +34,20 @@ class Reached:
         return self.rows.get(relation, {relation: Fraction(0)})
 
     def add(
-        self, name: str, reads: Iterable[str], explanation: Explanation, *, joins: bool, read: bool, ranks: bool = False
+        self,
+        name: str,
+        reads: Iterable[str],
+        explanation: Explanation,
+        *,
+        passed: Mapping[str, Fraction],
+        read: bool,
+        ranks: bool = False,
     ) -> None:
         """Adds a block over these relations, which have been added; one that others `read` passes its changes on.
 
-        One that `ranks` all rows may change all of them, however many changed rows reach it at once.
+        `passed` is how many of its rows change with one of each relation, as an exponent, 0 if not said. One that
+        `ranks` all rows may change all of them, however many changed rows reach it at once.
         """
-        passed = changed_rows(explanation.query) if joins else {}
         mine = self.rows.setdefault(name, {})
         for relation in reads:
             own = explanation.updates.get(relation) if explanation.costs else explanation.update

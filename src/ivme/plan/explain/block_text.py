@@ -23,7 +23,7 @@ def block_sections(explanation: Explanation) -> Iterator[list[str]]:
     yield wrap(" ".join(explanation.query.text.split()), WIDTH, subsequent_indent="    ", break_long_words=False)
     lines = [f"{len(explanation.blocks)} blocks, each over tables and the blocks before it"]
     for block in explanation.blocks:
-        lines += [f"  {block.name}: {_cost(block)}", *_text(block)]
+        lines += [f"  {block.name}: {_cost(block)}", *_text(block), *_notes(block)]
     yield lines
     yield ["together", *wrap(_sum(explanation.blocks), WIDTH, initial_indent="  ", subsequent_indent="  ")]
 
@@ -38,6 +38,12 @@ def _cost(block: BlockExplanation) -> str:
 def _text(block: BlockExplanation) -> list[str]:
     text = block.text.replace("`", "")
     return wrap(text, WIDTH, initial_indent="      ", subsequent_indent="      ", break_long_words=False)
+
+
+def _notes(block: BlockExplanation) -> list[str]:
+    """What is said about a block with an ordered map, whose cost depends on how far a change reaches."""
+    notes = block.explanation.notes if block.explanation.strategy == "order" else ()
+    return [line for note in notes for line in wrap(note, WIDTH, initial_indent="    - ", subsequent_indent="      ")]
 
 
 def _sum(blocks: tuple[BlockExplanation, ...]) -> str:

@@ -13,6 +13,7 @@ from ivme.plan.explain.advice import advice
 from ivme.plan.explain.draw import Box, mermaid, query_box, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
+from ivme.plan.explain.measurement import Measurement
 from ivme.plan.explain.notes import notes
 from ivme.plan.ir.exponent import Bound
 from ivme.plan.ir.program import Program
@@ -51,7 +52,7 @@ class Explanation:
     constants. `epsilon` is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says
     that planning stopped at its budget, so that there may be a better plan. `costs` are those of a changed row of each
     table. `blocks` are the parts of a SELECT that was taken apart, the view itself last; the rest of the explanation is
-    then about the view's own block.
+    then about the view's own block. `measured` is what was counted, if that was asked for.
     """
 
     query: Query
@@ -75,6 +76,7 @@ class Explanation:
     cut: bool = False
     blocks: tuple[BlockExplanation, ...] = ()
     costs: tuple[TableCost, ...] = ()
+    measured: Measurement | None = None
 
     @property
     def updates(self) -> dict[str, Bound]:
@@ -84,7 +86,8 @@ class Explanation:
     def __str__(self) -> str:
         from ivme.plan.explain.as_text import explanation_text
 
-        return explanation_text(self)
+        told = explanation_text(self)
+        return told if self.measured is None else f"{told}\n\n{self.measured}"
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain values that `json.dumps` takes; docs/explain.md lists the keys."""

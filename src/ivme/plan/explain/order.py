@@ -36,8 +36,11 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )
+    if not ranges.column:
+        found = f"O(k + log N) to read the k rows of a request, which are not sorted: {order.text}"
     notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
-    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text else []
+    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text and ranges.column else []
+    notes += [] if ranges.column else _ties(order)
     return replace(
         rows,
         query=replace(rows.query, name=name),

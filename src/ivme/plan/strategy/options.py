@@ -34,7 +34,8 @@ class Options:
     """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it.
 
     `changes` are how often tables change, against each other; those left out count as 1. Without it each table counts
-    by its rows. `favour` says what is to be cheap, where one plan has cheaper updates and another has cheaper reads.
+    by its rows. `expire` is an expression over the rows that the view reads: each leaves when the clock of the database
+    gets there. `favour` says what is to be cheap, where one plan has cheaper updates and another has cheaper reads.
     """
 
     strategy: str | None = None
@@ -48,6 +49,7 @@ class Options:
     changes: tuple[tuple[str, float], ...] = ()
     graph: str = "digraph"
     favour: str = "balanced"
+    expire: str | None = None
     planning_seconds: float = SECONDS
 
     @property
@@ -79,6 +81,7 @@ def read_options(given: Mapping[str, object]) -> Options:
         _names("static", given.get("static", ())),
         **{name: _choice(name, value) for name, value in given.items() if name in CHOICES},
         workload=_workload(given.get("workload")),
+        expire=_expire(given.get("expire")),
         changes=_changes(given.get("changes")),
         planning_seconds=_seconds(given.get("planning_seconds", SECONDS)),
     )
@@ -93,6 +96,13 @@ def read_options(given: Mapping[str, object]) -> Options:
 def _choice(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in CHOICES[name]:
         raise PlanError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}; it is {shown(value)}")
+    return value
+
+
+def _expire(value: object) -> str | None:
+    """An SQL expression, which is read with the query."""
+    if value is not None and not isinstance(value, str):
+        raise PlanError(f"expire must be an SQL expression, as ts + INTERVAL '7' DAY is one; it is {shown(value)}")
     return value
 
 

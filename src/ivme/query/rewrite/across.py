@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from ivme.errors import UnsupportedError
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of, own_columns, replaced, set_where
+from ivme.query.rewrite.pairings import pair_tables
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name
 from ivme.query.sql import read_query
 
@@ -21,6 +22,7 @@ JOINED = "j"
 
 def split_across(select: exp.Select, script: Script) -> exp.Select:
     """A SELECT in which each expression is over one table, and tables meet in equalities only."""
+    select = pair_tables(select, script)
     conditions = [*condition_of(select), *_on(select)]
     if not any(map(_needs_rows, conditions)) and not any(_mixes(each) for each in _computed(select)):
         return select

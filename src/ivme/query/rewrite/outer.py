@@ -20,8 +20,10 @@ from sqlglot import exp
 from ivme.query.rewrite.absent import Finished, as_branch, key_name, keys_of, null_safe, padded, rows_of_keys
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, own_nodes, replaced, set_where
 from ivme.query.rewrite.from_clause import all_of
+from ivme.query.rewrite.pairings import asof_block
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, select_from
+from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_union import union_of
 
 _STRICT = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.Like)
@@ -54,10 +56,12 @@ class Joins:
             rest = _Rest(select, joins[number + 1 :], self.names)
             on = [self.names.current(each) for each in conjuncts(join.args.get("on"))]
             side = join.side
-            if side in ("RIGHT", "FULL"):
+            if side in ("RIGHT", "FULL") or join.method == ASOF:
                 self._one_table(_Rest(select, joins[number:], self.names))
                 on = [self.names.current(each) for each in on]
-            if side == "LEFT" and not rest.rejects_nulls(join.this.alias_or_name):
+            if join.method == ASOF:
+                self._asof(join, on, rest)
+            elif side == "LEFT" and not rest.rejects_nulls(join.this.alias_or_name):
                 self._left(join.this, on, rest)
             elif side == "RIGHT":
                 self._right(join.this, on, rest)
@@ -162,6 +166,20 @@ class Joins:
         )
         name = self.script.add(union_of([as_branch(self.finish(both), self.script), alone]))
         self._become(name, [(item.unalias(), new) for item, new in zip((*mine, *others), columns, strict=True)])
+
+    # ASOF
+
+    def _asof(self, join: exp.Join, on: list[exp.Expr], rest: _Rest) -> None:
+        (left,) = self.tables
+        table = join.this
+        mine, others = rest.of_block(left).items(left.alias_or_name), rest.items(table.alias_or_name)
+        columns: list[str] = []
+        for item in (*mine, *others):
+            columns.append(fresh_name(item.alias, columns))
+        items = [aliased(item.unalias(), name) for item, name in zip((*mine, *others), columns, strict=True)]
+        made = asof_block(self.script.source, left, join, on, items)
+        name = self.script.add(made)
+        self._become(name, [(item.unalias(), item.alias) for item in items])
 
     def _one_table(self, rest: _Rest) -> exp.Table:
         """The left side as one table: a block, if it is a join."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.pivot import without_pivots
 from ivme.query.rewrite.unordered import refuse_unordered
+from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_text import SqlText
 from ivme.query.written import in_place_of
 
@@ -51,6 +52,9 @@ def _replaced(root: exp.Expr, node: exp.Expr, made: exp.Expr) -> exp.Expr:
 def _refuse_odd_join(source: SqlText, join: exp.Join) -> None:
     """Joins that sqlglot reads in dialects of others, and whose rows are not those of the plain join."""
     kinds = ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI", "STRAIGHT_JOIN")
+    if join.method == ASOF:
+        _take_asof(source, join)
+        return
     odd = join.method if join.method not in ("", "NATURAL") else join.kind if join.kind not in kinds else ""
     if odd:
         position = source.keyword([odd], before=source.at(join.this))
@@ -58,6 +62,23 @@ def _refuse_odd_join(source: SqlText, join: exp.Join) -> None:
         raise source.unsupported(f"{odd} JOIN is not supported", position, instead)
     if join.kind == "STRAIGHT_JOIN":
         join.set("kind", None)
+
+
+def _take_asof(source: SqlText, join: exp.Join) -> None:
+    """ASOF JOIN as a kind of LEFT JOIN, INNER if left rows without a partner are left out."""
+    position = source.keyword([ASOF], before=source.at(join.this))
+    if join.side not in ("", "LEFT") or join.kind not in ("", "INNER", "OUTER"):
+        what = " ".join(each for each in (ASOF, join.side, join.kind) if each)
+        instead = "write ASOF JOIN or ASOF LEFT JOIN"
+        raise source.unsupported(f"{what} JOIN is not supported", position, instead)
+    match, on = join.args.get("match_condition"), join.args.get("on")
+    if match is not None:
+        join.set("on", match if on is None else exp.And(this=on, expression=match))
+        join.set("match_condition", None)
+    if join.args.get("on") is None and not join.args.get("using"):
+        raise source.unsupported("ASOF JOIN needs ON or USING", position, "write ON a.k = b.k AND a.ts >= b.ts")
+    join.set("kind", None if join.side == "LEFT" else "INNER")
+    join.set("side", "LEFT")
 
 
 def _spell_all(source: SqlText, order: exp.Order) -> None:

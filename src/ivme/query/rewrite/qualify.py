@@ -14,6 +14,7 @@ from sqlglot import exp
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
 from ivme.query.sql_deep_access import field_access
+from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.written import in_place_of, spelled
 
@@ -203,11 +204,13 @@ def _merge(join: exp.Join, names: Names, left: dict[str, tuple[str, ...]], alias
         second = column(alias, name)
         place = identifier if join.args.get("using") else join.this
         sides = [in_place_of(each.copy(), place, spelled(each)) for each in (first, second)]
-        equalities.append(in_place_of(exp.EQ(this=sides[0], expression=sides[1]), place))
+        is_nearest = join.method == ASOF and identifier is wanted[-1]
+        comparison = (exp.GTE if is_nearest else exp.EQ)(this=sides[0], expression=sides[1])
+        equalities.append(in_place_of(comparison, place))
         names.merged[identifier.name.lower()] = _merged(join.side, first, second)
         names.hidden |= {(alias, name), *owners}
     join.set("using", None)
-    join.set("method", None)
+    join.set("method", ASOF if join.method == ASOF else None)
     on: exp.Expr | None = equalities[0] if equalities else None
     for each in equalities[1:]:
         on = exp.And(this=on, expression=each)

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivme.query.order import HIDDEN, Bound, Order, Ranges, Total
 from ivme.query.rewrite.clauses import condition_of, is_aggregated, own_columns, set_where
+from ivme.query.rewrite.first_rows import hide, take_first_rows
 from ivme.query.rewrite.parameters import equality
 from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
@@ -32,20 +33,20 @@ def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[e
         return node, order
     found = [each for condition in condition_of(node) for each in _compared(condition)]
     if not found:
-        return node, order
+        return take_first_rows(source, node, order)
     _refuse_others(source, found)
     made, equal, kept = node.copy(), list[tuple[str, str]](), list[exp.Expr]()
     for condition in condition_of(node):
         given = equality(condition)
         if given is not None:
-            equal.append((given[1].name, _hide(made, given[0])))
+            equal.append((given[1].name, hide(made, given[0])))
         elif not any(True for _ in _compared(condition)):
             kept.append(condition.copy())
     _refuse_repeated(source, node, [name for name, _ in equal] + [each[1].name for each in found])
     set_where(made, kept)
     ends = {end: Bound(parameter.name, strict) for _, parameter, end, strict in found}
     begin = next((parameter.name for _, parameter, end, _ in found if end == "prefix"), None)
-    column = _hide(made, found[0][0])
+    column = hide(made, found[0][0])
     totals = _take_totals(source, node, made, order, found[0][1]) if is_aggregated(node) else ()
     ranges = Ranges(tuple(equal), column, ends.get("lower"), ends.get("upper"), totals, begin)
     given_order = Order((), None, 0, "") if order is None else order
@@ -64,13 +65,31 @@ def _compared(condition: exp.Expr) -> Iterator[Compared]:
         yield condition.this.unnest(), begin, "prefix", False
     if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE):
         return
-    sides = condition.this.unnest(), condition.expression.unnest()
+    sides = _moved(condition.this.unnest(), condition.expression.unnest())
     strict = isinstance(condition, exp.GT | exp.LT)
     is_lower = isinstance(condition, exp.GT | exp.GTE)
     if isinstance(sides[1], exp.Placeholder) and _is_plain(sides[0]):
         yield sides[0], sides[1], "lower" if is_lower else "upper", strict
     elif isinstance(sides[0], exp.Placeholder) and _is_plain(sides[1]):
         yield sides[1], sides[0], "upper" if is_lower else "lower", strict
+
+
+def _moved(left: exp.Expr, right: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """The sides of a comparison with the parameter alone: `ts > :now - INTERVAL '7' DAY` is `ts + ... > :now`."""
+    for side, other in ((right, left), (left, right)):
+        is_shifted = isinstance(side, exp.Add | exp.Sub) and isinstance(side.this, exp.Placeholder)
+        if is_shifted and _is_length(side.expression) and _is_plain(other):
+            shift = exp.Sub if isinstance(side, exp.Add) else exp.Add
+            made = shift(this=exp.Paren(this=other.copy()), expression=side.expression.copy())
+            return (made, side.this) if side is right else (side.this, made)
+    return left, right
+
+
+def _is_length(node: exp.Expr) -> bool:
+    """Whether an interval has the same length everywhere: no months and years."""
+    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal) or node.args.get("unit") is None:
+        return False
+    return node.args["unit"].name.upper().rstrip("S") in ("WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def _prefix(condition: exp.Like) -> exp.Expr | None:
@@ -116,12 +135,6 @@ def _refuse_repeated(source: SqlText, node: exp.Expr, names: list[str]) -> None:
 
 def _at(node: exp.Expr, name: str) -> exp.Expr:
     return next(each for each in node.find_all(exp.Placeholder) if each.name == name)
-
-
-def _hide(select: exp.Select, expression: exp.Expr) -> str:
-    name = f"{HIDDEN} at {len(select.expressions)}"
-    select.append("expressions", aliased(expression.copy(), name))
-    return name
 
 
 def _take_totals(

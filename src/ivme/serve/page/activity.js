@@ -1,19 +1,22 @@
 // What happens now: updates, the latency of batches, access requests and theirs.
 
 import { ask } from "./api.js";
-import { byId } from "./dom.js";
+import { el } from "./dom.js";
 import { short, time } from "./format.js";
 import { Plot } from "./plot.js";
 import { every } from "./polling.js";
 
-export function setUpActivity() {
+/** The screen; `stop` ends what it asks for. */
+export function activityScreen() {
   const latency = [{ name: "median", kind: "median" }, { name: "p99", kind: "p99" }];
   const updates = new Plot("Updates", [{ name: "rows", kind: "updates" }], short, "rows/s");
   const batches = new Plot("Batch latency", latency, time, "median", true);
   const requests = new Plot("Access requests", [{ name: "requests", kind: "requests" }], short, "/s");
   const answers = new Plot("Request latency", latency, time, "median", true);
-  byId("activity").append(updates.node, batches.node, requests.node, answers.node);
-  return every(1, async () => {
+  const title = el("h1", { tabindex: -1 }, "Activity");
+  const tiles = el("section", { class: "activity", "aria-label": "The last two minutes" }, updates.node, batches.node, requests.node, answers.node);
+  const node = el("div", {}, el("div", { class: "title" }, title), tiles);
+  const stop = every(1, async () => {
     const seen = await ask("activity").catch(() => null);
     if (seen === null) return;
     updates.show([seen.rows]);
@@ -21,4 +24,5 @@ export function setUpActivity() {
     requests.show([seen.requests]);
     answers.show([seen.request_median, seen.request_p99]);
   });
+  return { node, stop, first: title };
 }

@@ -1,4 +1,4 @@
-// Explains a query while it is being typed.
+// What a query would cost as a view, while it is being typed; and makes the view.
 
 import { ask } from "./api.js";
 import { card, el, setText } from "./dom.js";
@@ -8,31 +8,39 @@ import { Trees } from "./tree.js";
 
 const PAUSE = 250;
 const STRATEGIES = ["view-tree", "skew", "marks", "classical", "recursive", "factorised", "request", "recompute"];
+const STATEMENT = /^\s*(create|drop|alter|insert|update|delete|merge|truncate|copy|begin|commit|rollback|show|describe|explain)\b/i;
+const HINT = "A SELECT, or a rule such as Q(B | A) = R(A, B), can be made a view: it then stays up to date.";
 
-/** The screen with the box; what was typed is kept while the page is open. */
-export class Explaining {
-  constructor() {
-    this.text = el("textarea", { id: "query", rows: 6, spellcheck: "false", autocomplete: "off", "aria-describedby": "query-hint", input: () => this.soon() });
+/** The card beside the editor; `made` is called with the name of a view that was made. */
+export class AsView {
+  constructor(made) {
+    this.made = made;
+    this.query = "";
     this.strategy = el("select", { id: "strategy", change: () => this.now() }, el("option", { value: "" }, "the best"), ...STRATEGIES.map((name) => el("option", {}, name)));
     this.epsilon = el("input", { id: "epsilon", type: "number", min: 0, max: 1, step: "any", placeholder: "by itself", input: () => this.soon() });
-    this.message = el("p", { class: "message", role: "status" });
+    this.name = el("input", { id: "view-name", type: "text", autocomplete: "off", spellcheck: "false", required: true });
+    this.button = el("button", { type: "submit", disabled: true }, "Make it a view");
+    this.cost = el("p", { class: "cost", role: "status" }, HINT);
     this.wrong = el("pre", { class: "wrong", role: "alert", hidden: true });
-    this.answer = el("div", { class: "column" });
-    this.title = el("h1", { tabindex: -1 }, "Explain a query");
-    this.node = el("div", {}, el("div", { class: "card head" }, this.title, ...this.box()), this.answer);
+    this.theory = el("div", { class: "column why-body" });
+    this.why = el("details", { class: "card why", hidden: true }, el("summary", {}, "Why this cost"), this.theory);
+    this.node = card("As a view", { class: "as-view" }, this.cost, this.wrong, this.form());
     this.width = 600;
   }
 
-  box() {
-    const hint = "SQL or a rule over the tables and views here, such as SELECT … WHERE column = :parameter, or Q(B | A) = R(A, B).";
-    return [
-      el("label", { for: "query" }, "Query"),
-      this.text,
-      el("p", { class: "quiet", id: "query-hint" }, hint),
-      el("div", { class: "actions" }, el("label", { class: "inline", for: "strategy" }, "strategy", this.strategy), el("label", { class: "inline", for: "epsilon" }, "ε", this.epsilon)),
-      this.message,
-      this.wrong,
-    ];
+  form() {
+    const submit = (event) => {
+      event.preventDefault();
+      this.make();
+    };
+    const options = el("div", { class: "actions" }, el("label", { class: "inline", for: "strategy" }, "strategy", this.strategy), el("label", { class: "inline", for: "epsilon" }, "ε", this.epsilon));
+    return el("form", { submit }, el("div", { class: "fields" }, el("div", { class: "field" }, el("label", { for: "view-name" }, "Name"), this.name), this.button), options);
+  }
+
+  /** The text of the editor is another one. */
+  typed(text) {
+    this.query = text.trim().replace(/;\s*$/, "");
+    this.soon();
   }
 
   soon() {
@@ -43,22 +51,15 @@ export class Explaining {
   async now() {
     clearTimeout(this.timer);
     this.asked?.abort();
-    const query = this.text.value.trim();
-    if (!query) {
-      this.tell("", "");
-      this.answer.replaceChildren();
-      return;
-    }
+    const query = this.query;
+    if (!query || STATEMENT.test(query)) return this.tell(HINT, "", null);
     const asked = (this.asked = new AbortController());
-    setText(this.message, "…");
     try {
       const found = await ask("explain", { body: { query, options: this.options() }, signal: asked.signal });
-      this.tell("Nothing was made: this is what a view of it would be.", "");
-      this.show(found);
+      this.tell(found.cost || "Nothing is promised about its cost.", "", found);
     } catch (error) {
       if (error.name === "AbortError" || asked !== this.asked) return;
-      this.tell("", error.message);
-      this.answer.classList.add("stale");
+      this.tell("", error.message, null);
     }
   }
 
@@ -69,26 +70,43 @@ export class Explaining {
     return options;
   }
 
-  tell(message, wrong) {
-    setText(this.message, message);
+  tell(cost, wrong, found) {
+    setText(this.cost, cost);
     setText(this.wrong, wrong);
     this.wrong.hidden = !wrong;
+    this.button.disabled = found === null;
+    this.why.hidden = found === null;
+    if (found !== null) this.show(found);
+    else this.theory.replaceChildren();
   }
 
   show(found) {
-    this.answer.classList.remove("stale");
     const epsilon = typeof found.epsilon === "string" ? fraction(found.epsilon) : null;
     const curve = tradeoffPicture(found, epsilon);
     const trees = found.maps.length ? new Trees(found, this.width) : null;
     trees?.expect(found.maps);
-    this.answer.replaceChildren(
-      card("Guarantee", {}, summary(found)),
+    this.theory.replaceChildren(
+      summary(found),
       el(
         "div",
         { class: "columns" },
-        trees === null ? null : el("div", { class: "column" }, card("What would be kept", { class: "kept" }, trees.node)),
+        trees === null ? null : el("div", { class: "column" }, card("What would be stored", { class: "kept" }, trees.node)),
         curve === null ? null : el("div", { class: "column" }, card("Updates against reads", { class: "trade" }, curve)),
       ),
     );
+  }
+
+  async make() {
+    const name = this.name.value.trim();
+    this.button.disabled = true;
+    try {
+      await ask("views", { body: { name, query: this.query, options: this.options() } });
+      this.name.value = "";
+      await this.made(name);
+    } catch (error) {
+      setText(this.wrong, error.message);
+      this.wrong.hidden = false;
+    }
+    this.button.disabled = false;
   }
 }

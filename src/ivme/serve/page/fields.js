@@ -10,15 +10,16 @@ const KINDS = {
   timestamp: { type: "datetime-local", step: "any" },
   binary: { type: "text", title: "bytes in base64" },
 };
+const LIST = { type: "text", title: "values with commas between them" };
 
-/** A labelled field for a parameter. */
-export function field(name, type) {
+/** A labelled field for a parameter; one for a list takes values with commas between them. */
+export function field(name, type, { isList = false, given = null } = {}) {
   const id = `p-${name}`;
   const shared = { id, name, autocomplete: "off" };
   const base = type.replace(/\(.*/, "");
   const input =
-    base === "bool"
-      ? el("select", shared, el("option", { value: "true" }, "true"), el("option", { value: "false" }, "false"))
-      : el("input", { ...shared, spellcheck: "false", required: base !== "string", ...(KINDS[base] ?? { type: "text" }) });
-  return el("div", { class: "field" }, el("label", { for: id }, name, " ", el("span", { class: "type" }, type)), input);
+    base === "bool" && !isList
+      ? el("select", shared, el("option", { value: "true" }, "true"), el("option", { value: "false", selected: given === false }, "false"))
+      : el("input", { ...shared, spellcheck: "false", required: base !== "string", value: given, ...(isList ? LIST : (KINDS[base] ?? { type: "text" })) });
+  return el("div", { class: "field" }, el("label", { for: id }, name, " ", el("span", { class: "type" }, isList ? `${type}, …` : type)), input);
 }

@@ -1,19 +1,19 @@
 // The page: lists at the side, what happens now, and the screen that the address names.
 
-import { setUpActivity } from "./activity.js";
+import { activityScreen } from "./activity.js";
 import { byId, el } from "./dom.js";
-import { Explaining } from "./explain.js";
 import { every } from "./polling.js";
 import { markCurrent, refresh, viewHref } from "./side.js";
+import { SqlScreen } from "./sql.js";
+import { tableScreen } from "./table.js";
 import { setUpTheme } from "./theme.js";
 import { setUpToken } from "./token.js";
 import { viewScreen } from "./view.js";
 
 let known = null;
 let shown = null;
-let turn = 0;
 let stop = () => {};
-const explaining = new Explaining();
+const sql = new SqlScreen(look, showMade);
 
 /** What the address names: {screen, name}. */
 function address() {
@@ -25,49 +25,53 @@ function address() {
   }
 }
 
-async function show({ focus }) {
+function show({ focus }) {
   markCurrent();
   const { screen, name } = address();
-  const width = Math.max(280, byId("screen").clientWidth * 0.55 - 60);
-  if (screen === "explain") {
-    change("explain");
-    explaining.width = width;
-    byId("screen").replaceChildren(explaining.node);
-    document.title = "Explain a query · ivme";
-    if (focus) explaining.text.focus();
-    return;
-  }
+  if (screen === "sql" || screen === "explain") return showFixed("sql", "SQL", () => sql.open(width()), focus);
+  if (screen === "activity") return showFixed("activity", "Activity", activityScreen, focus);
   if (known === null) return;
-  const view = known.views.find((each) => each.name === name) ?? (screen === "view" ? null : known.views[0]);
-  if (!view) return showNothing(screen === "view" ? `There is no view ${name}.` : "There are no views yet. Explain a query, or make one with POST /views.");
-  if (screen !== "view") {
-    history.replaceState(null, "", viewHref(view.name));
-    markCurrent();
+  if (screen === "table") return showOne("table", known.tables, name, (node, table) => tableScreen(node, table, () => known.tables.find((each) => each.name === name)), focus);
+  if (screen !== "view" && known.views.length) {
+    history.replaceState(null, "", viewHref(known.views[0].name));
+    return show({ focus });
   }
-  if (shown === `view ${view.name}`) return;
-  change(`view ${view.name}`);
-  document.title = `${view.name} · ivme`;
-  await showView(view, width, focus);
+  const broken = known.broken_views.find((each) => each.name === name);
+  if (broken) return showNothing(`View ${name} could not be built: ${broken.broken}`);
+  if (screen !== "view") return showNothing("There are no views yet. Write a query under SQL, and make it a view.");
+  showOne("view", known.views, name, (node, view) => viewScreen(node, view, width(), { write, dropped: look }), focus);
 }
 
-async function showView(view, width, focus) {
-  const mine = turn;
+const width = () => Math.max(280, byId("screen").clientWidth * 0.55 - 60);
+
+/** A screen that is always there; `open` gives its node and what ends it. */
+function showFixed(name, title, open, focus) {
+  if (shown === name) return;
+  change(name);
+  document.title = `${title} · ivme`;
+  const { node, stop: ending, first } = open();
+  stop = ending;
+  byId("screen").replaceChildren(node);
+  if (focus) first.focus();
+}
+
+/** The screen of a view or a table. */
+function showOne(kind, all, name, open, focus) {
+  const found = all.find((each) => each.name === name);
+  if (!found) return showNothing(`There is no ${kind} ${name}.`);
+  const key = `${kind} ${name} ${found.query ?? ""}`;
+  if (shown === key) return;
+  change(key);
+  document.title = `${name} · ivme`;
   const node = el("div", {});
-  try {
-    const ending = await viewScreen(node, view, width);
-    if (turn !== mine) return ending();
-    stop = ending;
-    byId("screen").replaceChildren(node);
-    if (focus) node.querySelector("h1").focus();
-  } catch (error) {
-    if (turn === mine) showNothing(error.message);
-  }
+  stop = open(node, found);
+  byId("screen").replaceChildren(node);
+  if (focus) node.querySelector("h1").focus();
 }
 
-/** Ends the screen that is shown; whatever is still on its way to it comes too late. */
+/** Ends the screen that is shown. */
 function change(name) {
   stop();
-  turn += 1;
   shown = name;
   stop = () => {};
 }
@@ -82,12 +86,23 @@ async function look() {
   const found = await refresh();
   if (found === null) return;
   known = found;
-  if (shown === null || shown === "nothing") await show({ focus: false });
+  show({ focus: false });
+}
+
+/** Shows a view that was just made. */
+async function showMade(name) {
+  await look();
+  location.hash = viewHref(name);
+}
+
+/** Puts a text into the editor. */
+function write(text) {
+  location.hash = "#/sql";
+  sql.write(text);
 }
 
 setUpTheme();
 setUpToken(look);
-setUpActivity();
 window.addEventListener("hashchange", () => show({ focus: true }));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -6,7 +6,7 @@ import { raised } from "./power.js";
 const BOUNDS = [
   ["update", "Update", "for a changed row"],
   ["delay", "Delay", "between rows that are read"],
-  ["space", "Space", "entries that are kept"],
+  ["space", "Space", "keys that are stored"],
   ["preprocessing", "Build", "when the view is made"],
 ];
 

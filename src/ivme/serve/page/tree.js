@@ -4,7 +4,7 @@ import { el, setText, svg } from "./dom.js";
 import { many } from "./format.js";
 import { BOX, CHARACTER, ROW, gridded, placed, widthOf } from "./layout.js";
 
-const LEGEND = [["stored", "kept view"], ["leaf", "kept rows of a table"], ["passed", "passed through"]];
+const LEGEND = [["stored", "stored view"], ["leaf", "stored rows of a table"], ["passed", "passed through"]];
 const PARTS = [["heavy", "heavy values"], ["light", "light values"]];
 const LEAST_SCALE = 0.8;
 const ROLES = ["result", "view", "auxiliary", "leaf", "support", "heavy"];
@@ -18,7 +18,7 @@ export class Trees {
     const pictures = trees.map((tree, i) => this.picture(placed(tree), `tree ${i + 1} of ${trees.length}`));
     const drawn = new Set([...this.shown.values()].map((each) => each.map));
     const others = mapsOf(explanation).filter((node) => !drawn.has(node.map));
-    if (others.length) pictures.push(this.picture(gridded(others, width), trees.length ? "maps beside the trees" : "the maps that are kept"));
+    if (others.length) pictures.push(this.picture(gridded(others, width), trees.length ? "maps beside the trees" : "the maps that are stored"));
     const split = explanation.maps.some((map) => map.name.includes("→"));
     const legend = [...LEGEND, ...(split ? PARTS : [])].map(([kind, text]) =>
       el("li", {}, el("span", { class: `swatch ${kind}` }), text),
@@ -68,11 +68,11 @@ export class Trees {
     const most = Math.log(Math.max(2, ...known) + 1);
     for (const { map, size, bar, width } of this.shown.values()) {
       const entries = sizes[map] ?? null;
-      setText(size, entries === null ? "not kept now" : many(entries, "entry", "entries"));
+      setText(size, entries === null ? "not stored now" : many(entries, "key"));
       bar.setAttribute("width", ((Math.log((entries ?? 0) + 1) / most) * width).toFixed(1));
     }
     const sum = known.reduce((total, each) => total + each, 0);
-    setText(this.total, `${many(sum, "entry", "entries")} in ${many(known.length, "map")}.`);
+    setText(this.total, `${many(sum, "key")} in ${many(known.length, "map")}.`);
   }
 }
 

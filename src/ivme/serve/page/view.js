@@ -1,72 +1,31 @@
-// The screen of one view: its guarantee, its trees with sizes, its parts, an access request, and the trade-off.
+// The screen of one view: its rows, its query, what it costs in a sentence, and why.
 
-import { ask, pathTo } from "./api.js";
-import { Asking } from "./ask.js";
+import { Data } from "./data.js";
 import { card, el } from "./dom.js";
-import { count } from "./format.js";
-import { Parts } from "./parts.js";
-import { every } from "./polling.js";
-import { summary } from "./summary.js";
-import { fraction, tradeoffPicture } from "./tradeoff.js";
-import { Trees } from "./tree.js";
+import { dropButton } from "./dropping.js";
+import { Why } from "./why.js";
 
-/** Shows a view in a node; gives what ends it. */
-export async function viewScreen(node, view, width) {
-  const [explanation, stats] = await Promise.all([ask(pathTo(["views", view.name, "explain"])), ask(pathTo(["views", view.name, "stats"]))]);
-  const asking = new Asking(view);
-  const parts = new Parts();
-  const trees = explanation.maps.length ? new Trees(explanation, width) : null;
-  const kept = trees === null ? graph(stats) : card("What is kept", { class: "kept" }, trees.node);
-  const curve = el("div", {});
+/** Shows a view in a node; gives what ends it. `write` puts a text into the editor, and `dropped` is called after a drop. */
+export function viewScreen(node, view, width, { write, dropped }) {
+  const data = new Data(view);
+  const why = new Why(view, width);
   const title = el("h1", { tabindex: -1 }, view.name);
-  node.replaceChildren(
-    el("div", { class: "card head" }, title, summary(explanation)),
-    el(
-      "div",
-      { class: "columns" },
-      el("div", { class: "column" }, kept, parts.node),
-      el("div", { class: "column" }, asking.node, tradeoffCard(explanation, curve)),
-    ),
-  );
-  let shown = {};
-  function show(found) {
-    trees?.show(found.maps);
-    parts.show(found);
-    const epsilon = current(explanation, found);
-    if (shown.epsilon !== epsilon) drawCurve(curve, explanation, epsilon);
-    shown = { epsilon };
-  }
-  show(stats);
-  const stop = every(2, async () => {
-    const found = await ask(pathTo(["views", view.name, "stats"])).catch(() => null);
-    if (found !== null) show(found);
-  });
+  const tools = el("div", { class: "actions" }, el("button", { type: "button", click: () => write(textOn(view)) }, "Query it"), dropButton(view, dropped));
+  node.replaceChildren(el("div", { class: "title" }, title, tools), data.node, queryCard(view), why.node);
   return () => {
-    stop();
-    asking.stop();
+    data.stop();
+    why.stop();
   };
 }
 
-function tradeoffCard(explanation, curve) {
-  const fixed = "The bounds of this view are the same for every ε: there is nothing to trade.";
-  return card("Updates against reads", { class: "trade" }, explanation.tradeoff === null ? el("p", { class: "quiet" }, fixed) : curve);
+function queryCard(view) {
+  const text = view.query === null ? el("p", { class: "quiet" }, "This view was made from Python, not from a text.") : el("pre", { class: "query", tabindex: 0, "aria-label": "The query" }, view.query);
+  return card("Query", { class: "of-view" }, text, view.cost ? el("p", { class: "cost" }, view.cost) : null);
 }
 
-function drawCurve(curve, explanation, epsilon) {
-  const picture = tradeoffPicture(explanation, epsilon);
-  if (picture !== null) curve.replaceChildren(picture);
-}
-
-/** The ε of now, if all parts have the same; else the one that the bounds are given for. */
-function current(explanation, stats) {
-  const now = new Set(Object.values(stats.partitions ?? {}).map((side) => side.epsilon));
-  if (now.size === 1) return [...now][0];
-  return typeof explanation.epsilon === "string" ? fraction(explanation.epsilon) : null;
-}
-
-/** What is kept for a closure, which has no maps. */
-function graph(stats) {
-  const names = ["nodes", "edges", "components", "pairs"].filter((name) => name in stats);
-  const figures = names.map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, el("b", {}, count(stats[name])))));
-  return card("What is kept", { class: "kept" }, el("dl", { class: "bounds" }, ...figures));
+/** A statement to begin with: one over the view, or its own text if it has parameters. */
+function textOn(view) {
+  if (Object.keys(view.parameters).length) return view.query ?? "";
+  const name = /^[a-z_]\w*$/i.test(view.name) ? view.name : `"${view.name.replaceAll('"', '""')}"`;
+  return `SELECT *\nFROM ${name}\nLIMIT 100`;
 }
