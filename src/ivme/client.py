@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
@@ -286,9 +286,10 @@ class RemoteChanges:
     def __init__(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         self._connection = connection
         self._response = response
+        self._line = socket.socket(fileno=os.dup(response.fileno()))  # is there also when the response is over
         self._events = self._read()
 
-    def _read(self) -> Iterator[dict[Row, int]]:
+    def _read(self) -> Generator[dict[Row, int], None, None]:
         event = ""
         try:
             for line in iter(self._response.readline, b""):
@@ -300,8 +301,11 @@ class RemoteChanges:
                 elif name == b"data" and event == "end":
                     return
         finally:
-            self._response.close()
-            self._connection.close()
+            self._end()
+
+    def _end(self) -> None:
+        for each in (self._response, self._connection, self._line):
+            each.close()
 
     def __iter__(self) -> Iterator[dict[Row, int]]:
         return self
@@ -311,8 +315,11 @@ class RemoteChanges:
 
     def close(self) -> None:
         """Ends it; whoever waits for a change gets none."""
-        with suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._response.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)  # if it has not ended already
+        with suppress(OSError):  # it has ended already
+            self._line.shutdown(socket.SHUT_RDWR)
+        with suppress(ValueError):  # a thread that waits ends it
+            self._events.close()
+            self._end()
 
 
 def plain_parameter(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 An ordered map (engine/ordered.py) has the rows by partition and order. What a batch changes is found by ranks: only
 rows within the reach of a changed one (query/windows.py) are computed as they were and as they are, from the rows
-within their context. Running counts and sums of whole numbers begin with those that the map's nodes know.
+within their context. The reach of a frame of values (RANGE) is one of values, which an unchanged row is in before and
+after, or not. Running counts and sums of whole numbers begin with those that the map's nodes know.
 
 Why the same rows are found before and after: a row r that did not change itself has a new value only if a changed row k
 is among the n rows next to it, before or after the batch. Of the changed rows on that side let k be the nearest to r.
@@ -11,23 +12,24 @@ No row between r and k changed, so that their number is the same in both states,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ivme.engine.codes.dictionary import Codes
+from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domain import Domain
 from ivme.engine.ordered import NO_LIMIT, OrderedMap, Ties, Window
 from ivme.engine.read.plain_windows import plain_windows
 from ivme.engine.read.recompute import Row
 from ivme.engine.runtime.reader import Reader
-from ivme.engine.window_frames import Key, Part
+from ivme.engine.window_frames import LARGEST, Key, Part, code_offset
 from ivme.engine.window_functions import Computed
 from ivme.ordered_view import OrderedView
 from ivme.query.model import Query
 from ivme.query.order import Order
-from ivme.query.windows import TOTALS, Reach, widest
+from ivme.query.windows import AGGREGATED, TOTALS, VALUES, Reach, WindowCall, widest
 
 _SUMMED_DIGITS = 18
 """Decimals of up to so many digits are their own codes."""
@@ -62,10 +64,15 @@ class WindowView(OrderedView):
             for key in self._order.keys
             if isinstance(key.column, int)
         ]
-        self._reach: Reach = widest([call.reach for call in self._order.windows])
+        near = {call.name: found for call in self._order.windows if (found := self._offsets(call)) is not None}
+        self._near: tuple[int, int] | None = None
+        if near:
+            self._near = min(low for low, _ in near.values()), max(high for _, high in near.values())
+        others = [call for call in self._order.windows if call.name not in near]
+        self._reach: Reach = widest([call.reach for call in others])
         summed = self._summed_places()
         self._context: Reach = widest(
-            [call.context(summed=call.column is None or call.column in summed) for call in self._order.windows]
+            [call.context(summed=call.column is None or call.column in summed) for call in others]
         )
         self._has_copies = any(call.needs_copies for call in self._order.windows)
 
@@ -79,6 +86,16 @@ class WindowView(OrderedView):
                 if type_.kind == "int" or (type_.kind == "decimal" and (type_.precision or 0) <= _SUMMED_DIGITS):
                     found.append(computed.column)
         return found
+
+    def _offsets(self, call: WindowCall) -> tuple[int, int] | None:
+        """How far the frame of a row reaches in the codes of the key, if it is of values; None if it is not that."""
+        frame = call.frame
+        is_of_values = call.function in (*AGGREGATED, *VALUES) and frame is not None and frame.unit == "range"
+        if not is_of_values or frame is None or len(self._keys) != 1 or not self._own_keys:
+            return None
+        ends = [code_offset(self._keys[0], edge) for edge in (frame.start, frame.end)]
+        low, high = ends
+        return None if low is None or high is None else (math.floor(low), math.ceil(high))
 
     # Changes
 
@@ -103,7 +120,30 @@ class WindowView(OrderedView):
         if after is not None:
             row = [codes[place] for place in self._places]
             last = np.minimum(ordered.ranks(row, n, True) + after, stop)
+        if self._near is not None:
+            low, high = self._near
+            near = self._between(ordered, groups, codes[self._own_keys[0]], (-high, -low))
+            first, last = np.minimum(first, near[0]), np.maximum(last, near[1])
         return _merged(_Spans(first, last, start, stop))
+
+    def _between(
+        self, ordered: OrderedMap, groups: list[Codes], keys: Codes, offsets: tuple[int, int], ends: Codes | None = None
+    ) -> tuple[Codes, Codes]:
+        """The ranks of rows whose key is so far from those given, up to `ends` if these are others; NULL has peers.
+
+        Where codes are so large that they cannot be added to, it is all rows of the partition.
+        """
+        n = len(keys)
+        ends = keys if ends is None else ends
+        first, last = ordered.ranks(groups, n, False), ordered.ranks(groups, n, True)
+        if any(abs(each) >= LARGEST for each in offsets) or any(
+            (_size(each) >= LARGEST).any() for each in (keys, ends)
+        ):
+            return first, last
+        low, high = offsets if not self._keys[0].descending else (-offsets[0], -offsets[1])
+        begin = np.where(keys == NULL_CODE, NULL_CODE, keys + low)
+        end = np.where(ends == NULL_CODE, NULL_CODE, ends + high)
+        return ordered.ranks([*groups, begin], n, False), ordered.ranks([*groups, end], n, True)
 
     @property
     def _own_keys(self) -> list[int]:
@@ -127,11 +167,24 @@ class WindowView(OrderedView):
         before, after = self._context
         first = spans.start if before is None else np.maximum(spans.first - before, spans.start)
         last = spans.stop if after is None else np.minimum(spans.last + after, spans.stop)
+        if self._near is not None and len(first):
+            near = self._context_by_value(ordered, spans)
+            first, last = np.minimum(first, near[0]), np.maximum(last, near[1])
         numbers, columns, copies = ordered.rows(first, last)
         part = Part(numbers, columns, copies, self._keys, first - spans.start, self._carried(ordered, first, spans))
         part = part.expanded() if self._has_copies else part
         values = [*part.columns, *(each.of(part) for each in self._calls)]
         return _cut(part, values, spans.first - first, spans.last - first)
+
+    def _context_by_value(self, ordered: OrderedMap, spans: _Spans) -> tuple[Codes, Codes]:
+        """The ranks of the rows that frames of values are computed from: around the first and the last row of spans."""
+        assert self._near is not None
+        _, begin, _ = ordered.rows(spans.first, spans.first + 1)
+        _, end, _ = ordered.rows(spans.last - 1, spans.last)
+        groups = [begin[place] for place in self._groups()]
+        key = self._own_keys[0]
+        near = self._between(ordered, groups, begin[key], self._near, end[key])
+        return np.maximum(near[0], spans.start), np.minimum(near[1], spans.stop)
 
     def _carried(self, ordered: OrderedMap, first: Codes, spans: _Spans) -> dict[int, tuple[list[int], Codes]]:
         places = self._summed_places()
@@ -153,6 +206,11 @@ class WindowView(OrderedView):
     def _plain(self, rows: list[Row]) -> list[Row]:
         types = [(each.given.type if each.given is not None else None, each.shown.type) for each in self._calls]
         return plain_windows(rows, self._order, types)
+
+
+def _size(codes: Codes) -> Codes:
+    """The absolute values of codes that are not NULL."""
+    return np.abs(np.where(codes == NULL_CODE, 0, codes))
 
 
 def _whole(words: Sequence[int]) -> int:

@@ -343,6 +343,68 @@ def test_a_transaction_refuses_what_it_cannot_do(shop: Database, text: str) -> N
         shop.sql("COMMIT")
 
 
+def test_strings_are_dates_and_times_where_these_are_wanted(db: Database) -> None:
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, d DATE, ts TIMESTAMP)")
+    db.sql(
+        "INSERT INTO t VALUES (1, '2024-01-05', '2024-01-05 10:00:00'), (2, :d, :ts)", d="2024-02-29", ts="2024-03-01"
+    )
+    db.sql("UPDATE t SET d = '2024-12-31' WHERE d = '2024-01-05'")
+    assert db.sql("SELECT d, ts FROM t ORDER BY id").rows() == [
+        (datetime.date(2024, 12, 31), datetime.datetime(2024, 1, 5, 10)),
+        (datetime.date(2024, 2, 29), datetime.datetime(2024, 3, 1)),
+    ]
+    with pytest.raises(QueryError, match=r"'yesterday' is not a date.*line 1, column 34"):
+        db.sql("INSERT INTO t (id, d) VALUES (9, 'yesterday')")
+    with pytest.raises(QueryError, match="is not a date"):
+        db.sql("INSERT INTO t (id, d) VALUES (9, :d)", d="2024-13-01")
+    with pytest.raises(UnsupportedError, match="of type string"):
+        db.sql("INSERT INTO t VALUES ('9', NULL, NULL)")
+    assert len(db.sql("SELECT * FROM t")) == 2
+
+
+def test_the_time_of_a_statement_is_one_and_it_is_now(db: Database) -> None:
+    db.sql("CREATE TABLE t (id BIGINT, d DATE, ts TIMESTAMP)")
+    before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    db.sql("INSERT INTO t VALUES (1, CURRENT_DATE, now()), (2, current_date(), CURRENT_TIMESTAMP)")
+    db.sql("UPDATE t SET ts = now() + INTERVAL '1' DAY WHERE id = 2")
+    after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    first, second = db.sql("SELECT d, ts FROM t ORDER BY id").rows()
+    assert before <= first[1] <= after
+    assert before <= second[1] - datetime.timedelta(days=1) <= after
+    assert {first[0], second[0]} <= {before.date(), after.date()}
+
+
+def test_null_alone_has_the_type_of_its_column(db: Database) -> None:
+    db.sql("CREATE TABLE t (a BIGINT, f DOUBLE, s STRUCT<x DOUBLE, n BIGINT>)")
+    db.sql("INSERT INTO t (a) VALUES (1)")
+    db.sql("INSERT INTO t SELECT a, NULL, NULL FROM t")
+    assert rows(db, "SELECT a, f FROM t") == [(1, None), (1, None)]
+
+
+CONFLICTS = [
+    ("INSERT INTO items (id) VALUES (1) ON CONFLICT (name) DO NOTHING", "primary key of table items"),
+    ("INSERT INTO items (name) VALUES ('x') ON CONFLICT DO NOTHING", "column id of the primary key has no value"),
+    ("INSERT INTO sales (n) VALUES (1) ON CONFLICT DO NOTHING", "has no primary key"),
+    ("INSERT INTO items (id) SELECT n FROM sales ON CONFLICT DO NOTHING", "ON CONFLICT is for VALUES"),
+    ("INSERT INTO items (id) VALUES (1, 2) ON CONFLICT DO NOTHING", "2 values for 1 columns"),
+    ("INSERT INTO items (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET nothing = 1", "no column 'nothing'"),
+    ("INSERT INTO items (id) VALUES ('1') ON CONFLICT DO NOTHING", "of type string"),
+]
+
+
+def test_a_conflict_is_one_of_the_primary_key(shop: Database) -> None:
+    assert shop.sql("INSERT INTO items (id, price) VALUES (1, 9), (7, 8) ON CONFLICT DO NOTHING").count == 1
+    update = "ON CONFLICT (id) DO UPDATE SET price = excluded.price"
+    shop.sql(f"INSERT INTO items (id, price) VALUES (:id, :p) {update}", id=7, p=4)
+    shop.sql(f"INSERT INTO items VALUES (2, 'x', 1, 2) {update}, name = excluded.name, weight = excluded.weight")
+    found = rows(shop, "SELECT id, name, price FROM items")
+    assert found == [(1, "pen", Decimal("2.50")), (2, "x", 1), (3, None, None), (7, None, 4)]
+    for text, message in CONFLICTS:
+        with pytest.raises(QueryError, match=message):
+            shop.sql(text)
+    assert rows(shop, "SELECT id, name, price FROM items") == found
+
+
 def test_a_transaction_sees_its_own_changes_and_nobody_else_does(shop: Database) -> None:
     shop.sql("""
         CREATE VIEW total AS SELECT item, SUM(n) AS n FROM sales GROUP BY item;

@@ -137,6 +137,36 @@ def test_statements_leave_the_rows_that_duckdb_has(backend: str, seed: int) -> N
             assert _bag(peer.execute(f"SELECT * FROM {table}").fetchall()) == _bag(db.sql(f"SELECT * FROM {table}"))
 
 
+def _on_conflict(rng: random.Random) -> str:
+    columns = rng.choice([("k", "a", "b"), ("k", "a"), ("k",), ("b", "k")])
+    keys = rng.sample(range(8), rng.randrange(1, 4))
+    rows = [", ".join(str(key) if name == "k" else _value(rng) for name in columns) for key in keys]
+    listed = ", ".join(f"({row})" for row in rows)
+    sets = [
+        "a = excluded.a",
+        "b = kept.b + 1, a = excluded.k",
+        "a = excluded.a, b = excluded.b",
+        "a = COALESCE(a, 0) + 1",
+    ]
+    where = rng.choice(["", "", " WHERE kept.a > 1", " WHERE excluded.k < 4"])
+    act = rng.choice(["DO NOTHING", "(k) DO NOTHING", *(f"(k) DO UPDATE SET {each}{where}" for each in sets)])
+    return f"INSERT INTO kept ({', '.join(columns)}) VALUES {listed} ON CONFLICT {act}"
+
+
+@pytest.mark.parametrize("backend", ["native", "pure"])
+@pytest.mark.parametrize("seed", range(3))
+def test_inserts_with_conflicts_leave_the_rows_that_duckdb_has(backend: str, seed: int) -> None:
+    rng = random.Random(300 + seed)
+    db, peer = make_database(backend), duckdb.connect()
+    for run in (db.sql, peer.execute):
+        run("CREATE TABLE kept (k BIGINT PRIMARY KEY, a BIGINT, b BIGINT)")
+    for _ in range(25):
+        text = _on_conflict(rng)
+        db.sql(text)
+        peer.execute(text)
+        assert _bag(peer.execute("SELECT * FROM kept").fetchall()) == _bag(db.sql("SELECT * FROM kept")), text
+
+
 VIEWS = {
     "sums": "SELECT k, COUNT(*) AS n, SUM(a) AS total FROM r GROUP BY k",
     "pairs": "SELECT r.a, s.c FROM r LEFT JOIN s ON r.k = s.k",

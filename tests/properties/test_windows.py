@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError
+from ivme.window_view import WindowView
 from tests.databases import BACKENDS, in_one_batch, make_database
 from tests.properties.window_queries import normal, window_select
 
@@ -114,6 +116,81 @@ def test_a_sliding_frame_changes_only_the_rows_next_to_a_changed_one(db: Databas
     assert [{(51, 6): 1, (52, 2): -1, (52, 6): 1}] == [dict(change) for change in changes]
 
 
+_FRAMES = [
+    "ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "PARTITION BY g ORDER BY x DESC RANGE BETWEEN 2 PRECEDING AND CURRENT ROW",
+    "PARTITION BY g ORDER BY x RANGE BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+    "PARTITION BY g ORDER BY x RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+    "PARTITION BY g ORDER BY d RANGE BETWEEN 1.5 PRECEDING AND 0.25 FOLLOWING",
+    "PARTITION BY g ORDER BY day DESC RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND INTERVAL 1 DAY FOLLOWING",
+    "PARTITION BY g ORDER BY moment RANGE BETWEEN INTERVAL 3 HOUR PRECEDING AND CURRENT ROW",
+    "PARTITION BY g ORDER BY moment DESC NULLS FIRST RANGE BETWEEN INTERVAL 5 HOUR PRECEDING AND CURRENT ROW",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_frames_of_values_are_those_of_duckdb_after_each_batch(backend: str) -> None:
+    rng = random.Random(5)
+    db, duck = make_database(backend), duckdb.connect()
+    db.create_table("r", _COLUMNS)
+    duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+    duck.execute("""CREATE TABLE r (id BIGINT, g BIGINT, x BIGINT, f DOUBLE, d DECIMAL(10, 2), name VARCHAR, day DATE,
+        moment TIMESTAMP)""")
+    texts = [f"SELECT id, SUM(id) OVER w AS s, MIN(x) OVER w AS m FROM r WINDOW w AS ({frame})" for frame in _FRAMES]
+    made = [db.create_view(f"v{number}", text) for number, text in enumerate(texts)]
+    changes = [view.changes() for view in made]
+    heard: list[Counter[Any]] = [Counter() for _ in made]
+    rows: list[Any] = []
+    for batch in range(8):
+        new = [_row(rng, 100 * batch + number) for number in range(rng.randrange(12))]
+        gone = [rows.pop(rng.randrange(len(rows))) for _ in range(min(len(rows), rng.randrange(6)))]
+        in_one_batch(db, ("insert", "r", new), ("delete", "r", gone))
+        rows += new
+        duck.execute("DELETE FROM r")
+        if rows:
+            duck.executemany("INSERT INTO r VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        for number, (view, text) in enumerate(zip(made, texts, strict=True)):
+            for change in changes[number]:
+                heard[number].update(change)
+            assert Counter(duck.execute(text).fetchall()) == Counter(view), text
+            assert Counter(view) == +heard[number], text
+    for view in made:
+        view.verify()
+    duck.close()
+
+
+def test_a_frame_of_values_reads_only_the_rows_around_a_changed_one(db: Database) -> None:
+    text = "SELECT id, SUM(x) OVER (ORDER BY id RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM r"
+    view = db.create_view("v", text)
+    db.insert("r", _filled((n, 1, 1) for n in range(0, 1_000, 2)))
+    changes = view.changes()
+    group = db._runtime.catalog.views["v#2"].group
+    assert isinstance(group, WindowView)
+    read: list[int] = []
+    values = group._values
+
+    def counted(*given: Any) -> Any:
+        found = values(*given)
+        read.append(len(found[1]))
+        return found
+
+    with patch.object(group, "_values", counted):
+        db.insert("r", _filled([(501, 1, 5)]))
+    assert [{(501, 6): 1, (502, 2): -1, (502, 7): 1}] == [dict(change) for change in changes]
+    assert max(read) <= 4
+
+
+def test_a_frame_of_values_at_the_ends_of_the_numbers_is_right(db: Database) -> None:
+    text = "SELECT id, COUNT(*) OVER (ORDER BY id RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING) AS n FROM r"
+    view = db.create_view("v", text)
+    most = 2**63 - 1
+    for number in (most, most - 1, -most, -most + 5, 0, 1):
+        db.insert("r", _filled([(number, 1, 1)]))
+    assert {most: 2, most - 1: 2, -most: 1, -most + 5: 1, 0: 2, 1: 2} == dict(view)
+    view.verify()
+
+
 def test_a_running_sum_at_the_end_compares_few_rows(db: Database) -> None:
     db.create_view("v", "SELECT id, SUM(x) OVER (PARTITION BY g ORDER BY id) AS s FROM r")
     counted = []
@@ -135,6 +212,9 @@ def test_explain_says_how_far_a_change_reaches(db: Database) -> None:
     assert "a row at its end costs O(log N)" in notes("SUM(x) OVER (PARTITION BY g ORDER BY id)")
     assert "read from its first row on" in notes("MAX(x) OVER (PARTITION BY g ORDER BY id)")
     assert "whole partition" in notes("SUM(x) OVER (PARTITION BY g)")
+    assert "whose frame has a changed one" in notes(
+        "SUM(x) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)"
+    )
     assert "O(log N)" == str(
         db.create_view("v", "SELECT id, LEAD(x, 2) OVER (ORDER BY id) AS w FROM r").explain().update
     )

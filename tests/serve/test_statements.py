@@ -210,6 +210,19 @@ def test_changes_are_followed_over_http_until_the_view_is_dropped(address: str, 
     assert ("by_name",) == db.views
 
 
+def test_changes_that_are_not_followed_any_more_are_closed_once_or_twice(address: str) -> None:
+    with ivme.connect(address, token=TOKEN) as remote:
+        feed = remote.view("dear").changes()
+        waiting = threading.Thread(target=lambda: list(feed))
+        waiting.start()
+        feed.close()
+        waiting.join(30)
+        assert not waiting.is_alive()
+        feed.close()
+        assert [] == list(feed)
+        remote.view("dear").changes().close()
+
+
 # The client for event loops
 
 

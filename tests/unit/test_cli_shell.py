@@ -184,3 +184,14 @@ def test_commands_and_words_are_those_of_the_database() -> None:
     told = console.export_text()
     assert "times are not shown" in told
     assert "CQAP0" in told
+
+
+def test_statements_from_another_program_are_run_without_a_prompt() -> None:
+    made = "CREATE TABLE t (a BIGINT);\nINSERT INTO t\nVALUES (1), (2);\n"
+    text = f"{made}SELECT nothing FROM t;\n\\timing\nSELECT SUM(a) AS s FROM t"
+    command = [sys.executable, "-m", "ivme.cli", "shell"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=120)
+    assert "2 rows inserted" in done.stdout
+    assert "no column 'nothing'" in done.stdout + done.stderr
+    assert "│ 3 │" in done.stdout
+    assert "ivme>" not in done.stdout

@@ -6,6 +6,7 @@ A statement ends with a semicolon, and may have many lines. What begins with a b
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -141,6 +142,9 @@ def run_shell(target: str, token: str | None, console: Console) -> None:
     """Opens a database and reads statements until the end of the input."""
     with _opened(target, token) as database:
         shell = Shell(database, _runner(database), console)
+        if not sys.stdin.isatty():
+            _run_lines(shell, sys.stdin)
+            return
         prompt = _prompt(shell)
         console.print(f"ivme on {target}; \\? helps, \\q ends", markup=False, highlight=False)
         while True:
@@ -152,6 +156,19 @@ def run_shell(target: str, token: str | None, console: Console) -> None:
                 return
             if not shell.handle(text):
                 return
+
+
+def _run_lines(shell: Shell, lines: Iterable[str]) -> None:
+    """Runs what comes from a file or another program: each command and statement when its end has come."""
+    text = ""
+    for line in lines:
+        text += line
+        if is_complete(text):
+            if not shell.handle(text.strip()):
+                return
+            text = ""
+    if text.strip():
+        shell.handle(text.strip())
 
 
 def _opened(target: str, token: str | None) -> Any:

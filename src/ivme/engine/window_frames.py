@@ -21,7 +21,7 @@ Bounds = tuple[Codes, Codes]
 """For each row where its frame begins, and where the rows behind it begin."""
 
 _DAY = 86_400_000_000
-_EXACT = 2**61
+LARGEST = 2**61
 """Numbers up to this are added in 64 bits."""
 
 
@@ -156,6 +156,16 @@ def _numbers(key: Key, codes: Codes, edge: Edge) -> tuple[Any, Any]:
     return _whole_numbers(key, codes, edge, sign)
 
 
+def code_offset(key: Key, edge: Edge) -> Fraction | None:
+    """How far an edge is away in codes; None if it is the partition's end, or codes are not numbers."""
+    kind = key.domain.type.kind
+    if edge is None or kind not in ("int", "decimal", "date", "timestamp") or not key.domain.orders_by_code:
+        return None
+    if isinstance(edge, timedelta):
+        return Fraction(edge // timedelta(microseconds=1), _DAY if kind == "date" else 1)
+    return Fraction(edge) * Fraction(10) ** int(key.domain.type.scale or 0)
+
+
 def _whole_numbers(key: Key, codes: Codes, edge: Edge, sign: int) -> tuple[Any, Any]:
     """Ints and decimals, by their smallest unit; in Python's numbers if they are large or the offset has parts."""
     scale = key.domain.type.scale or 0
@@ -166,7 +176,7 @@ def _whole_numbers(key: Key, codes: Codes, edge: Edge, sign: int) -> tuple[Any, 
         values = key.domain.values(codes.tolist())
         units = np.array([0 if v is None else int(v.scaleb(scale, DECIMALS)) for v in values], object)
     known = np.where(codes == NULL_CODE, 0, units)
-    is_small = known.dtype != object and abs(offset) < _EXACT and (not len(known) or int(abs(known).max()) < _EXACT)
+    is_small = known.dtype != object and abs(offset) < LARGEST and (not len(known) or int(abs(known).max()) < LARGEST)
     if is_small and offset.denominator == 1:
         return sign * known, int(offset)
     return np.array([sign * int(each) for each in known.tolist()], object), offset

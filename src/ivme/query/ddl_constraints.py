@@ -41,6 +41,15 @@ def constraints_of(source: SqlText, schema: exp.Schema, usage: str) -> Constrain
     return found
 
 
+_VALUED = (
+    exp.DefaultColumnConstraint,
+    exp.AutoIncrementColumnConstraint,
+    exp.GeneratedAsIdentityColumnConstraint,
+    exp.ComputedColumnConstraint,
+)
+"""Constraints that give a column a value by themselves."""
+
+
 def _read_column(source: SqlText, node: exp.ColumnDef, found: Constraints, usage: str) -> None:
     for kind in (constraint.args.get("kind") for constraint in node.args.get("constraints") or ()):
         if isinstance(kind, exp.PrimaryKeyColumnConstraint):
@@ -52,7 +61,9 @@ def _read_column(source: SqlText, node: exp.ColumnDef, found: Constraints, usage
         elif isinstance(kind, exp.Reference):
             found.references.append(_reference(source, (node.name,), kind, usage))
         elif not isinstance(kind, exp.CommentColumnConstraint):
-            raise source.unsupported(f"a constraint of the column {node.name} is not supported", node, usage)
+            told = "a constraint" if kind is None else kind.sql(dialect=DIALECT)
+            instead = "leave it out, and give the value in INSERT" if isinstance(kind, _VALUED) else usage
+            raise source.unsupported(f"{told} of the column {node.name} is not supported", node, instead)
 
 
 def _read_constraint(source: SqlText, node: exp.Expr, part: exp.Expr, found: Constraints, usage: str) -> None:

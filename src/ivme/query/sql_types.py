@@ -37,3 +37,20 @@ def refuse_without_zone(source: SqlText, node: exp.Expr) -> None:
     if without is not None and node.args["to"].this == exp.DType.TIMESTAMPTZ:
         message = "a CAST of a text to TIMESTAMP WITHOUT TIME ZONE is not supported"
         raise source.unsupported(message, node, "write TIMESTAMP_NTZ, which is the same")
+
+
+def type_node(type_: Type) -> exp.DataType:
+    """A type as CAST and CREATE TABLE write it: a float of ours is a DOUBLE.
+
+    >>> type_node(parse_type("struct<float float, n array<int>>")).sql("spark")
+    'STRUCT<`float`: DOUBLE, `n`: ARRAY<BIGINT>>'
+    """
+    if type_.element is not None:
+        return exp.DataType(this=exp.DType.ARRAY, expressions=[type_node(type_.element)], nested=True)
+    if type_.fields:
+        fields = [
+            exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=type_node(each))
+            for name, each in type_.fields
+        ]
+        return exp.DataType(this=exp.DType.STRUCT, expressions=fields, nested=True)
+    return exp.DataType.build({"float": "DOUBLE", "int": "BIGINT"}.get(type_.kind, str(type_)), dialect=DIALECT)

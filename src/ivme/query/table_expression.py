@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlglot import exp
@@ -37,6 +38,8 @@ class Parameters:
 
     given: Mapping[str, Any]
     used: set[str] = field(default_factory=set)
+    moment: datetime = field(default_factory=lambda: datetime.now(UTC).replace(tzinfo=None))
+    """When the statement began, in UTC."""
 
     def refuse_unused(self) -> None:
         """Refuses values for parameters that no text has."""

@@ -41,6 +41,11 @@ class Frame:
         return self.start is None and self.end == 0
 
     @property
+    def is_of_values(self) -> bool:
+        """Whether it is between two values of the key, both at a distance from that of the current row."""
+        return self.unit == "range" and self.start is not None and self.end is not None
+
+    @property
     def is_whole(self) -> bool:
         return self.start is None and self.end is None
 

@@ -22,7 +22,7 @@ from ivme.query.one_type import cast_to
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters, check_assignable, read_condition, read_value
-from ivme.statements.constants import value_of, with_values
+from ivme.statements.constants import as_assigned, value_of, with_time, with_values
 from ivme.statements.files import read_file
 from ivme.statements.model import Delete, File, Insert, Select, Update, Values
 from ivme.statements.select import Rows, made_rows, select_rows
@@ -65,11 +65,16 @@ def positions(source: SqlText, table: Table, named: Sequence[exp.Identifier]) ->
 # INSERT
 
 
+def named_places(source: SqlText, table: Table, named: Sequence[exp.Identifier]) -> list[int]:
+    """The places of the columns that are named behind the table; of all, if none are."""
+    return positions(source, table, named) if named else list(range(len(table.columns)))
+
+
 def insert(definitions: Definitions, statement: Insert, values: Parameters, batch: Batch) -> int:
     """Adds the rows of an INSERT or a COPY to a batch; how many they are."""
     source = statement.source
     table = changed_table(definitions, source, statement.table)
-    places = positions(source, table, statement.columns) if statement.columns else list(range(len(table.columns)))
+    places = named_places(source, table, statement.columns)
     add = {"insert": batch.insert, "upsert": batch.upsert, "replace": batch.replace}[statement.how]
     if isinstance(statement.rows, File):
         data = _file_rows(source, statement, values, _part(table, places))
@@ -178,7 +183,9 @@ def update(definitions: Definitions, statement: Update, values: Parameters, batc
     source, where = statement.source, statement.where
     table = changed_table(definitions, source, statement.table)
     places = positions(source, table, [name for name, _ in statement.values])
-    nodes = [node for _, node in statement.values]
+    types = [declared_type(table, table.columns[place]) for place in places]
+    given = [with_time(node, values) for _, node in statement.values]
+    nodes = [as_assigned(node, type_) for node, type_ in zip(given, types, strict=True)]
     if has_query(where, *nodes):
         select = _select(statement.table, table, nodes, where, values, source)
         rows = made_rows(definitions, source, select, batch)
@@ -189,10 +196,7 @@ def update(definitions: Definitions, statement: Update, values: Parameters, batc
     if where is not None:
         condition = read_condition(source, from_, with_values(source, where, values), table, values)
     read = partial(read_value, source, from_, table=table, values=values)
-    made = {
-        place: read(node, wanted=declared_type(table, table.columns[place]))
-        for place, node in zip(places, nodes, strict=True)
-    }
+    made = {place: read(node, wanted=type_) for place, node, type_ in zip(places, nodes, types, strict=True)}
     batch.change(table.name, table_change.Update(condition, made, counts.append))
 
 

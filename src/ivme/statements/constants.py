@@ -117,10 +117,40 @@ def _cast(text: str, type_: str) -> exp.Expr:
     return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type_, dialect="spark"))
 
 
+_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP"}
+
+
+def as_assigned(node: exp.Expr, wanted: Type) -> exp.Expr:
+    """A value as a column takes it: a string for a date or a timestamp is a literal of that type."""
+    if isinstance(node, exp.Literal) and node.is_string and wanted.kind in _TIMES:
+        return in_place_of(_cast(node.name, _TIMES[wanted.kind]), node)
+    return node
+
+
+def with_time(node: exp.Expr, values: Parameters) -> exp.Expr:
+    """The time of the statement in the place of NOW() and the like, in UTC, as all times are."""
+
+    def timed(each: exp.Expr) -> exp.Expr:
+        if isinstance(each, exp.CurrentDate):
+            return in_place_of(constant_node(values.moment.date(), "now"), each)
+        if isinstance(each, exp.CurrentTimestamp) or (isinstance(each, exp.Anonymous) and each.name.upper() == "NOW"):
+            return in_place_of(constant_node(values.moment, "now"), each)
+        return each
+
+    return node.copy().transform(timed) if node.find(*_NOW) is not None else node
+
+
+_NOW = (exp.CurrentDate, exp.CurrentTimestamp, exp.Anonymous)
+
+
 def value_of(source: SqlText, node: exp.Expr, wanted: Type, values: Parameters) -> Any:
     """The value that an expression without columns gives to a column."""
     if isinstance(node, exp.Placeholder) and node.this:
-        return given(source, node, values)
+        value = given(source, node, values)
+        if not isinstance(value, str) or wanted.kind not in _TIMES:
+            return value
+        node = in_place_of(exp.Literal.string(value), node)
+    node = as_assigned(with_time(node, values), wanted)
     plain = _plain(source, node, wanted)
     if plain is not None:
         return plain

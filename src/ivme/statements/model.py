@@ -111,6 +111,15 @@ class RenameColumn(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class OnConflict:
+    """What is done with a row whose key is there already: `values` set columns of that one; without them, nothing."""
+
+    keys: tuple[str, ...]
+    values: tuple[tuple[exp.Identifier, exp.Expr], ...] | None
+    where: exp.Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Statement):
     """Rows that come; `how` they come: beside those that are there, in place of those of their keys, or of all."""
 
@@ -120,6 +129,7 @@ class Insert(Statement):
     how: Literal["insert", "upsert", "replace"] = "insert"
     is_copy: bool = False
     """Whether the columns of a file go by their names."""
+    conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from ivme.query.sql_text import SqlText, refuse_other_arguments
-from ivme.statements.model import Delete, File, Insert, Select, Update, Values
+from ivme.statements.model import Delete, File, Insert, OnConflict, Select, Update, Values
 from ivme.statements.parse_definition import file_of, select_of
 
 _INSERT = "write INSERT INTO table [(column, ...)] VALUES (value, ...), ..., or SELECT ..."
+_CONFLICT = "write ON CONFLICT [(key, ...)] DO NOTHING, or DO UPDATE SET column = value, ... [WHERE condition]"
 _UPDATE = "write UPDATE table SET column = value, ... [WHERE condition]"
 _DELETE = "write DELETE FROM table [WHERE condition]"
 _COPY = "write COPY table FROM 'file.parquet' [(FORMAT csv, HEADER true, DELIMITER ';')]"
@@ -31,7 +32,7 @@ def read_insert(source: SqlText, node: exp.Expr) -> Insert:
     """INSERT [OR REPLACE] INTO, and INSERT OVERWRITE."""
     if not isinstance(node, exp.Insert):
         raise source.unsupported("this is not an INSERT", source.tokens[0].start, _INSERT)
-    handled = ("this", "expression", "overwrite", "alternative")
+    handled = ("this", "expression", "overwrite", "alternative", "conflict")
     refuse_other_arguments(source, node, handled, _INSERT)
     alternative = node.args.get("alternative")
     if alternative not in (None, "REPLACE"):
@@ -50,7 +51,25 @@ def read_insert(source: SqlText, node: exp.Expr) -> Insert:
         if len(columns) != len(schema.expressions):
             raise source.unsupported("names of columns are expected here", schema, _INSERT)
         schema = schema.this
-    return Insert(source, plain_table(source, schema, _INSERT), columns, _rows(source, node.expression), how)
+    table = plain_table(source, schema, _INSERT)
+    conflict = _conflict(source, node.args.get("conflict"), table)
+    return Insert(source, table, columns, _rows(source, node.expression), how, conflict=conflict)
+
+
+def _conflict(source: SqlText, node: exp.Expr | None, table: exp.Table) -> OnConflict | None:
+    """ON CONFLICT [(key, ...)] DO NOTHING, or DO UPDATE SET."""
+    if node is None:
+        return None
+    refuse_other_arguments(source, node, ("expressions", "action", "conflict_keys", "where"), _CONFLICT)
+    keys = [each.this if isinstance(each, exp.Ordered) else each for each in node.args.get("conflict_keys") or ()]
+    action = node.args.get("action")
+    if not isinstance(action, exp.Var) or not all(isinstance(each, exp.Column) for each in keys):
+        raise source.unsupported("this is not supported behind ON CONFLICT", source.tokens[0].start, _CONFLICT)
+    named = tuple(each.name for each in keys)
+    if action.name.upper() == "DO NOTHING":
+        return OnConflict(named, None, None)
+    where = node.args.get("where")
+    return OnConflict(named, assignments(source, node.expressions, table), None if where is None else where.this)
 
 
 def _rows(source: SqlText, node: exp.Expr | None) -> Values | Select | File:

@@ -18,6 +18,7 @@ from ivme.query.parse import is_sql
 from ivme.query.read_select import ReadSelect
 from ivme.query.sql import one_statement, whole_statement
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
+from ivme.query.sql_types import type_node
 from ivme.query.table_expression import Parameters
 from ivme.query.types import Type
 from ivme.query.written import in_place_of
@@ -104,7 +105,7 @@ def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
             item.replace(exp.alias_(item.copy(), f"column {place + 1}", quoted=True))
     for place, null in _bare_nulls(node):
         if place < len(wanted):
-            null.replace(in_place_of(exp.cast(exp.Null(), str(wanted[place]), dialect=DIALECT), null))
+            null.replace(in_place_of(exp.cast(exp.Null(), type_node(wanted[place])), null))
     return node
 
 

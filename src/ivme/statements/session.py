@@ -11,6 +11,7 @@ from ivme.errors import PlanError, UnknownNameError
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
 from ivme.statements.change import delete, insert, update
+from ivme.statements.conflict import insert_on_conflict
 from ivme.statements.constants import plain_value
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Statement, Transaction, Update
@@ -140,7 +141,8 @@ def _add(
     """Adds a change to a batch; `counts` gets the number of rows when it is known."""
     match statement:
         case Insert():
-            counts.append(insert(definitions, statement, values, batch))
+            add = insert if statement.conflict is None else insert_on_conflict
+            counts.append(add(definitions, statement, values, batch))
         case Update():
             update(definitions, statement, values, batch, counts)
         case Delete():

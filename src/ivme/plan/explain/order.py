@@ -58,7 +58,9 @@ def _window_costs(order: Order, rows: Explanation) -> list[str]:
     found = [made]
     for call in order.windows:
         before, after = call.reach
-        if before is None:
+        if call.frame is not None and call.frame.is_of_values:
+            rows_changed = "the rows whose frame has a changed one; with a key of floats, its whole partition"
+        elif before is None:
             rows_changed = "the whole partition of a changed row is computed anew"
         elif after is None:
             rows_changed = "all rows behind a changed one in its partition may change, at O(1) each"
