@@ -36,7 +36,8 @@ def ready(page: Page, screen: str) -> None:
         expect(page.locator(".chart-picture")).to_be_visible()
         expect(page.get_by_text("Why this cost")).to_be_visible()
     elif screen == "activity":
-        expect(page.locator(".tile")).to_have_count(4)
+        expect(page.locator(".tile")).to_have_count(6)
+        expect(page.locator(".flow-node.view")).to_have_count(7)
     else:
         expect(page.locator("#screen h1")).to_have_text(screen.split("/")[1])
     if screen == "table/flights":
@@ -73,6 +74,29 @@ def test_no_screen_is_wider_than_the_window(open_page: Open, address: str, width
         keep(page, f"{screen.replace('/', '-')}-{scheme}-{width}")
         assert width >= page.evaluate("document.documentElement.scrollWidth"), screen
         assert [] == page.evaluate(BEYOND), screen
+        assert [] == page.evaluate(OVERFLOWING), screen
+
+
+OVERFLOWING = """
+[...document.querySelectorAll(".figure, .bounds dd b, .rows-count, .flow-node text, .node .size")]
+  .filter((each) => {
+    const inner = each.getBoundingClientRect();
+    const outer = each.closest(".tile, .bounds > div, .views a, .flow-node, .node").getBoundingClientRect();
+    return inner.width && (inner.right > outer.right + 1 || inner.left < outer.left - 1);
+  })
+  .map((each) => each.textContent)
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_large_numbers_stay_within_their_cards(open_page: Open, address: str, width: int) -> None:
+    page = open_page(address, "#/activity", viewport={"width": width, "height": 800})
+    expect(page.locator(".flow-node.view")).to_have_count(7)
+    figures = page.evaluate("[...document.querySelectorAll('.figure')].map((e) => (e.textContent = '1000G'))")
+    assert 6 == len(figures)
+    page.evaluate("for (const e of document.querySelectorAll('.rate')) e.textContent = '1000G rows, +1000G/s'")
+    page.evaluate("for (const e of document.querySelectorAll('.rows-count')) e.textContent = '1000G rows'")
+    assert [] == page.evaluate(OVERFLOWING)
 
 
 BEYOND = """

@@ -11,7 +11,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError
-from tests.serve.running import flights, serving
+from tests.serve.running import flights, following, serving
 
 
 def total(client: httpx.Client, name: str, wanted: int) -> int:
@@ -53,3 +53,17 @@ def test_nobody_is_told_after_the_server_has_stopped() -> None:
         assert 1 == len(db._runtime.observers)
         db.insert("flights", [("A", 1, 2)])
         assert [1] == [rows for rows, _ in told]
+
+
+def test_an_hour_refusals_memory_and_who_follows_are_told(client: httpx.Client) -> None:
+    assert 404 == client.get("/views/nobody").status_code
+    assert 1 <= total(client, "refused", 1)
+    seen = client.get("/activity", params={"_span": "hour"}).json()
+    assert (30, 120) == (seen["step"], len(seen["rows"]))
+    assert 422 == client.get("/activity", params={"_span": "year"}).status_code
+    assert 0 < client.get("/activity").json()["memory"][-1]
+    assert {} == client.get("/stats").json()["followed"]
+    with following(client, "per_city") as events:
+        next(events)
+        followed = client.get("/stats").json()["followed"]
+        assert {"per_city": {"subscribers": 1, "changed_rows": 0}} == followed

@@ -45,6 +45,9 @@ _THREADS = 32
 _EXPLAINERS = 1
 """A query that takes long to plan holds up the next one, and nobody else."""
 
+_BETWEEN_MEASURES = 5.0
+"""The seconds between two looks at the memory."""
+
 _MOST_CHARACTERS = 50_000
 """The longest query of a view that a request may make; reading it takes time that grows with it."""
 
@@ -109,17 +112,31 @@ def _lifespan(database: Database, hub: Hub, activity: Activity) -> Callable[[Fas
         runtime.observers += (changed,)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "ivme-serve"))
         app.state.explaining = ThreadPoolExecutor(_EXPLAINERS, "ivme-explain")
-        flushing = asyncio.create_task(hub.run())
+        running = [asyncio.create_task(hub.run()), asyncio.create_task(_measure(database, activity))]
         try:
             yield
         finally:
             runtime.observers = tuple(observer for observer in runtime.observers if observer is not changed)
             app.state.explaining.shutdown(wait=False, cancel_futures=True)
-            flushing.cancel()
-            with suppress(asyncio.CancelledError):
-                await flushing
+            for task in running:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     return lifespan
+
+
+async def _measure(database: Database, activity: Activity) -> None:
+    """Notes the memory now and then, until it is cancelled."""
+    runtime = database.definitions.runtime
+
+    def memory() -> int:
+        with runtime.lock:
+            return int(runtime.catalog.memory()["memory_bytes"])
+
+    while True:
+        activity.measured(await asyncio.to_thread(memory))
+        await asyncio.sleep(_BETWEEN_MEASURES)
 
 
 async def _refused(_: Request, problem: Exception) -> Response:
@@ -148,7 +165,9 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
     @app.get("/stats", summary="Tables, views and sizes", openapi_extra={"parameters": [_MAPS]}, responses=answers)
     async def all_stats(request: Request) -> Response:
         maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
-        return json_answer(await asyncio.to_thread(stats, database, hub.subscribers, maps=maps))
+        followed = hub.followed
+        found = await asyncio.to_thread(stats, database, hub.subscribers, maps=maps)
+        return json_answer({**found, "followed": followed})
 
     @app.get("/openapi.json", include_in_schema=False)
     async def document() -> Response:

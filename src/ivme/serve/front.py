@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from ivme.database import Database
-from ivme.serve.activity import Activity
+from ivme.serve.activity import SPANS, Activity
 from ivme.serve.answering import described_body, json_answer, read_body
 from ivme.serve.asking import JSON, find_view
 from ivme.serve.cancelling import run_cancellable
@@ -23,6 +23,12 @@ _QUERY = {
     "additionalProperties": False,
     "required": ["query"],
     "properties": {"query": {"type": "string", "maxLength": MOST_CHARACTERS}, "options": {"type": "object"}},
+}
+
+_SPAN = {
+    "parameters": [
+        {"name": "_span", "in": "query", "required": False, "schema": {"type": "string", "enum": list(SPANS)}}
+    ]
 }
 
 
@@ -53,9 +59,12 @@ def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
     """What the page asks for. Queries are explained in `app.state.explaining`, an executor."""
     answers: Any = {**refusals(), "415": {"description": "not JSON"}}
 
-    @app.get("/activity", summary="The last two minutes, second by second", responses=answers)
-    async def happened() -> Response:
-        return json_answer(activity.to_dict())
+    @app.get("/activity", summary="The last minutes or the last hour, in steps", openapi_extra=_SPAN, responses=answers)
+    async def happened(request: Request) -> Response:
+        span = request.query_params.get("_span", "minutes")
+        if span not in SPANS:
+            raise Problem(422, f"parameter _span is {' or '.join(SPANS)}")
+        return json_answer(activity.to_dict(span))
 
     @app.get("/views/{view}/stats", summary="A view's sizes, its heavy and light parts", responses=answers)
     async def sizes(view: str) -> Response:

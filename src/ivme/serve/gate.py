@@ -20,7 +20,7 @@ from ivme.serve.asking import JSON
 from ivme.serve.connections import ADMITTED
 from ivme.serve.following import Following
 from ivme.serve.front import is_open
-from ivme.serve.metrics import Metrics
+from ivme.serve.metrics import LEFT, Metrics
 from ivme.serve.problem import Problem
 from ivme.serve.remote import READ_ONLY
 from ivme.serve.settings import Settings, is_loopback
@@ -177,7 +177,7 @@ class _Answer:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.status = 499
+        self.status = LEFT
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -185,7 +185,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, problem: Problem) -> None:
-        if self.status != 499:
+        if self.status != LEFT:
             _logger.warning("an answer was broken off: %s", problem.message)
             return
         await respond(self.send, problem.status, problem.body(), JSON, *_MORE.get(problem.status, ()))

@@ -28,6 +28,7 @@ class _Entry:
     feed: ChangeFeed
     opened: asyncio.Task[None]
     left: float | None = None
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -41,6 +42,14 @@ class Hub:
     @property
     def subscribers(self) -> int:
         return sum(len(entry.feed.subscribers) for entry in self._entries.values())
+
+    @property
+    def followed(self) -> dict[str, dict[str, int]]:
+        """The views that are followed, with their subscribers and how many changed rows these were sent so far."""
+        return {
+            name: {"subscribers": len(entry.feed.subscribers), "changed_rows": entry.rows}
+            for name, entry in self._entries.items()
+        }
 
     async def feed(self, view: View) -> ChangeFeed:
         """The feed of a view, which follows it from now on."""
@@ -78,6 +87,7 @@ class Hub:
         feed = entry.feed
         rows = feed.flush()
         self.tally.rows += rows
+        entry.rows += rows
         self.tally.frames += bool(rows)
         self.tally.dropped += feed.dropped
         feed.dropped = 0

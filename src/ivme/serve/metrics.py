@@ -13,6 +13,9 @@ from ivme.serve.hub import Hub
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
 
+LEFT = 499
+"""The status of a request whose client left before it was answered."""
+
 _BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
 
@@ -30,6 +33,8 @@ class Metrics:
     def observe(self, endpoint: str, status: int, seconds: float) -> None:
         if endpoint == "rows":
             self.activity.asked(seconds)
+        if status >= 400 and status != LEFT:
+            self.activity.refused()
         self.requests[endpoint, status] += 1
         self.seconds[endpoint] = self.seconds.get(endpoint, 0.0) + seconds
         for bound in _BOUNDS:

@@ -1,10 +1,10 @@
-"""The last two minutes, second by second."""
+"""The last two minutes in seconds, and the last hour in half minutes."""
 
 from __future__ import annotations
 
 import pytest
 
-from ivme.serve.activity import SECONDS, Activity
+from ivme.serve.activity import SLOTS, Activity
 
 
 class Clock:
@@ -20,11 +20,11 @@ def test_a_second_is_told_when_it_is_over() -> None:
     activity = Activity(clock)
     activity.changed(5, 0.001)
     activity.changed(7, 0.001)
-    assert [0] * SECONDS == activity.to_dict()["rows"]
+    assert [0] * SLOTS == activity.to_dict()["rows"]
     clock.now += 1
     found = activity.to_dict()
     assert (1001, 12, 2) == (found["end"], found["rows"][-1], found["batches"][-1])
-    assert [0] * (SECONDS - 1) == found["rows"][:-1]
+    assert [0] * (SLOTS - 1) == found["rows"][:-1]
 
 
 def test_seconds_in_which_nothing_happened_have_no_times() -> None:
@@ -34,7 +34,7 @@ def test_seconds_in_which_nothing_happened_have_no_times() -> None:
     clock.now += 3
     found = activity.to_dict()
     assert ([1, 0, 0], [None, None]) == (found["requests"][-3:], found["request_median"][-2:])
-    assert [None] * SECONDS == found["batch_p99"]
+    assert [None] * SLOTS == found["batch_p99"]
 
 
 def test_quantiles_are_within_a_tenth() -> None:
@@ -51,13 +51,12 @@ def test_quantiles_are_within_a_tenth() -> None:
 def test_what_is_older_than_two_minutes_is_forgotten() -> None:
     clock = Clock()
     activity = Activity(clock)
-    for _ in range(3 * SECONDS):
+    for _ in range(3 * SLOTS):
         activity.changed(1, 0.0)
         clock.now += 1
-    assert [1] * SECONDS == activity.to_dict()["rows"]
-    assert len(activity._seconds) <= SECONDS + 1
-    clock.now += SECONDS
-    assert [0] * SECONDS == activity.to_dict()["rows"]
+    assert [1] * SLOTS == activity.to_dict()["rows"]
+    clock.now += SLOTS
+    assert [0] * SLOTS == activity.to_dict()["rows"]
 
 
 def test_a_clock_that_is_set_back_loses_nothing_and_fails_nowhere() -> None:
@@ -68,3 +67,28 @@ def test_a_clock_that_is_set_back_loses_nothing_and_fails_nowhere() -> None:
     activity.changed(1, 0.1)
     clock.now += 11
     assert 2 == sum(activity.to_dict()["rows"])
+
+
+def test_an_hour_is_kept_in_half_minutes_and_no_more() -> None:
+    clock = Clock()
+    clock.now = 3000.0
+    activity = Activity(clock)
+    for _ in range(3 * 3600):
+        activity.changed(2, 0.001)
+        activity.refused()
+        clock.now += 1
+    found = activity.to_dict("hour")
+    assert (30, [60] * SLOTS, [30] * SLOTS) == (found["step"], found["rows"], found["refused"])
+    assert all(len(kept) <= SLOTS + 1 for kept in activity._kept.values())
+    clock.now += 1800
+    assert [60] * (SLOTS // 2) + [0] * (SLOTS // 2) == activity.to_dict("hour")["rows"]
+
+
+def test_memory_stays_until_it_is_measured_again() -> None:
+    clock = Clock()
+    activity = Activity(clock)
+    activity.measured(100)
+    clock.now += 3
+    activity.measured(70)
+    clock.now += 2
+    assert [None, 100, 100, 100, 70, 70] == activity.to_dict()["memory"][-6:]

@@ -1,4 +1,4 @@
-// Small plots of the last two minutes: one or two lines, the newest value in large figures.
+// Small plots over time: one or two lines, the newest value in large figures.
 
 import { el, setText, svg } from "./dom.js";
 
@@ -33,8 +33,8 @@ export class Plot {
     );
   }
 
-  /** Draws columns of numbers, None where there is nothing; all lines share a scale. */
-  show(columns) {
+  /** Draws columns of numbers, null where there is nothing; all lines share a scale. `over` says of which time they are. */
+  show(columns, over) {
     const found = columns.flat().filter((value) => value !== null);
     const most = Math.max(0, ...found);
     const scale = this.logarithms ? logarithmic(Math.min(...found), most) : (value) => (most > 0 ? value / most : 0);
@@ -44,8 +44,8 @@ export class Plot {
     setText(this.figure, last[0] === null ? "–" : this.format(last[0]));
     setText(this.detail, columns.length < 2 || last[1] === null ? "" : `${this.lines[1].name} ${this.format(last[1])}`);
     setText(this.top, most > 0 ? `max ${this.format(most)}` : "");
-    const said = last[0] === null ? "nothing in the last second" : `${this.format(last[0])} in the last second`;
-    this.picture.setAttribute("aria-label", `${this.title}: ${said}, at most ${this.format(most)} in two minutes`);
+    const said = last[0] === null ? "nothing now" : `${this.format(last[0])} now`;
+    this.picture.setAttribute("aria-label", `${this.title}: ${said}, at most ${this.format(most)} in ${over}`);
   }
 }
 
