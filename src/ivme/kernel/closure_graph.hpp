@@ -8,6 +8,7 @@
 
 #include "errors.hpp"
 #include "hash.hpp"
+#include "int128.hpp"
 #include "sorted.hpp"
 
 namespace ivme {
@@ -90,7 +91,7 @@ public:
     // Changes the multiplicity of an edge; what it was.
     int64_t add(uint32_t id, int64_t weight) {
         int64_t before = edges_[id].count;
-        if (__builtin_add_overflow(before, weight, &edges_[id].count)) throw Overflow();
+        if (add_overflows(before, weight, &edges_[id].count)) throw Overflow();
         return before;
     }
 

@@ -7,6 +7,7 @@
 // freed at the end of a transaction (`FloatPool`). Each value has one form only.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -83,8 +84,8 @@ inline constexpr int64_t LAST_POSITION = 2048;
 
 inline unsigned trailing_zeros(UnsignedWide value) {
     uint64_t low = static_cast<uint64_t>(value);
-    return low ? static_cast<unsigned>(__builtin_ctzll(low))
-               : 64 + static_cast<unsigned>(__builtin_ctzll(static_cast<uint64_t>(value >> 64)));
+    int zeros = low ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<uint64_t>(value >> 64));
+    return static_cast<unsigned>(zeros);
 }
 
 // Writes mantissa · 2^position in its one form; false if three words do not hold it.

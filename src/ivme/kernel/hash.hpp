@@ -9,13 +9,14 @@
 
 #include "array.hpp"
 #include "errors.hpp"
+#include "int128.hpp"
 
 namespace ivme {
 
 inline constexpr uint32_t NIL = 0xFFFFFFFFu;
 
 inline uint64_t fold(uint64_t a, uint64_t b) {
-    unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    UnsignedWide product = static_cast<UnsignedWide>(a) * b;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 

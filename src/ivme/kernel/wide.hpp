@@ -3,25 +3,9 @@
 
 #include <cstdint>
 
+#include "int128.hpp"
+
 namespace ivme {
-
-using Wide = __int128;
-using UnsignedWide = unsigned __int128;
-
-// Operands by value: GCC 12 reads them again after it has written the result, so the builtins must not see a result
-// that is one of their operands.
-template <class T>
-inline bool add_overflows(T a, T b, T* sum) {
-    return __builtin_add_overflow(a, b, sum);
-}
-template <class T>
-inline bool subtract_overflows(T a, T b, T* difference) {
-    return __builtin_sub_overflow(a, b, difference);
-}
-template <class T>
-inline bool multiply_overflows(T a, T b, T* product) {
-    return __builtin_mul_overflow(a, b, product);
-}
 
 inline int64_t wrapped_sum(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
