@@ -144,6 +144,39 @@ def test_everything_is_reached_by_keyboard_and_shows_the_focus(open_page: Open, 
     expect(page.locator("#screen h1")).to_be_focused()
 
 
+CONTROLS = {
+    "sql": {"sql", "view-name", "strategy", "epsilon", "chart-x", "chart-y", "chart-kind", "Run", "city", "n"},
+    "activity": {"span", "flights", "per_city"},
+    "view/per_city": {"is-live", "city", "n", "Query it", "Drop view", "Why this cost"},
+}
+FOCUSED = """(() => {
+  const node = document.activeElement;
+  const name = node.querySelector?.(".name") ?? node;
+  const style = getComputedStyle(node);
+  const frame = node.querySelector?.(".frame");
+  const isSeen = style.outlineStyle === "solid" || (frame && parseFloat(getComputedStyle(frame).strokeWidth) > 3);
+  return [node.id || name.textContent.trim().split(/\\s*(string|int|▲)/)[0].trim(), isSeen];
+})()"""
+
+
+@pytest.mark.parametrize("screen", list(CONTROLS))
+def test_every_control_of_a_screen_is_reached_by_the_tab_key_and_seen(
+    open_page: Open, address: str, screen: str
+) -> None:
+    page = open_page(address, f"#/{screen}")
+    ready(page, screen)
+    if screen == "view/per_city":
+        expect(page.locator("table.rows")).to_be_visible()
+    page.locator("#main").focus()
+    seen: dict[str, bool] = {}
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name, is_seen = page.evaluate(FOCUSED)
+        seen[name] = seen.get(name, False) or is_seen
+    assert CONTROLS[screen] <= seen.keys()
+    assert [] == [name for name in CONTROLS[screen] if not seen[name]]
+
+
 @pytest.mark.parametrize("screen", ["view/by_day", "view/bought_and_returned", "table/odd", "activity", "sql"])
 def test_every_control_and_picture_has_a_name(open_page: Open, address: str, screen: str) -> None:
     page = open_page(address, f"#/{screen}")
@@ -165,6 +198,7 @@ def test_text_can_be_told_from_what_is_behind_it(open_page: Open, address: str, 
     """WCAG 2 asks for a contrast of 4.5 for text of this size."""
     page = open_page(address, "#/view/bought_and_returned", color_scheme=scheme)
     ready(page, "view/bought_and_returned")
+    expect(page.locator("table.rows")).to_be_visible()
     for name in (
         ".message",
         ".chip.class",

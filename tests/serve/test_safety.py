@@ -98,6 +98,8 @@ def test_the_document_has_an_endpoint_for_each_view_with_typed_parameters(client
         "dest": (True, "string"),
         "_limit": (False, None),
         "_cursor": (False, None),
+        "_order_by": (False, None),
+        "_after": (False, None),
     } == given
     assert "int" == paths["/views/departures"]["get"]["parameters"][0]["schema"]["x-ivme-type"]
     assert "/views/departures/changes" not in paths

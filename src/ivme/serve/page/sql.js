@@ -24,7 +24,7 @@ export class SqlScreen {
     this.asView = new AsView(made);
     this.grid = new Grid("Rows of the result");
     this.chart = new Chart();
-    this.result = card("Result", { class: "answer", hidden: true }, this.message, this.wrong, this.chart.node, this.grid.node);
+    this.result = card("Result", { class: "answer", hidden: true }, this.message, this.wrong, this.grid.node, this.chart.node);
     this.history = new Statements((text) => this.write(text));
     this.node = this.makeNode();
   }
