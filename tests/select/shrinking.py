@@ -32,18 +32,21 @@ def smaller_texts(sql: str) -> Iterator[str]:
     seen = {sql}
     for change in (_subqueries, _clauses, _lists, _children, _plainer):
         for text in change(tree):
-            if text not in seen and len(text) < len(sql) + 10:
+            if text and text not in seen and len(text) < len(sql) + 10:
                 seen.add(text)
                 if not _has_total_of_nothing(text):
                     yield text
 
 
 def _changed(tree: exp.Expr, node: exp.Expr, act: Callable[[exp.Expr], Any]) -> str:
-    """The text after a change of one node; the tree itself stays."""
+    """The text after a change of one node; the tree itself stays. Empty if sqlglot has no words for what is left."""
     place = [*tree.walk()].index(node)
     copied = tree.copy()
     act([*copied.walk()][place])
-    return copied.sql()
+    try:
+        return copied.sql()
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return ""
 
 
 def _subqueries(tree: exp.Expr) -> Iterator[str]:

@@ -86,6 +86,17 @@ FOUND = (
        WHERE EXISTS (SELECT 1 FROM r1 AS c WHERE c.k = a.i)) AS t""",
     """SELECT a.s FROM r2 AS a LEFT JOIN (r0 AS b JOIN r1 AS c ON TRUE) ON a.i = c.k
        FULL JOIN (VALUES (TRUE, 1)) AS t(n, m) ON TRUE""",
+    "SELECT a.i, a.j, (SELECT MAX(b.j) FROM r0 AS b WHERE b.i = a.i AND b.j <= a.j) AS m FROM r0 AS a",
+    "SELECT a.i, (SELECT COUNT(b.i) FROM r2 AS b WHERE b.i > a.i OR a.s IS NULL) AS n FROM r0 AS a",
+    "SELECT a.i FROM r0 AS a WHERE a.j < (SELECT SUM(b.i) + 1 FROM r2 AS b WHERE b.i <> a.i AND b.s >= a.s)",
+    "SELECT a.i FROM r0 AS a WHERE a.i IN (SELECT MAX(b.i) FROM r2 AS b WHERE b.s >= a.s)",
+    """SELECT a.i, (SELECT b.i FROM r2 AS b WHERE b.i <= a.i AND b.s IS NOT DISTINCT FROM a.s
+       ORDER BY b.i DESC LIMIT 1) AS l FROM r0 AS a""",
+    "SELECT COUNT(*) AS n FROM r0 WHERE i = 1 /* parameter */ HAVING COLLECT_LIST(j) IS NULL",
+    "SELECT COLLECT_SET(s) AS l FROM r0 WHERE i = 2 /* parameter */",
+    "SELECT a.j, (SELECT COLLECT_LIST(b.i) FROM r2 AS b WHERE b.i = a.j) AS l FROM r0 AS a",
+    "SELECT a.j, t.l FROM r0 AS a, LATERAL (SELECT COLLECT_SET(b.s) AS l FROM r2 AS b WHERE b.i = a.j) AS t",
+    "SELECT a.j FROM r0 AS a WHERE ARRAY[1] > (SELECT COLLECT_LIST(b.i) FROM r2 AS b WHERE b.i = a.j)",
     "SELECT i, MAX_BY(j, j) FILTER (WHERE j < 2) AS m FROM r0 GROUP BY i",
     "SELECT i, MIN_BY(j % 3, j) FILTER (WHERE s = 'a') AS m, COUNT(*) AS n FROM r0 GROUP BY i",
     "SELECT i, STRING_AGG(s, ',' ORDER BY j DESC, s) FILTER (WHERE j > 0) AS m FROM r0 GROUP BY i",

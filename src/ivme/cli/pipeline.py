@@ -230,7 +230,8 @@ def told(compared: Compared) -> str:
     verdict = "DIFFERS" if compared.differences else "equal"
     how = f"computed by Spark in {compared.seconds:.1f} s" if not compared.note else compared.note
     first = f"{compared.name}: {verdict}, {compared.rows:,} rows, {how}"
-    return "\n".join([first, *(f"  {difference}" for difference in compared.differences)])
+    asked = [f"  in Spark's words: {' '.join(compared.text.split())}"] if compared.text else []
+    return "\n".join([first, *asked, *(f"  {difference}" for difference in compared.differences)])
 
 
 @contextmanager

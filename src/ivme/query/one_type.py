@@ -39,6 +39,10 @@ def as_float(expression: Expression, own: Type | None) -> Expression:
     return cast_to(expression, own, FLOAT)
 
 
+_EMPTY = Literal(())
+"""ARRAY(), whose type is that of the values beside it."""
+
+
 def with_one_type(call: Call, table: Table) -> Call:
     """A CASE or COALESCE whose values all have the type of the whole: 1 among decimals is one of them.
 
@@ -55,7 +59,9 @@ def with_one_type(call: Call, table: Table) -> Call:
     return Call(
         call.function,
         tuple(
-            argument if place in conditions or type_ is None else cast_to(argument, type_, wanted)
+            argument
+            if place in conditions or (type_ is None and argument != _EMPTY)
+            else cast_to(argument, type_, wanted)
             for place, (argument, type_) in enumerate(zip(call.arguments, types, strict=True))
         ),
     )

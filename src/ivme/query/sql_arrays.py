@@ -19,12 +19,15 @@ _CAST = "write its elements in one type, as in ARRAY(1.0, 2.5), or compare with 
 
 
 def read_array(source: SqlText, node: exp.Expr, elements: Sequence[Expression]) -> Literal:
-    """The constant; its elements are constants of one type, NULL among them. Decimals get the scale of the longest."""
+    """The constant; its elements are constants of one type, NULL among them. Decimals get the scale of the longest.
+
+    An empty one stands in COALESCE only, where it has the type of the other values.
+    """
     if not all(isinstance(each, Literal) for each in elements):
         message = "an array of computed values is not supported: arrays are carried, compared and counted as wholes"
         raise source.unsupported(message, node, FLATTEN)
     value = _one_scale(tuple(each.value for each in elements if isinstance(each, Literal)))
-    if literal_type(value) is None:
+    if literal_type(value) is None and (value or not isinstance(node.parent, exp.Coalesce)):
         raise source.unsupported("the elements of this array have no common type", node, _CAST)
     return Literal(value)
 

@@ -29,7 +29,7 @@ def kind_of(expression: Expression, column_kind: Callable[[str], str | None]) ->
     if isinstance(expression, ColumnRef):
         return column_kind(expression.name)
     if isinstance(expression, Literal) and isinstance(expression.value, tuple):
-        return str(literal_type(expression.value))
+        return None if not expression.value else str(literal_type(expression.value))
     if isinstance(expression, Literal):
         return next((kind for type_, kind in _LITERALS if isinstance(expression.value, type_)), None)
     function = expression.definition

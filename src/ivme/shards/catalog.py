@@ -15,6 +15,7 @@ from ivme.plan.strategy.options import read_options
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import plain_promises, read_promises
+from ivme.shards.functions import NamedFunction
 from ivme.shards.routing import Routing
 
 
@@ -25,20 +26,23 @@ class ViewText:
     name: str
     text: str
     options: tuple[tuple[str, Any], ...]
+    functions: tuple[NamedFunction, ...] = ()
 
     def to_json(self) -> list[Any]:
-        return [self.name, self.text, _options_json(self.options)]
+        return [self.name, self.text, _options_json(self.options), [each.to_json() for each in self.functions]]
 
     @staticmethod
     def from_json(found: Sequence[Any]) -> ViewText:
-        return ViewText(found[0], found[1], _options_from(found[2]))
+        functions = tuple(map(NamedFunction.from_json, found[3] if len(found) > 3 else ()))
+        return ViewText(found[0], found[1], _options_from(found[2]), functions)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewEntry:
     """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept.
 
-    `beneath` are the views that it reads, and those that they read, in the order in which they were made.
+    `beneath` are the views that it reads, and those that they read, in the order in which they were made; `functions`
+    are the users' functions that its text may call.
     """
 
     name: str
@@ -48,6 +52,7 @@ class ViewEntry:
     generation: int = 0
     followed: bool = False
     beneath: tuple[ViewText, ...] = ()
+    functions: tuple[NamedFunction, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -58,6 +63,7 @@ class ViewEntry:
             "generation": self.generation,
             "followed": self.followed,
             "beneath": [view.to_json() for view in self.beneath],
+            "functions": [each.to_json() for each in self.functions],
         }
 
     @staticmethod
@@ -70,15 +76,17 @@ class ViewEntry:
             found["generation"],
             found["followed"],
             tuple(map(ViewText.from_json, found.get("beneath", ()))),
+            tuple(map(NamedFunction.from_json, found.get("functions", ()))),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ShardCatalog:
-    """The tables and views of a database, in the order in which they were made."""
+    """The tables, views and users' functions of a database, in the order in which they were made."""
 
     tables: tuple[Table, ...] = ()
     views: tuple[ViewEntry, ...] = ()
+    functions: tuple[NamedFunction, ...] = ()
 
     def table(self, name: str) -> Table:
         """The table of that name, whatever its case."""
@@ -113,13 +121,26 @@ class ShardCatalog:
     def without_view(self, name: str) -> ShardCatalog:
         return replace(self, views=tuple(view for view in self.views if view.name != name))
 
+    def function(self, name: str) -> NamedFunction:
+        """The function of that name, whatever its case."""
+        found = {function.name.lower(): function for function in self.functions}
+        if not isinstance(name, str) or name.lower() not in found:
+            listed = ", ".join(function.name for function in self.functions) or "none"
+            raise UnknownNameError(f"there is no function {name!r}; there are: {listed}")
+        return found[name.lower()]
+
     def to_json(self) -> dict[str, Any]:
-        return {"tables": [_table_json(t) for t in self.tables], "views": [view.to_json() for view in self.views]}
+        return {
+            "tables": [_table_json(t) for t in self.tables],
+            "views": [view.to_json() for view in self.views],
+            "functions": [each.to_json() for each in self.functions],
+        }
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ShardCatalog:
         tables = tuple(_table_from(each) for each in found["tables"])
-        return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]))
+        functions = tuple(map(NamedFunction.from_json, found.get("functions", ())))
+        return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]), functions)
 
 
 def read_view_options(given: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:

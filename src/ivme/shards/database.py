@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ from ivme.shards.batch import ShardedBatch
 from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
 from ivme.shards.change_files import PARTIAL
 from ivme.shards.cluster import Cluster, Question
+from ivme.shards.functions import mentioned, name_function
 from ivme.shards.journal import Step
 from ivme.shards.merged_changes import merge_changes
 from ivme.shards.outcome import bases, committed_state, failure
@@ -34,6 +35,7 @@ from ivme.shards.protocol import Message
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import is_whole, sharding
 from ivme.shards.view import ShardedView
+from ivme.user_functions import UserFunction
 
 _FIRST_LOOK = 20_000
 """How many entries a view has before it is looked at whether its rows are spread well; then at each doubling."""
@@ -117,6 +119,7 @@ class ShardedDatabase:
             with self._lock:
                 self._check_new(name)
                 catalog = self._catalog
+            entry = replace(entry, functions=mentioned(catalog.functions, query))
             entry = replace(entry, beneath=views_beneath(entry, catalog))
             check_view(entry, catalog)
             with self._lock:
@@ -127,11 +130,42 @@ class ShardedDatabase:
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")
 
-    def create_function(self, name: str, *_: object, **__: object) -> None:
-        raise PlanError(
-            f"the function {name} cannot be called over shards, which run in other processes; use ivme.Database, "
-            "or compute its values before the rows are inserted"
-        )
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any] | str,
+        *,
+        arguments: Iterable[str | Type],
+        returns: str | Type,
+        called_with_null: bool = False,
+    ) -> None:
+        """Makes a function of Python one of SQL, as `Database.create_function` does.
+
+        All processes import it by its module and name: it must be at the top of a module that they have, and that
+        the environment variable IVME_FUNCTIONS lists where shards run.
+        """
+        made = name_function(UserFunction(name, function, tuple(arguments), returns, called_with_null))
+        with self._lock:
+            catalog = self._catalog
+            if name.lower() in {each.name.lower() for each in catalog.functions}:
+                raise SchemaError(f"there is a function {name} already; drop it first")
+            self._ask_all({"op": "import", "function": made.to_json()})
+            self._commit(catalog=replace(catalog, functions=(*catalog.functions, made)))
+
+    def drop_function(self, name: str) -> None:
+        """Forgets a function; one that a view calls is refused."""
+        with self._lock:
+            catalog = self._catalog
+            found = catalog.function(name)
+            users = [view.name for view in catalog.views if found in view.functions]
+            if users:
+                raise PlanError(f"view {users[0]} calls the function {found.name}; drop the view first")
+            self._commit(catalog=replace(catalog, functions=tuple(f for f in catalog.functions if f != found)))
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """The users' functions, and their signatures."""
+        return {each.name: str(each.user_function().signature()) for each in self._catalog.functions}
 
     def rebalance(self, name: str) -> bool:
         """Spreads the rows of a view anew, by what its tables have now; whether that changed anything."""

@@ -48,10 +48,15 @@ def _chosen(rows: pa.Table, numbers: Numbers) -> pa.Table:
 def write_placed(root: Path, folder: str, writer: str, placed: Iterable[Placed]) -> list[PartFile]:
     """Writes parts as they come, one file for each shard that has some; `writer` keeps several writers apart."""
     writers: dict[int, PartWriter] = {}
-    for shard, part in placed:
-        if shard not in writers:
-            writers[shard] = PartWriter(root, f"{folder}/{shard}-{writer}", shard)
-        writers[shard].write(part)
+    try:
+        for shard, part in placed:
+            if shard not in writers:
+                writers[shard] = PartWriter(root, f"{folder}/{shard}-{writer}", shard)
+            writers[shard].write(part)
+    except BaseException:  # a key that cannot be computed, say
+        for each in writers.values():
+            each.abandon()
+        raise
     return [open_.close() for open_ in writers.values()]
 
 

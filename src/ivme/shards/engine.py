@@ -21,6 +21,7 @@ from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.distribute import with_weights
+from ivme.shards.functions import defined
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
 from ivme.view import View
@@ -34,7 +35,9 @@ class Engine:
         self.relations = dict(tables)
         self.sharding = sharding
         self._promising = any(table.append_only or table.static for table in declared)
-        self._database = Database()
+        called = () if sharding is None else sharding.functions
+        self._database = Database(functions=[each.user_function() for each in called])
+        self._database.definitions.functions.defined.update(defined(called))  # those that the parsed query calls
         self._view: View | None = None
         self._feed: Changes | None = None
         for table in declared:

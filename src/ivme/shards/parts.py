@@ -80,6 +80,10 @@ class PartWriter:
             self._hash.update(data)
         self._rows += part.rows.num_rows
 
+    def abandon(self) -> None:
+        """Closes a file that no step will name."""
+        self._file.close()
+
     def close(self) -> PartFile:
         self._file.flush()
         os.fsync(self._file.fileno())

@@ -16,6 +16,7 @@ from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
 from ivme.shards.engine import Engine
+from ivme.shards.functions import defined
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
@@ -69,10 +70,10 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
 def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
     """The views that a view reads, and those that they read, in the order in which they were made."""
     views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
-    query = view_shape(entry.text, (*catalog.tables, *views), entry.name)
+    query = view_shape(entry.text, (*catalog.tables, *views), entry.name, defined(entry.functions))
     read = {table.name for table in query.tables}
     needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
-    return tuple(ViewText(v.name, v.text, v.options) for v in catalog.views if v.name in needed)
+    return tuple(ViewText(v.name, v.text, v.options, v.functions) for v in catalog.views if v.name in needed)
 
 
 def _names(views: Iterable[ViewText]) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ivme.errors import SparkError
 from ivme.shards.catalog import ShardCatalog
+from ivme.shards.functions import NamedFunction
 from ivme.shards.protocol import Message
 from ivme.shards.shard import Base, Shard
 
@@ -81,11 +82,18 @@ def _status(shard: Shard, _message: Message) -> Answer:
     return {"pid": os.getpid(), "step": at, "entries": entries, "rebuilds": shard.rebuilds}, ()
 
 
+def _import(_shard: Shard, message: Message) -> Answer:
+    """Whether this process can call a user's function; raises the reason if not."""
+    NamedFunction.from_json(message.head["function"]).user_function().definition()
+    return {}, ()
+
+
 def _ping(_shard: Shard, _message: Message) -> Answer:
     return {}, ()
 
 
 OPERATIONS: Mapping[str, Callable[[Shard, Message], Answer]] = {
+    "import": _import,
     "advance": _advance,
     "rows": _rows,
     "many": _many,

@@ -26,6 +26,7 @@ from ivme.query.parse import as_asked
 from ivme.query.shape import is_shape, view_shape
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
+from ivme.shards.functions import NamedFunction, defined
 from ivme.shards.hashing import hash_rows
 from ivme.shards.routing import Numbers, Routing, kept_rows, places, variable_hashes
 
@@ -45,7 +46,7 @@ class Sharding:
     """A view over typed tables, its routing, its occurrences, and the query of its engines.
 
     `atoms` are the names of the engines' tables, atom by atom. `gathered` is the view's own text, if it is gathered,
-    and `beneath` are then the views that its engine needs for it.
+    and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Sharding:
     tables: tuple[Table, ...]
     beneath: tuple[ViewText, ...] = ()
     gathered: str | None = None
+    functions: tuple[NamedFunction, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -146,7 +148,10 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
             occurrences.append(Occurrence(groups[key], atom.relation, atom, identity))
         atoms.append(groups[key])
     partial = partial_head(ready.query, whole=entry.routing.variables <= set(ready.query.free))
-    return Sharding(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables)
+    return Sharding(
+        *(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables),
+        functions=entry.functions,
+    )
 
 
 def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
@@ -155,7 +160,7 @@ def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
     for view in entry.beneath if isinstance(entry, ViewEntry) else ():
         known = (*known, view_as_table(view, known))
     options = dict(entry.options)
-    query = as_asked(view_shape(entry.text, known, entry.name), options.get("semantics"))
+    query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
     return closures_as_relations(query, options.get("graph", "digraph"))
 
 
@@ -187,7 +192,10 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     occurrences = tuple(Occurrence(t.name, t.name, _all_of(t), "") for t in tables if t.name in read)
     ready, shown = typed(query), query.head
     below, text = entry.beneath, entry.text
-    return Sharding(entry.name, ready, entry.routing, occurrences, (), shown, entry.options, tables, below, text)
+    called = tuple(dict.fromkeys((*(each for view in below for each in view.functions), *entry.functions)))
+    return Sharding(
+        entry.name, ready, entry.routing, occurrences, (), shown, entry.options, tables, below, text, called
+    )
 
 
 def _reads(query: Query) -> list[str]:

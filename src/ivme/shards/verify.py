@@ -30,7 +30,8 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
     The view to compare with is one of an embedded database, which is verified itself.
     """
     made, entry = view.sharding, database._catalog.view(view.name)
-    with Database() as fresh:
+    functions = [each.user_function() for each in database._catalog.functions]
+    with Database(functions=functions) as fresh:
         for relation in made.relations:
             declared = database._catalog.table(relation)
             fresh.create_table(relation, {c.name: c.type for c in declared.columns if c.type is not None})

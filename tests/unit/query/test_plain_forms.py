@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ivme.database import Database
-from ivme.errors import IvmeError
+from ivme.errors import IvmeError, UnsupportedError
 
 ROWS = [(1, "x", 10), (1, "y", 20), (2, "x", None), (2, "x", 5)]
 
@@ -50,3 +50,32 @@ def test_what_would_be_dropped_silently_is_refused(db: Database, query: str, wor
     with pytest.raises(IvmeError) as raised:
         db.create_view("v", query)
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("LAG(v) OVER ()", "LEAD(v) OVER (PARTITION BY g)", "ROW_NUMBER() OVER ()", "RANK() OVER (PARTITION BY g)"),
+        *("DENSE_RANK() OVER ()", "PERCENT_RANK() OVER ()", "CUME_DIST() OVER ()", "NTILE(2) OVER ()"),
+        *("FIRST_VALUE(v) OVER ()", "LAST_VALUE(v) OVER (PARTITION BY g)", "NTH_VALUE(v, 2) OVER ()"),
+        *("FIRST(v) OVER ()", "LAG(v) IGNORE NULLS OVER ()", "LAG(v) OVER w", "LEAD(v) OVER x"),
+        *("SUM(v) OVER (ROWS 1 PRECEDING)", "SUM(v) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
+    ],
+)
+def test_a_window_that_reads_rows_by_position_needs_an_order(db: Database, call: str) -> None:
+    with pytest.raises(UnsupportedError, match="without ORDER BY in OVER") as raised:
+        db.create_view("made", f"SELECT g, {call} AS x FROM t WINDOW w AS (PARTITION BY g), x AS (w)")
+    assert raised.value.position is not None
+    assert "write ORDER BY in OVER" in raised.value.instead
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("SUM(v) OVER ()", "COUNT(*) OVER (PARTITION BY g)", "ANY_VALUE(g) OVER (PARTITION BY g)"),
+        *("MAX(v) OVER (RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)", "LAG(v) OVER (w ORDER BY v)"),
+        *("SUM(v) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)", "LAG(v) OVER u"),
+    ],
+)
+def test_a_window_whose_rows_decide_the_answer_is_taken(db: Database, call: str) -> None:
+    db.create_view("made", f"SELECT g, {call} AS x FROM t WINDOW w AS (PARTITION BY g), u AS (ORDER BY v)").verify()

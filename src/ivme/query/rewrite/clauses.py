@@ -50,6 +50,20 @@ def is_count(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Count | exp.CountIf | exp.ApproxDistinct | exp.RegrCount)
 
 
+def or_of_no_rows(made: exp.Expr, aggregate: exp.Expr) -> exp.Expr:
+    """The value of an aggregate where NULL stands for no rows: 0 for a count, and an empty array for ARRAY_AGG."""
+    inner = aggregate.this if isinstance(aggregate, exp.Filter) else aggregate
+    if isinstance(inner, exp.ArrayAgg | exp.ArrayUniqueAgg):
+        return exp.Coalesce(this=made, expressions=[exp.Array(expressions=[])])
+    return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if is_count(aggregate) else made
+
+
+def is_null_of_none(aggregate: exp.Expr) -> bool:
+    """Whether an aggregate over no rows is NULL."""
+    made = exp.Null()
+    return or_of_no_rows(made, aggregate) is made
+
+
 def items_of(select: exp.Select) -> list[tuple[exp.Expr, exp.Expr]]:
     """The items of SELECT, each with its expression without its alias and parentheses."""
     return [(item, item.unalias().unnest()) for item in select.expressions]

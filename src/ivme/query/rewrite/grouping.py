@@ -18,8 +18,8 @@ from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.clauses import (
     condition_of,
     is_aggregated,
-    is_count,
     items_of,
+    or_of_no_rows,
     own_columns,
     own_nodes,
     own_nodes_of,
@@ -202,8 +202,7 @@ def _of_all_values(
     items |= {name: values[name] for name in constant}
     for node, name in nodes:
         if name in rest:
-            zero = exp.Coalesce(this=found[name].copy(), expressions=[exp.Literal.number(0)])
-            items[name] = zero if is_count(node) else found[name]
+            items[name] = or_of_no_rows(found[name].copy(), node)
     made.set("expressions", [aliased(items[name].copy(), name) for _, name in nodes])
     return made
 

@@ -17,7 +17,7 @@ from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
     is_aggregated,
-    is_count,
+    or_of_no_rows,
     own_columns,
     replaced,
     set_where,
@@ -152,8 +152,7 @@ class Lateral:
             name = columns.get(node.sql())
             if name is None:
                 return None
-            made = column(alias, name)
-            return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if is_count(node) else made
+            return or_of_no_rows(column(alias, name), node)
 
         shown = [aliased(replaced(value, change), name) for value, name in zip(values, items, strict=True)]
         names = [each.alias for each in keys]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from ivme.query.rewrite.clauses import aggregates_in, is_count, replaced
+from ivme.query.rewrite.clauses import aggregates_in, is_null_of_none, replaced
 from ivme.query.rewrite.script import aliased, quoted
 from ivme.query.sql_text import SqlText
 
@@ -81,7 +81,7 @@ def _where(source: SqlText, aggregate: exp.Expr, condition: exp.Expr) -> exp.Exp
         return exp.Filter(this=node.copy(), expression=exp.Where(this=condition.copy()))
 
     made = replaced(aggregate, filtered)
-    if len(found) == 1 and found[0] is aggregate and not is_count(aggregate):
+    if len(found) == 1 and found[0] is aggregate and is_null_of_none(aggregate):
         return made
     rows = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition.copy()))
     some = exp.GT(this=rows, expression=exp.Literal.number(0))

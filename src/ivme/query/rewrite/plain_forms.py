@@ -13,6 +13,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from ivme.query.rewrite.pivot import without_pivots
+from ivme.query.rewrite.unordered import refuse_unordered
 from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_text import SqlText
 from ivme.query.written import in_place_of
@@ -30,6 +31,8 @@ def plain_forms(source: SqlText, statement: exp.Expr) -> exp.Expr:
             _spell_all(source, node)
         if isinstance(node, exp.Join):
             _refuse_odd_join(source, node)
+        if isinstance(node, exp.Window):
+            refuse_unordered(source, node)
         if isinstance(node, exp.Limit) and node.expressions:
             instead = "write ROW_NUMBER() OVER (PARTITION BY ...) <= n in QUALIFY"
             raise source.unsupported("LIMIT ... BY is not supported", node.expressions[0], instead)

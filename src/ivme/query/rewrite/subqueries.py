@@ -30,7 +30,8 @@ from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
     is_aggregated,
-    is_count,
+    is_null_of_none,
+    or_of_no_rows,
     own_columns,
     own_nodes,
     replaced,
@@ -41,7 +42,7 @@ from ivme.query.rewrite.grouping_sets import refuse_sets
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.quantifiers import as_in, is_one_row, quantified, values_of
 from ivme.query.rewrite.script import aliased, column, fresh_name
-from ivme.query.rewrite.subquery_keys import Keyed, SubqueryKeys, equal_keys, group_by, has_query
+from ivme.query.rewrite.subquery_keys import Keyed, SubqueryKeys, group_by, has_query
 from ivme.query.rewrite.tied import first_row, sides_of_union, without_limit
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
@@ -288,7 +289,7 @@ class Subqueries:
         if len(inner.expressions) != 1:
             message = "a subquery used as a value has one column"
             raise self.keys.script.source.unsupported(message, query, "select one column")
-        pairs = self.keys.take_correlated(inner, names)
+        pairs, nulls_equal = self.keys.take_tied(inner, names, self._left)
         value = inner.expressions[0].unalias()
         inner.set("order", None)
         if is_aggregated(inner) and inner.args.get("group") is None and inner.args.get("having") is None:
@@ -300,20 +301,20 @@ class Subqueries:
             value = _only(column("r", _VALUE), exp.Count(this=exp.Star()))
             found = [exp.Max(this=column("r", _VALUE)), exp.Count(this=exp.Star())]
             value = _only(found[0], found[1])
-        required = required and not any(is_count(each) for each in found)
+        required = required and all(is_null_of_none(each) for each in found)
         columns = {each.sql(): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
         items = [aliased(each.copy(), columns[each.sql()]) for each in {each.sql(): each for each in found}.values()]
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), *items])
         group_by(inner, [key for key, _ in pairs])
-        alias = self._joined_values(self.keys.finish(inner, names), [outer for _, outer in pairs], required=required)
+        keys = Keyed(self.keys.finish(inner, names), names, [outer for _, outer in pairs], nulls_equal)
+        alias = self._joined_values(keys, required=required)
 
         def change(node: exp.Expr) -> exp.Expr | None:
             name = columns.get(node.sql())
             if name is None:
                 return None
             made = column(alias, name)
-            counts = is_count(node) and bool(pairs)
-            return exp.Coalesce(this=made, expressions=[exp.Literal.number(0)]) if counts else made
+            return or_of_no_rows(made, node) if pairs else made
 
         return exp.Paren(this=replaced(value, change))
 
@@ -330,15 +331,16 @@ class Subqueries:
         rows = self.keys.script.rows_of(self.keys.script.add(self.keys.finish(inner, names)))
         return rows, Names(self.keys.script, tables={"r": rows.args["from_"].this})
 
-    def _joined_values(self, block: exp.Select, outer: list[exp.Expr], *, required: bool) -> str:
+    def _joined_values(self, keyed: Keyed, *, required: bool) -> str:
         """Joins a block of values on its keys; keys that it has not get NULL, unless a value is required."""
+        script, outer = self.keys.script, keyed.outer
         if outer and not required:
-            name = padded(self._left(outer), as_branch(block, self.keys.script), self.keys.script)
-            alias = self._add(name)
+            right = as_branch(keyed.select, script)
+            alias = self._add(padded(self._left(outer), right, script, nulls_equal=keyed.nulls_equal))
             self.conditions += null_safe(outer, alias)
             return alias
-        alias = self._add(self.keys.script.add(block))
-        self.conditions += equal_keys(outer, alias)
+        alias = self._add(script.add(keyed.select))
+        self.conditions += keyed.equal(alias)
         return alias
 
     def _add(self, name: str) -> str:

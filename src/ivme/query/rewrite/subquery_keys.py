@@ -196,6 +196,37 @@ class SubqueryKeys:
         is_plain = not is_aggregated(select) and not select.args.get("joins") and select.args.get("distinct") is None
         return is_plain and select.args["from_"].this.name in self.script.columns
 
+    def take_tied(
+        self, inner: exp.Select, names: Names, left: Callable[[list[exp.Expr]], exp.Select]
+    ) -> tuple[list[tuple[exp.Expr, exp.Expr]], bool]:
+        """What ties a subquery that is a value to the query around, as pairs (inside, outside); and if NULLs are equal.
+
+        Where that is more than equalities, the distinct keys of the query around, of the rows that `left` makes, are
+        joined in the subquery: any condition may compare with them, and they are what it groups by.
+        """
+        correlated = self._correlated(inner, names)
+        if all(pair_of(each, names) is not None or has_query(each) for each in correlated):
+            return self.take_correlated(inner, names), False
+        found = [each for part in correlated for each in own_columns(part) if is_outer(each, names)]
+        named = dict.fromkeys((each.table, each.name) for each in found)
+        keys: list[exp.Expr] = [column(table, name) for table, name in named]
+        rows = self.script.rows_of(self.script.add(left(keys)))
+        rows.set("distinct", exp.Distinct())
+        alias = fresh_name("outside", names.tables)
+        table = self.script.reference(self.script.add(rows), alias)
+        inner.append("joins", exp.Join(this=table))
+        names.tables[alias] = table
+        inside = {key.sql(): column(alias, key_name(number)) for number, key in enumerate(keys, 1)}
+
+        def change(node: exp.Expr) -> exp.Expr | None:
+            if isinstance(node, exp.Column) and is_outer(node, names):
+                return inside[column(node.table, node.name).sql()].copy()
+            return None
+
+        set_where(inner, [replaced(each, change) if each in correlated else each for each in condition_of(inner)])
+        self.take_correlated(inner, names)  # refuses what else reads the query around
+        return [(inside[key.sql()], key) for key in keys], True
+
     def take_correlated(self, inner: exp.Select, names: Names) -> list[tuple[exp.Expr, exp.Expr]]:
         """Takes the conditions that compare with columns outside off a subquery, as pairs (inside, outside)."""
         pairs, kept = [], []

@@ -3,7 +3,8 @@
     SELECT window.start, COUNT(*) AS n FROM r GROUP BY window(ts, '5 minutes')
 
 groups by the moment that begins the five minutes of each row, from 1970 on. A row is in several windows that slide, HOP
-and `window(ts, '1 hour', '5 minutes')`: the rows are joined with the numbers of these windows.
+and `window(ts, '1 hour', '5 minutes')`: the rows are joined with the numbers of these windows. One without a moment is
+in no window, as in Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.query.functions.dates import MICROSECONDS
-from ivme.query.rewrite.clauses import own_nodes_of
+from ivme.query.rewrite.clauses import condition_of, own_nodes_of, set_where
 from ivme.query.rewrite.script import fresh_name
 from ivme.query.sql_intervals import is_interval, read_interval
 from ivme.query.sql_text import WINDOW_CALL, SqlText
@@ -74,6 +75,8 @@ def _replace(source: SqlText, select: exp.Select, calls: list[exp.Expr]) -> None
     if struct is not None:
         message = "window(...) as a column is a struct, which is not supported"
         raise source.unsupported(message, struct, "write window.start and window.end")
+    missing = exp.Is(this=windows.moment.copy(), expression=exp.Null())
+    set_where(select, [*condition_of(select), exp.Not(this=missing)])
     hops = _joined(select, windows) if windows.size > windows.slide else None
     for each in [node for node in own_nodes_of(select) if isinstance(node, exp.Column | exp.Dot)]:
         word = each.name.lower() if isinstance(each, exp.Column) else each.expression.name.lower()

@@ -1,15 +1,16 @@
 """Views computed anew by plain Spark SQL, from the sources: what `ivme verify` compares with.
 
-The text of an SQL view goes to Spark as it is, and so does the SQL that rules stand for which are more than one join;
-their closures are frames. Other rules, views with parameters (which Spark could answer only one request
-at a time), closures, and views with aggregates whose answer Spark leaves open, such as ANY_VALUE, are put together from
-the parsed query, as joins and a GROUP BY over the parameters too.
+The text of an SQL view goes to Spark as it is, or in Spark's words if it cannot read it, and so does the SQL that rules
+stand for which are more than one join; their closures are frames. Other rules, views with parameters (which Spark could
+answer only one request at a time), closures, and views with aggregates whose answer Spark leaves open, such as
+ANY_VALUE, are put together from the parsed query, as joins and a GROUP BY over the parameters too.
 Nothing of a plan or of the engine is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from ivme.query.one_type import one_type_each
 from ivme.query.parse import as_asked, is_sql
 from ivme.query.rule_sql import rule_sql
 from ivme.query.shape import is_shape
+from ivme.query.spark_text import spark_text
 from ivme.spark.pipeline.aggregate_text import aggregate_text, is_key, key_text
 
 if TYPE_CHECKING:
@@ -27,9 +29,24 @@ if TYPE_CHECKING:
 Frames = Mapping[str, "DataFrame"]
 
 
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """The rows of a view by Spark, and the text that it was asked where that is not the view's own."""
+
+    frame: DataFrame
+    text: str = ""
+
+
 def view_frame(
     spark: SparkSession, text: str, query: Query, frames: Frames, options: Mapping[str, object] = MappingProxyType({})
 ) -> DataFrame:
+    """The rows of a view by Spark."""
+    return recomputed(spark, text, query, frames, options).frame
+
+
+def recomputed(
+    spark: SparkSession, text: str, query: Query, frames: Frames, options: Mapping[str, object] = MappingProxyType({})
+) -> Recomputed:
     """The rows of a view, with the parameters in front where it has some; `query` is its text as it was parsed.
 
     Of the view's options those matter that say what its rows are: `semantics`, and `graph` of a closure.
@@ -40,9 +57,20 @@ def view_frame(
     if is_shape(query) or (is_sql(text) and is_plain):
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"`{name}`")
-        made = spark.sql(text) if is_sql(text) else _rule_frame(spark, text, query, frames, undirected=undirected)
-        return made if asked == query else made.distinct()
-    return query_frame(asked, frames, undirected=undirected)
+        if is_sql(text):
+            made = _text_frame(spark, text, query)
+        else:
+            made = Recomputed(_rule_frame(spark, text, query, frames, undirected=undirected))
+        return made if asked == query else Recomputed(made.frame.distinct(), made.text)
+    return Recomputed(query_frame(asked, frames, undirected=undirected))
+
+
+def _text_frame(spark: SparkSession, text: str, query: Query) -> Recomputed:
+    """The rows of a text, in Spark's words if it has others; AnalysisException if Spark cannot read that."""
+    asked = spark_text(text, query.tables)
+    made = spark.sql(asked)
+    assert made.schema is not None  # through Spark Connect, it is known only now whether it can be read
+    return Recomputed(made, "" if asked == text else asked)
 
 
 def _rule_frame(spark: SparkSession, text: str, query: Query, frames: Frames, *, undirected: bool) -> DataFrame:

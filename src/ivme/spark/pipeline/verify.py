@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.engine.runtime.view_state import ViewState
 from ivme.ordered_view import OrderedView
+from ivme.pipeline.model import ViewText
 from ivme.query.block_names import view_of_block
 from ivme.query.model import Aggregate, Query, Table
 from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
 from ivme.spark.pipeline.driver import Driver
-from ivme.spark.pipeline.recompute import view_frame
+from ivme.spark.pipeline.recompute import Frames, Recomputed, recomputed
 from ivme.spark.pipeline.verify_tables import COUNT, database_frame, table_frame, why_unknown
 from ivme.view import View
 
@@ -45,6 +46,9 @@ class Compared:
     differences: tuple[str, ...] = ()
     note: str = ""
     """Why Spark was not asked."""
+
+    text: str = ""
+    """What Spark was asked, where that is not the view's own text."""
 
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:
@@ -71,7 +75,10 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
             query = view_shape(text.query, tuple(known), text.name, functions)
             view = driver.database.definitions.map_view(text.name)
             note = _note(driver, view, query, text.query)
-            if note:
+            found = None if note else _asked(driver, text, query, frames)
+            if isinstance(found, str):
+                note = found
+            if found is None or isinstance(found, str):
                 view.verify()
                 rows = view.count() if not query.input else 0
                 yield Compared(text.name, rows, time.perf_counter() - start, note=f"computed again by ivme: {note}")
@@ -79,14 +86,23 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
                     frames[text.name] = database_frame(driver, text.name)
                     known.append(driver.database.relation(text.name))
                 continue
-            frame = view_frame(driver.spark, text.query, query, frames, dict(text.options))
-            yield _compare(view, query, frame, start)
+            yield replace(_compare(view, query, found.frame, start), text=found.text)
             if not query.input:
-                frames[text.name] = frame.toDF(*view.columns)
+                frames[text.name] = found.frame.toDF(*view.columns)
                 known.append(driver.database.relation(text.name))
     finally:
         for source in driver.pipeline.tables:
             frames[source.table.name].unpersist()
+
+
+def _asked(driver: Driver, view: ViewText, query: Query, frames: Frames) -> Recomputed | str:
+    """The rows of a view by Spark, or why it cannot read the view's text."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return recomputed(driver.spark, view.query, query, frames, dict(view.options))
+    except AnalysisException as error:
+        return f"Spark does not read its text: {str(error).strip().splitlines()[0]}"
 
 
 def _note(driver: Driver, view: View, query: Query, text: str) -> str:
