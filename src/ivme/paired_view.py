@@ -129,6 +129,8 @@ class PairedView(ExternalView):
         for place, side in enumerate(self.sides):
             if side.side.relation == relation:
                 columns, weights = side.feed.of(rows)
+                if len(weights) and weights.min() < 0 < weights.max():  # a row may go before it comes
+                    columns, weights = net(self._backend, columns, weights)
                 with self._counting():
                     self._take(place, columns, weights)
 
