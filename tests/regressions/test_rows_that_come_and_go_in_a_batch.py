@@ -18,7 +18,7 @@ QUERIES = [
     "SELECT a, ROW_NUMBER() OVER (ORDER BY a, b) AS place FROM t",
     "SELECT x.a, COUNT(*) AS n FROM t x JOIN t y ON x.a < y.a GROUP BY x.a",
     "SELECT x.a, x.b, y.b AS c FROM t x JOIN t y ON x.a = y.a AND x.b >= y.b",
-    "SELECT d.a, d.b, COUNT(*) AS n FROM (SELECT DISTINCT a, b FROM t) d JOIN t x ON x.a = d.a AND x.b < d.b GROUP BY ALL",
+    "SELECT d.a, d.b, COUNT(*) FROM (SELECT DISTINCT a, b FROM t) d JOIN t x ON x.a = d.a AND x.b < d.b GROUP BY 1, 2",
     "SELECT x.a, x.b, y.b AS c FROM t x ASOF LEFT JOIN (SELECT a, b FROM t WHERE b > 1) y ON x.a = y.a AND x.b >= y.b",
 ]
 
