@@ -43,7 +43,7 @@ public:
         if (!high_) return static_cast<double>(low_);
         int above = 64 - std::countl_zero(high_);
         WordPair<false> first = WordPair<false>::of(low_, high_) >> above;
-        bool rest = first << above != WordPair<false>::of(low_, high_);
+        bool rest = (first << above) != WordPair<false>::of(low_, high_);
         return std::ldexp(static_cast<double>(first.low() | static_cast<uint64_t>(rest)), above);
     }
 
