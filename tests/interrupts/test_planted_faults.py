@@ -32,7 +32,7 @@ def nothing(*_: object, **__: object) -> None:
 
 
 def _settle_only(committed: bool) -> Callable[[Transaction], None]:
-    real = Transaction.settle
+    real = Transaction._end
 
     def settle(self: Transaction) -> None:
         if self.committed == committed:
@@ -122,11 +122,11 @@ def _late(self: Transaction) -> None:
 
 
 FAULTS: dict[str, tuple[str, Plant]] = {
-    "nothing is rolled back": ("memory", lambda p: p.setattr(Transaction, "settle", _settle_only(committed=True))),
-    "nothing is finished": ("memory", lambda p: p.setattr(Transaction, "settle", _settle_only(committed=False))),
-    "half of it is done": ("memory", lambda p: p.setattr(Transaction, "settle", _settle_half)),
+    "nothing is rolled back": ("memory", lambda p: p.setattr(Transaction, "_end", _settle_only(committed=True))),
+    "nothing is finished": ("memory", lambda p: p.setattr(Transaction, "_end", _settle_only(committed=False))),
+    "half of it is done": ("memory", lambda p: p.setattr(Transaction, "_end", _settle_half)),
     "begun and not noted": ("memory", lambda p: p.setattr(Transaction, "__enter__", _enter_too_late)),
-    "forgotten too early": ("memory", lambda p: p.setattr(Transaction, "settle", _late)),
+    "forgotten too early": ("memory", lambda p: p.setattr(Transaction, "_end", _late)),
     "committed too early": ("memory", lambda p: p.setattr(Transaction, "__enter__", _commit_early)),
     "a lock without with": (
         "memory",
