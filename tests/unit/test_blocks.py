@@ -10,7 +10,9 @@ import pytest
 
 from ivme.database import Database
 from ivme.engine.codes import domain as domains
+from ivme.engine.ordered import Ties, Window
 from ivme.errors import ExpressionError, PlanError, SchemaError, UnsupportedError, VerificationError
+from ivme.first_rows_view import FirstRowsView
 
 LEFT = "SELECT R.a, S.c FROM R LEFT JOIN S ON R.b = S.b"
 
@@ -113,7 +115,7 @@ def test_one_row_has_no_order_and_is_there_for_every_request(db: Database) -> No
 
 
 def test_verify_checks_the_order_of_requests(db: Database) -> None:
-    view = db.create_view("v", "SELECT b FROM R WHERE a = :a ORDER BY b DESC LIMIT 1")
+    view = db.create_view("v", "SELECT R.b FROM R LEFT JOIN S ON R.b = S.b WHERE a = :a ORDER BY R.b DESC LIMIT 1")
     db.insert("R", [(1, 5), (1, 7), (1, None)])
 
     assert list(view(a=1)) == [(7,)]
@@ -122,6 +124,17 @@ def test_verify_checks_the_order_of_requests(db: Database) -> None:
         patch("ivme.ordered_rows.cut", lambda _data, rows, counts, _order: (rows, counts)),
         pytest.raises(VerificationError),
     ):
+        view.verify()
+
+
+def test_verify_checks_the_first_rows_that_an_ordered_map_gives(db: Database) -> None:
+    view = db.create_view("v", "SELECT b FROM R WHERE a = :a ORDER BY b DESC LIMIT 1")
+    db.insert("R", [(1, 5), (1, 7), (1, None)])
+
+    assert list(view(a=1)) == [(7,)]
+    view.verify()
+    more = Window(0, 2, Ties.NONE, 2).packed()
+    with patch.object(FirstRowsView, "_window", lambda _: more), pytest.raises(VerificationError):
         view.verify()
 
 
