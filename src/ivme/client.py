@@ -314,7 +314,7 @@ class RemoteChanges:
         return next(self._events)
 
     def close(self) -> None:
-        """Ends it; whoever waits for a change gets none."""
+        """Ends it; a thread that waits for a change gets none."""
         with suppress(OSError):  # it has ended already
             self._line.shutdown(socket.SHUT_RDWR)
         with suppress(ValueError):  # a thread that waits ends it

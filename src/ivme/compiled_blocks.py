@@ -14,8 +14,21 @@ _NO_PLAN = "-"
 """What is stored for a block that needs no plan."""
 
 
+class _WithoutPlan:
+    """What is stored of such a block."""
+
+    __slots__ = ()
+
+    @property
+    def has_text(self) -> bool:
+        return True
+
+    def stored(self) -> str:
+        return _NO_PLAN
+
+
 @dataclass(frozen=True, slots=True)
-class CompiledUnion:
+class CompiledUnion(_WithoutPlan):
     """A block that passes rows on; `typed` is the query that reads all of its columns, as if it were a table."""
 
     union: Union
@@ -32,16 +45,9 @@ class CompiledUnion:
     def read(self) -> tuple[Table, ...]:
         return self.union.tables
 
-    @property
-    def has_text(self) -> bool:
-        return True
-
-    def stored(self) -> str:
-        return _NO_PLAN
-
 
 @dataclass(frozen=True, slots=True)
-class CompiledPairing:
+class CompiledPairing(_WithoutPlan):
     """A block of the pairs of two relations that meet in an inequality."""
 
     pairing: Pairing
@@ -57,10 +63,3 @@ class CompiledPairing:
     @property
     def read(self) -> tuple[Table, ...]:
         return self.pairing.tables
-
-    @property
-    def has_text(self) -> bool:
-        return True
-
-    def stored(self) -> str:
-        return _NO_PLAN

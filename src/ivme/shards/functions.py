@@ -2,7 +2,7 @@
 
 The log of a sharded database holds names and signatures, never code. A process imports only functions of modules that
 its environment variable IVME_FUNCTIONS lists, separated by commas, and those that its own code gave to
-`create_function`: whoever can write into the log can thus not choose what the shards' processes run.
+`create_function`, so that write access to the log does not decide what the shards' processes run.
 """
 
 from __future__ import annotations
