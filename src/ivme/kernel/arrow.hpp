@@ -69,10 +69,26 @@ private:
     size_t offset_;
 };
 
+// Numbers in a buffer of Arrow, which may lie anywhere: one that came over a socket need not be aligned.
+template <class Number>
+class ArrowNumbers {
+public:
+    ArrowNumbers(const void* numbers, int64_t offset)
+        : bytes_(static_cast<const uint8_t*>(numbers) + static_cast<size_t>(offset) * sizeof(Number)) {}
+    Number operator[](size_t i) const {
+        Number number;
+        std::memcpy(&number, bytes_ + i * sizeof(Number), sizeof(Number));
+        return number;
+    }
+
+private:
+    const uint8_t* bytes_;
+};
+
 // Numbers as they are, within bounds; false if one is not.
 template <class Number>
 bool encode_numbers(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
-    const Number* numbers = static_cast<const Number*>(array.buffers[1]) + array.offset;
+    ArrowNumbers<Number> numbers(array.buffers[1], array.offset);
     auto n = static_cast<size_t>(array.length);
     bool outside = false;
     if (!valid) {
@@ -102,7 +118,7 @@ inline const int64_t* own_codes(const ArrowColumn& column, const ArrowArray& arr
 
 // The order-preserving code of floats; neither NaN nor a negative zero has one.
 inline bool encode_floats(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
-    const double* numbers = static_cast<const double*>(array.buffers[1]) + array.offset;
+    ArrowNumbers<double> numbers(array.buffers[1], array.offset);
     constexpr int64_t negative_zero = std::bit_cast<int64_t>(-0.0);
     for (size_t i = 0; i < static_cast<size_t>(array.length); ++i) {
         auto bits = std::bit_cast<int64_t>(numbers[i]);
@@ -124,7 +140,7 @@ inline void encode_bools(const ArrowArray& array, const ArrowBits& valid, int64_
 
 // Decimals of up to 18 digits: the low word is the number without its point.
 inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
-    const int64_t* words = static_cast<const int64_t*>(array.buffers[1]) + 2 * array.offset;
+    ArrowNumbers<int64_t> words(array.buffers[1], 2 * array.offset);
     for (size_t i = 0; i < static_cast<size_t>(array.length); ++i)
         codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
 }
@@ -134,7 +150,7 @@ inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int
 inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
     auto n = static_cast<size_t>(array.length);
     if (!n) return true;
-    const int32_t* at = static_cast<const int32_t*>(array.buffers[1]) + array.offset;
+    ArrowNumbers<int32_t> at(array.buffers[1], array.offset);
     const char* text = static_cast<const char*>(array.buffers[2]);
     for (size_t i = 0; i < n; ++i) {
         if (at[i] < 0 || at[i + 1] < at[i]) return false;

@@ -50,8 +50,8 @@ public:
     int64_t encode(std::string_view text) { return encode(text, tag(text)); }
 
     // Strings that lie one behind the other, as in Arrow: hashed by the block, so that the misses of a block overlap.
-    template <class Offset, class Valid>
-    void encode_all(const char* text, const Offset* at, size_t n, Valid valid, int64_t* codes) {
+    template <class Offsets, class Valid>
+    void encode_all(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         constexpr size_t MOST = 32;
         uint32_t tags[MOST];
         auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
