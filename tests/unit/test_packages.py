@@ -58,6 +58,7 @@ _LAYERS = (
         "store",
         "table_rows",
         "table_columns",
+        "altering",
     ),
     ("dbapi",),
     ("alchemy",),
