@@ -134,13 +134,14 @@ def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -
     return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
 
 
-def _show(database: Database, statement: Show, _: Parameters) -> Result:
+def show(database: Database, statement: Show, sees: Callable[[str], bool]) -> Result:
+    """The tables or views, of those that may be seen."""
     if statement.kind == "TABLES":
-        tables = [database.relation(name) for name in database.tables]
+        tables = [database.relation(name) for name in database.tables if sees(name)]
         columns = [", ".join(f"{column.name} {column.type}" for column in table.columns) for table in tables]
         return Result(_texts(table=[table.name for table in tables], columns=columns))
     broken = database.broken_views
-    names = [*database.views, *broken]
+    names = [name for name in (*database.views, *broken) if sees(name)]
     texts = [view_text(database, name) for name in names]
     return Result(_texts(view=names, query=texts, broken=[broken.get(name) for name in names]))
 
@@ -202,5 +203,4 @@ _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = 
     DropColumn: _drop_column,
     Explain: _explain,
     RenameColumn: _rename_column,
-    Show: _show,
 }

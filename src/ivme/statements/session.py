@@ -14,7 +14,7 @@ from ivme.statements.change import delete, insert, update
 from ivme.statements.conflict import insert_on_conflict
 from ivme.statements.constants import plain_value
 from ivme.statements.merge import merge
-from ivme.statements.model import Delete, Insert, Merge, Select, Statement, Transaction, Update
+from ivme.statements.model import Delete, Insert, Merge, Select, Show, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
 from ivme.statements.select import select_rows
@@ -30,12 +30,18 @@ class Session:
 
     Changes within a transaction are collected, and made at COMMIT. Statements that read see what is committed, and what
     their own transaction has changed: its changes are applied for the time of the reading, and taken back. `check` may
-    refuse statements before any is run.
+    refuse statements before any is run, and SHOW lists what the session `sees`.
     """
 
-    def __init__(self, database: Database, check: Callable[[Statement], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        check: Callable[[Statement], None] = lambda _: None,
+        sees: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.database = database
         self._check = check
+        self._sees = sees
         self._batch: Batch | None = None
         self._savepoints: dict[str, Callable[[], None]] = {}
 
@@ -96,6 +102,8 @@ class Session:
             place = statement.source.tokens[0].start
             message = "tables and views cannot be changed within a transaction"
             raise statement.source.unsupported(message, place, "COMMIT or ROLLBACK first")
+        if isinstance(statement, Show):
+            return definition.show(self.database, statement, self._sees)
         return definition.run(self.database, statement, values)
 
     # Transactions

@@ -19,10 +19,11 @@ from ivme.errors import (
     StorageError,
     UnknownNameError,
 )
+from ivme.serve.grants import Grant, RefusedError
 from ivme.serve.pg.catalog import TABLES, PostgresCatalog
 from ivme.serve.pg.catalog_text import VERSION, asks_catalog
 from ivme.serve.pg.text import Piece, ivme_text, parameter_count, parameter_name
-from ivme.serve.remote import RefusedError, check_length, remote_session
+from ivme.serve.remote import OwnedError, check_length, remote_session
 from ivme.serve.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ _CODES: tuple[tuple[type[IvmeError], str], ...] = (
     (MemoryLimitError, "53200"),
     (CancelledError, "57014"),
     (StorageError, "58030"),
-    (RefusedError, "25006"),
+    (OwnedError, "25006"),
+    (RefusedError, "42501"),
 )
 
 
@@ -110,10 +112,8 @@ class Outcome:
 class Runner:
     """The session of a client. Its methods are called in threads, one at a time."""
 
-    def __init__(
-        self, database: Database, settings: Settings, catalog: PostgresCatalog, *, read_only: bool = False
-    ) -> None:
-        self._session = remote_session(database, settings, read_only=read_only)
+    def __init__(self, database: Database, settings: Settings, catalog: PostgresCatalog, grant: Grant) -> None:
+        self._session = remote_session(database, settings, grant)
         self._settings = settings
         self._catalog = catalog
         self._has_failed = False
