@@ -157,7 +157,7 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
     inner = rows.typed.query
     if order.ranges is not None:
-        shape = range_shape(name, rows.table.columns, order.ranges)
+        shape = range_shape(name, rows.table.columns, order)
     else:
         added = added_columns(rows.table.columns, order)
         shape = shape_of(name, (*rows.table.columns, *added), inputs, order.hidden)

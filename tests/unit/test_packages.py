@@ -43,6 +43,7 @@ _LAYERS = (
         "range_join_view",
         "range_totals",
         "range_view",
+        "window_request_view",
         "window_view",
     ),
     ("view", "participating_view"),

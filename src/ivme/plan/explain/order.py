@@ -36,6 +36,8 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )
+    if ranges.items:
+        return _explain_row_request(name, order, rows, given)
     if not ranges.column:
         found = f"O(k + log N) to read the k rows of a request, which are not sorted: {order.text}"
     notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
@@ -50,6 +52,21 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         delay=bound(0, logs=1),
         notes=(*rows.notes, *notes),
     )
+
+
+def _explain_row_request(name: str, order: Order, rows: Explanation, given: str) -> Explanation:
+    """The explanation of a view of window functions whose parameters name the rows."""
+    calls = ", ".join(dict.fromkeys(call.text for call in order.windows))
+    notes = (
+        f"{given}: an ordered map has all rows by what these are compared with, and another one by their windows: "
+        "O(log N) an update, and no value of a window is stored",
+        f"{calls}: O(log N) for each row of a request, by its position and by the sums in the nodes; sums of floats "
+        "and of long decimals are computed from the rows before it, and others from the rows of a frame",
+        "rows that ORDER BY does not tell apart come in the order of all their columns",
+    )
+    reason = f"{rows.reason}; its rows are in two ordered maps"
+    made = replace(rows, query=replace(rows.query, name=name), reason=reason, notes=(*rows.notes, *notes))
+    return replace(made, update=bound(0, logs=1), costs=(), delay=bound(0, logs=1))
 
 
 def _window_costs(order: Order, rows: Explanation) -> list[str]:
