@@ -52,7 +52,7 @@ def test_promises_come_from_table_properties() -> None:
         ("CREATE TABLE t (a INT) TBLPROPERTIES ('owner'='me')", "'owner'='me' is not supported"),
         ("CREATE TABLE t (a INT) TBLPROPERTIES ('static'='maybe')", "'static'='maybe' is not supported"),
         ("CREATE TABLE t (a INT DEFAULT b)", "this is not supported as a DEFAULT"),
-        ("CREATE TABLE t (a INT GENERATED ALWAYS AS IDENTITY)", "of the column a is not supported"),
+        ("CREATE TABLE t (a INT AUTO_INCREMENT)", "AUTO_INCREMENT of the column a is not supported"),
         ("CREATE TABLE t (a INT, UNIQUE (b))", "table t has no column 'b' to be unique"),
         ("CREATE TABLE t (a INT, CHECK (a > 1))", "CHECK (a > 1) is not supported"),
         ("CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)", "the table has two primary keys"),
