@@ -40,6 +40,7 @@ _LAYERS = (
         "ordered_view",
         "paired_view",
         "plain_pairs",
+        "positioned_view",
         "range_join_view",
         "range_totals",
         "range_view",

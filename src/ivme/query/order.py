@@ -108,7 +108,7 @@ class Order:
 
     Columns whose names begin with `hidden` are not shown. With a `rank`, the rank of each row in its group is a column.
     With `ranges`, it is the order of the rows of a request, which these say. Each of `windows` is a column, too: a
-    function of the rows around each in its group.
+    function of the rows around each in its group. One that `is_kept` is maintained although all rows are shown.
     """
 
     keys: tuple[OrderKey, ...]
@@ -121,6 +121,7 @@ class Order:
     rank: bool = False
     ranges: Ranges | None = None
     windows: tuple[WindowCall, ...] = ()
+    is_kept: bool = False
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""

@@ -13,7 +13,8 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     """The explanation of a view that shows `rows` in an order; one that `is_block` is read by other blocks."""
     if order.ranges is not None:
         return _explain_range(name, order, rows)
-    is_mapped = not order.is_whole and not rows.query.input and (is_block or rows.strategy != "recompute")
+    is_maintained = not rows.query.input and (is_block or rows.strategy != "recompute")
+    is_mapped = (order.is_kept or not order.is_whole) and is_maintained
     strategy = "order" if is_block else rows.strategy
     notes = (*rows.notes, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
     made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, notes=notes)
@@ -112,6 +113,10 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
     if rows.query.input:
         return [f"{order.text}: the rows of a request are sorted when it is made"]
     found = [f"{order.text}: all rows are kept, and sorted when the view is read"]
+    if order.is_whole and not is_mapped:
+        found.append(
+            'with favour="reads" an ordered map has them: O(log N) an update, O(k + log N) for a page of k rows'
+        )
     if not order.is_whole:
         found.append("while somebody follows it, an ordered map has all rows: O(log N) for each that changes")
     return found
