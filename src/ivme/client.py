@@ -97,6 +97,11 @@ class RemoteDatabase:
         listed = json.loads(self._request("GET", "/views")[1])
         return tuple(each["name"] for each in listed if "broken" not in each)
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What the token allows, as in `read:revenue`, `write:sales` and `define`."""
+        return tuple(json.loads(self._request("GET", "/token")[1])["scopes"])
+
     def view(self, name: str) -> RemoteView:
         """The view of that name."""
         listed = json.loads(self._request("GET", "/views")[1])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import ivme
 from ivme.database import Database
 from ivme.serve.explaining import MOST_CHARACTERS, explain_request
+from ivme.serve.grants import OPEN
 from ivme.serve.problem import Problem
 
 
@@ -143,7 +144,7 @@ NAMES = [
 def outcome(db: Database, query: str) -> tuple[int, str]:
     """The class of a query, or why it is refused."""
     try:
-        return 200, str(explain_request(db, json.dumps({"query": query}).encode())["query_class"])
+        return 200, str(explain_request(db, json.dumps({"query": query}).encode(), OPEN)["query_class"])
     except Problem as problem:
         return problem.status, problem.message
 

@@ -206,6 +206,10 @@ def serve(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="PEM", help="A certificate: speak TLS only.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Its key, if that is another file.")] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Further tokens, for some views and tables: a file of YAML."),
+    ] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
@@ -223,7 +227,7 @@ def serve(
       psql -h localhost -p 5433 ivme
     """
     with errors_shown():
-        settings = serve_settings(host, port, per_address, pg, tls_cert, tls_key)
+        settings = serve_settings(host, port, per_address, pg, tls_cert, tls_key, tokens)
         if is_pipeline(str(target)):
             serve_pipeline(target, settings, durability, master, remote, memory_limit)
             return

@@ -121,10 +121,12 @@ def serve_settings(
     pg_port: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
+    tokens: Path | None = None,
 ) -> Settings:
     """What a server is to allow; refused if it cannot be, before anything is opened."""
     try:
         import ivme.serve.server  # noqa: F401
+        from ivme.serve.grants import read_grants
         from ivme.serve.settings import Settings
     except ImportError as error:
         raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
@@ -134,6 +136,7 @@ def serve_settings(
         port,
         token,
         read_token=os.environ.get("IVME_READ_TOKEN") or None,
+        tokens=() if tokens is None else read_grants(tokens),
         connections_per_address=per_address,
         pg_port=pg_port,
         tls_certificate=None if certificate is None else str(certificate),

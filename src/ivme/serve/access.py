@@ -15,6 +15,7 @@ from ivme.database import Database
 from ivme.errors import DataError, IvmeError
 from ivme.ordered_reading import listed, order_keys, page_table
 from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked, row_of
+from ivme.serve.grants import GRANT
 from ivme.serve.pages import Page, Results, encoded
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
@@ -47,6 +48,7 @@ class Access:
         self._results = Results()
 
     async def __call__(self, scope: Scope, send: Send, name: str) -> None:
+        scope[GRANT].require("read", name)
         view = find_view(self._database, name)
         asked = read_asked(view, pairs_of(scope["query_string"]))
         form = chosen_form(header(scope, b"accept") or "*/*")
@@ -85,7 +87,9 @@ class Access:
         after = None if asked.after is None else row_of(view, asked.after)
         try:
             order = order_keys(view.name, view.columns, asked.order_by)
-            rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
+            rows = None if asked.parameters else view.mapped_page(order, limit, 0, after)
+            if rows is None:
+                rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
         except IvmeError as error:
             raise problem_of(error) from None
         is_last = rows.num_rows < limit

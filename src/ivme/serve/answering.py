@@ -7,12 +7,19 @@ from typing import Any
 from fastapi import Request, Response
 
 from ivme.serve.asking import JSON
+from ivme.serve.grants import GRANT, Grant
 from ivme.serve.problem import Problem
 from ivme.serve.values import dumps
 
 
 def json_answer(content: Any, status: int = 200) -> Response:
     return Response(dumps(content) + b"\n", status, media_type=JSON)
+
+
+def grant_of(request: Request) -> Grant:
+    """What the token of a request allows; the gate has set it."""
+    found: Grant = request.scope[GRANT]
+    return found
 
 
 async def read_body(request: Request) -> bytes:

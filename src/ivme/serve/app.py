@@ -24,13 +24,14 @@ from ivme.query import names
 from ivme.query.types import Type
 from ivme.serve.access import Access
 from ivme.serve.activity import Activity
-from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.answering import described_body, grant_of, json_answer, read_body
 from ivme.serve.asking import JSON
 from ivme.serve.cancelling import run_cancellable
 from ivme.serve.description import describe_broken, describe_view, refusals, stats, view_paths
 from ivme.serve.following import Following
 from ivme.serve.front import add_page, add_watching
 from ivme.serve.gate import Gate
+from ivme.serve.grants import Grant, RefusedError
 from ivme.serve.hub import Hub
 from ivme.serve.metrics import KIND, Metrics
 from ivme.serve.problem import Problem, problem_of
@@ -101,6 +102,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     add_watching(inner, database, activity)
     add_page(inner)
     inner.add_exception_handler(Problem, _refused)
+    inner.add_exception_handler(RefusedError, _refused)
     inner.add_exception_handler(HTTPException, _unknown)
     return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
 
@@ -139,8 +141,9 @@ async def _measure(database: Database, activity: Activity) -> None:
         await asyncio.sleep(_BETWEEN_MEASURES)
 
 
-async def _refused(_: Request, problem: Exception) -> Response:
-    assert isinstance(problem, Problem)
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem | RefusedError)
+    problem = error if isinstance(error, Problem) else problem_of(error)
     return Response(problem.body(), problem.status, media_type=JSON)
 
 
@@ -159,25 +162,33 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
         return json_answer({"status": "ok"})
 
     @app.get("/metrics", summary="Figures for Prometheus", responses=answers)
-    async def figures() -> Response:
+    async def figures(request: Request) -> Response:
+        grant_of(request).require("read", "*")
         return Response(await asyncio.to_thread(metrics.text, database, hub), media_type=KIND)
 
     @app.get("/stats", summary="Tables, views and sizes", openapi_extra={"parameters": [_MAPS]}, responses=answers)
     async def all_stats(request: Request) -> Response:
         maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
-        followed = hub.followed
-        found = await asyncio.to_thread(stats, database, hub.subscribers, maps=maps)
+        grant = grant_of(request)
+        followed = {name: each for name, each in hub.followed.items() if grant.sees(name)}
+        found = await asyncio.to_thread(stats, database, hub.subscribers, grant, maps=maps)
         return json_answer({**found, "followed": followed})
 
+    @app.get("/token", summary="What the token of this request allows", responses=answers)
+    async def token(request: Request) -> Response:
+        grant = grant_of(request)
+        return json_answer({"name": grant.name, "scopes": sorted(grant.scopes)})
+
     @app.get("/openapi.json", include_in_schema=False)
-    async def document() -> Response:
-        return Response(_document(app, database), media_type=JSON)
+    async def document(request: Request) -> Response:
+        return Response(_document(app, database, grant_of(request)), media_type=JSON)
 
     @app.get("/views", summary="The views: columns, parameters, guarantees", responses=answers)
-    async def views() -> Response:
-        definitions = database.definitions
-        working = [describe_view(database, definitions.map_view(name)) for name in definitions.map_views]
-        return json_answer(working + describe_broken(database))
+    async def views(request: Request) -> Response:
+        definitions, grant = database.definitions, grant_of(request)
+        seen = [name for name in definitions.map_views if grant.sees(name)]
+        working = [describe_view(database, definitions.map_view(name)) for name in seen]
+        return json_answer(working + describe_broken(database, grant))
 
 
 def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str) -> None:
@@ -192,6 +203,7 @@ def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str)
         "/tables/{table}/changes", summary="A batch", openapi_extra=described_body(_CHANGES, _KEY), responses=answers
     )
     async def table_changes(table: str, request: Request) -> Response:
+        grant_of(request).require("write", table)
         body, key = await read(request), request.headers.get("idempotency-key")
         return json_answer(await asyncio.to_thread(writing.table_changes, table, body, key))
 
@@ -200,10 +212,11 @@ def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str)
     )
     async def batch(request: Request) -> Response:
         body, key = await read(request), request.headers.get("idempotency-key")
-        return json_answer(await asyncio.to_thread(writing.batch, body, key))
+        return json_answer(await asyncio.to_thread(writing.batch, body, key, grant_of(request)))
 
     @app.post("/views", status_code=201, summary="Make a view", openapi_extra=described_body(_VIEW), responses=answers)
     async def create_view(request: Request) -> Response:
+        grant_of(request).require_define()
         given = read_json(await read(request))
         return json_answer(await run_cancellable(lambda: _create_view(database, given)), 201)
 
@@ -226,8 +239,8 @@ def _create_view(database: Database, given: Any) -> dict[str, Any]:
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
 
 
-def _document(app: FastAPI, database: Database) -> bytes:
+def _document(app: FastAPI, database: Database, grant: Grant) -> bytes:
     """The OpenAPI document, with the views as they are now; a name that UTF-8 does not have is shown with `?`."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    document["paths"] |= view_paths(database)
+    document["paths"] |= view_paths(database, grant)
     return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")

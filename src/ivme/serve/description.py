@@ -10,6 +10,7 @@ from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.plan.explain.verdict import verdict
 from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
+from ivme.serve.grants import Grant
 from ivme.serve.values import dumps, nullable, schema_of
 from ivme.serve.writing import REQUESTS
 from ivme.statements.definition import view_text
@@ -35,9 +36,10 @@ def describe_view(database: Database, view: View) -> dict[str, Any]:
     }
 
 
-def describe_broken(database: Database) -> list[dict[str, Any]]:
+def describe_broken(database: Database, grant: Grant) -> list[dict[str, Any]]:
     """The views that could not be built when the directory was opened, with the reasons."""
-    return [{"name": name, "broken": reason} for name, reason in database.broken_views.items()]
+    broken = database.broken_views.items()
+    return [{"name": name, "broken": reason} for name, reason in broken if grant.sees(name)]
 
 
 def describe_table(database: Database, name: str) -> dict[str, Any]:
@@ -51,21 +53,28 @@ def describe_table(database: Database, name: str) -> dict[str, Any]:
         "references": {", ".join(each.columns): each.table for each in state.table.references},
         "unique": state.table.unique,
         "not_null": state.table.not_null,
+        "defaults": {name: str(default) for name, default in state.table.defaults},
         "rows": database.definitions.runtime.backend.size(state.rows),
     }
 
 
-def stats(database: Database, subscribers: int, *, maps: bool = True) -> dict[str, Any]:
-    """Sizes of everything; without `maps`, of tables only, which takes no time to speak of."""
+def listed_tables(database: Database, grant: Grant) -> list[str]:
+    """The tables that a token sees, without those of ivme itself."""
+    return [name for name in database.tables if name != REQUESTS and grant.sees(name)]
+
+
+def stats(database: Database, subscribers: int, grant: Grant, *, maps: bool = True) -> dict[str, Any]:
+    """Sizes of everything that a token sees; without `maps`, of tables only, which takes no time to speak of."""
     with database.definitions.runtime.lock:
+        seen = [name for name in database.definitions.map_views if grant.sees(name)]
         return {
-            "tables": [describe_table(database, name) for name in database.tables if name != REQUESTS],
+            "tables": [describe_table(database, name) for name in listed_tables(database, grant)],
             "views": [
                 _with_maps(database, view) if maps else describe_view(database, view)
-                for view in map(database.definitions.map_view, database.definitions.map_views)
+                for view in map(database.definitions.map_view, seen)
             ],
-            "broken_views": describe_broken(database),
-            "sources": database.definitions.runtime.catalog.positions.all(),
+            "broken_views": describe_broken(database, grant),
+            "sources": database.definitions.runtime.catalog.positions.all() if grant.allows("read", "*") else {},
             "operations": database.definitions.runtime.backend.operations,
             **database.definitions.runtime.catalog.memory(),
             "subscribers": subscribers,
@@ -97,10 +106,10 @@ def refusals() -> dict[str, Any]:
     return {status: {"description": text, "content": content} for status, text in _REFUSED.items()}
 
 
-def view_paths(database: Database) -> dict[str, Any]:
-    """The endpoints of all views: their parameters with types, and their rows."""
+def view_paths(database: Database, grant: Grant) -> dict[str, Any]:
+    """The endpoints of all views that a token may read: their parameters with types, and their rows."""
     paths: dict[str, Any] = {}
-    for name in database.definitions.map_views:
+    for name in (each for each in database.definitions.map_views if grant.allows("read", each)):
         view, path = database.definitions.map_view(name), quote(name, safe="", errors="backslashreplace")
         paths[f"/views/{path}"] = {"get": _rows_operation(view)}
         query = view.state.typed.query

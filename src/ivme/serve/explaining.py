@@ -13,6 +13,7 @@ from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.verdict import verdict
 from ivme.plan.ir.exponent import Bound
+from ivme.serve.grants import Grant
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import dumps, read_json
 from ivme.serve.writing import REQUESTS
@@ -50,7 +51,7 @@ def tradeoff(explanation: Explanation) -> dict[str, Any] | None:
     return {"epsilon": [float(epsilon) for epsilon in CHOICES], **curves}
 
 
-def explain_request(database: Database, body: bytes) -> dict[str, Any]:
+def explain_request(database: Database, body: bytes, grant: Grant) -> dict[str, Any]:
     """The explanation that a request `{"query": ..., "options": {...}}` asks for."""
     given = read_json(body)
     if not isinstance(given, dict) or not {"query"} <= given.keys() <= {"query", "options"}:
@@ -61,16 +62,18 @@ def explain_request(database: Database, body: bytes) -> dict[str, Any]:
     if len(query) > MOST_CHARACTERS:
         raise Problem(413, f"the query has more than {MOST_CHARACTERS} characters")
     try:
-        return explained(explain_for(database, query, options))
+        return explained(explain_for(database, query, options, grant))
     except IvmeError as error:
         problem = problem_of(error)
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
 
 
-def explain_for(database: Database, query: str, options: Mapping[str, Any]) -> Explanation:
+def explain_for(database: Database, query: str, options: Mapping[str, Any], grant: Grant) -> Explanation:
     """The explanation that a view of this database would have; the same errors as if it were made."""
     with database.definitions.runtime.lock:
         relations = tuple(table for table in database.definitions.relations() if table.name != REQUESTS)
     compiled = compile_view(Request(query, relations, options))
     database.definitions.check_sources(compiled.sources)
+    for each in compiled.sources:
+        grant.require("read", each.name if each.closure_of is None else each.closure_of.relation)
     return compiled.explanation

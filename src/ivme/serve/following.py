@@ -19,6 +19,7 @@ from ivme.errors import IvmeError
 from ivme.serve.access import Receive, Scope, Send, header
 from ivme.serve.asking import FOLLOWING, Asked, find_view, pairs_of, read_asked
 from ivme.serve.feed import ChangeFeed, Frame, Marker, Row, Snapshot, Subscriber
+from ivme.serve.grants import GRANT
 from ivme.serve.hub import Hub
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
@@ -38,6 +39,7 @@ class Following:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, name: str) -> None:
+        scope[GRANT].require("read", name)
         view = find_view(self._database, name)
         asked = read_asked(view, pairs_of(scope["query_string"]), FOLLOWING)
         query = view.state.typed.query

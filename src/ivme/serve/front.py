@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 
 from ivme.database import Database
 from ivme.serve.activity import SPANS, Activity
-from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.answering import described_body, grant_of, json_answer, read_body
 from ivme.serve.asking import JSON, find_view
 from ivme.serve.cancelling import run_cancellable
 from ivme.serve.description import refusals
@@ -67,14 +67,16 @@ def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
         return json_answer(activity.to_dict(span))
 
     @app.get("/views/{view}/stats", summary="A view's sizes, its heavy and light parts", responses=answers)
-    async def sizes(view: str) -> Response:
+    async def sizes(view: str, request: Request) -> Response:
+        grant_of(request).require("read", view)
         return json_answer(await asyncio.to_thread(view_stats, find_view(database, view)))
 
     @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
-    async def explain(view: str) -> Response:
+    async def explain(view: str, request: Request) -> Response:
+        grant_of(request).require("read", view)
         return Response(await asyncio.to_thread(explanation_body, find_view(database, view)), media_type=JSON)
 
     @app.post("/explain", summary="Explain a query", openapi_extra=described_body(_QUERY), responses=answers)
     async def explain_query(request: Request) -> Response:
-        body = await read_body(request)
-        return json_answer(await run_cancellable(lambda: explain_request(database, body), app.state.explaining))
+        body, grant = await read_body(request), grant_of(request)
+        return json_answer(await run_cancellable(lambda: explain_request(database, body, grant), app.state.explaining))

@@ -20,9 +20,9 @@ from ivme.serve.asking import JSON
 from ivme.serve.connections import ADMITTED
 from ivme.serve.following import Following
 from ivme.serve.front import is_open
+from ivme.serve.grants import GRANT, RefusedError
 from ivme.serve.metrics import LEFT, Metrics
-from ivme.serve.problem import Problem
-from ivme.serve.remote import READ_ONLY
+from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings, is_loopback
 
 _logger = logging.getLogger("ivme.serve")
@@ -60,6 +60,7 @@ class Gate:
         self._following = following
         self.metrics = metrics
         self._settings = settings
+        self._grants = [(f"Bearer {grant.token}".encode(), grant) for grant in settings.grants]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,6 +80,8 @@ class Gate:
                     await run
         except Problem as problem:
             await answer.refuse(problem)
+        except RefusedError as error:
+            await answer.refuse(problem_of(error))
         except ClientDisconnect:
             _logger.debug("a client left before its request was read: %s %s", scope["method"], scope["path"])
         except TimeoutError:
@@ -122,15 +125,15 @@ class Gate:
         if token is None:
             if not is_loopback(_host(header(scope, b"host") or "")):
                 raise Problem(403, "without a token, requests have to name this machine: localhost or 127.0.0.1")
+            scope[GRANT] = self._grants[0][1]
             return
         given = (header(scope, b"authorization") or "").encode()
-        reader = self._settings.read_token
-        if reader is not None and hmac.compare_digest(given, f"Bearer {reader}".encode()):
-            scope[READ_ONLY] = True
-            if scope["method"] != "GET" and scope["path"] not in _READING:
-                raise Problem(403, "this token is for reading; changes need the other one")
-        elif not hmac.compare_digest(given, f"Bearer {token}".encode()):
+        grant = next((grant for wanted, grant in self._grants if hmac.compare_digest(given, wanted)), None)
+        if grant is None:
             raise Problem(401, "send the token: Authorization: Bearer ...")
+        if grant.only_reads and scope["method"] != "GET" and scope["path"] not in _READING:
+            raise Problem(403, f"the token {grant.name!r} is for reading; changes need a scope write:NAME or define")
+        scope[GRANT] = grant
 
     def _limited(self, receive: Receive, scope: Scope) -> Receive:
         """Reads no more of a body than is allowed."""

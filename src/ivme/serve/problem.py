@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ivme.errors import BrokenViewError, DataError, IvmeError, StaleCursor, StorageError, UnknownNameError
+from ivme.serve.grants import RefusedError
 
 
 class Problem(Exception):  # noqa: N818
@@ -22,6 +23,7 @@ class Problem(Exception):  # noqa: N818
 
 
 _STATUS: tuple[tuple[type[IvmeError], int], ...] = (
+    (RefusedError, 403),
     (UnknownNameError, 404),
     (DataError, 422),
     (StaleCursor, 409),

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ivme.errors import IvmeError, PlanError
+from ivme.errors import PlanError
+from ivme.serve.grants import Grant, RefusedError
+from ivme.serve.needed_scopes import check_scopes
 from ivme.serve.settings import Settings
 from ivme.statements.model import (
     CreateTableAs,
@@ -29,15 +31,12 @@ if TYPE_CHECKING:
 READS = (Select, Show, Describe, Explain)
 """The statements that change nothing."""
 
-READ_ONLY = "ivme.read_only"
-"""The key in the scope of a request whose token is one for reading."""
+
+class OwnedError(RefusedError):
+    """A change of a database that something else changes, such as a pipeline."""
 
 
-class RefusedError(IvmeError):
-    """A statement that may not be run here."""
-
-
-def check_remote(settings: Settings, *, read_only: bool = False) -> Callable[[Statement], None]:
+def check_remote(database: Database, settings: Settings, grant: Grant) -> Callable[[Statement], None]:
     """A function that raises for statements that a client may not run."""
 
     def check(statement: Statement) -> None:
@@ -46,16 +45,15 @@ def check_remote(settings: Settings, *, read_only: bool = False) -> Callable[[St
             instead = "send the rows in INSERT, or run ivme sql on the machine of the database"
             raise statement.source.unsupported("files are not read for clients", place, instead)
         if settings.owner and not isinstance(statement, (*READS, Transaction)):
-            raise RefusedError(settings.owner)
-        if read_only and not isinstance(statement, (*READS, Transaction)):
-            raise RefusedError("this token is for reading; changes need the other one")
+            raise OwnedError(settings.owner)
+        check_scopes(database, grant, statement)
 
     return check
 
 
-def remote_session(database: Database, settings: Settings, *, read_only: bool = False) -> Session:
+def remote_session(database: Database, settings: Settings, grant: Grant) -> Session:
     """A session for a client."""
-    return Session(database, check_remote(settings, read_only=read_only))
+    return Session(database, check_remote(database, settings, grant), grant.sees)
 
 
 def check_length(text: str, settings: Settings) -> None:

@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass
 
 from ivme.errors import ServeError
+from ivme.serve.grants import EVERYTHING, OPEN, OWNER, READER, READING, Grant, check_grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Settings:
     token: str | None = None
     read_token: str | None = None
     """A token with which nothing can be changed."""
+    tokens: tuple[Grant, ...] = ()
+    """Further tokens, each for some views and tables; see `grants.read_grant`."""
     body_bytes: int = 16 * 2**20
     rows: int = 1_000_000
     """The most rows that an answer may have."""
@@ -58,10 +61,12 @@ class Settings:
                 raise ServeError(f"a port is a number from 0 to 65535; {port} is not")
         if self.connections < 1 or self.connections_per_address < 0:
             raise ServeError("a server needs at least 1 connection; 0 for an address means that it has no limit")
-        if any(token is not None and len(token) < 16 for token in (self.token, self.read_token)):
-            raise ServeError("the token is shorter than 16 characters; take a longer one")
         if self.read_token is not None and self.token in (None, self.read_token):
             raise ServeError("a token for reading needs another one, for changes, in IVME_TOKEN")
+        if self.tokens and self.token is None:
+            raise ServeError("tokens with scopes need one that may do everything, in IVME_TOKEN")
+        if self.token is not None:
+            check_grants(self.grants)
         if self.token is None and not is_loopback(self.host):
             raise ServeError(
                 f"{self.host} can be reached from other machines: that needs a token. Put one into the environment "
@@ -69,6 +74,14 @@ class Settings:
             )
 
         self.tls_context()
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """What each token allows, that for everything first; without a token, everything."""
+        if self.token is None:
+            return (OPEN,)
+        reading = () if self.read_token is None else (Grant(READER, self.read_token, READING),)
+        return (Grant(OWNER, self.token, EVERYTHING), *reading, *self.tokens)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """What TLS is spoken with; None without a certificate."""

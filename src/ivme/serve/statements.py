@@ -16,19 +16,18 @@ from fastapi import FastAPI, Request, Response
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.query.types import Type, parse_type
-from ivme.serve.answering import described_body, json_answer, read_body
+from ivme.serve.answering import described_body, grant_of, json_answer, read_body
 from ivme.serve.asking import JSON, chosen_form
-from ivme.serve.description import describe_table, refusals
+from ivme.serve.description import describe_table, listed_tables, refusals
+from ivme.serve.grants import Grant
 from ivme.serve.interrupting import run_interruptible
 from ivme.serve.pages import Page, encoded
 from ivme.serve.problem import Problem, problem_of
-from ivme.serve.remote import READ_ONLY, READS, RefusedError, check_length, check_remote
+from ivme.serve.remote import READS, check_length, check_remote, remote_session
 from ivme.serve.settings import Settings
 from ivme.serve.values import read_json, read_text
-from ivme.serve.writing import REQUESTS
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
-from ivme.statements.session import Session
 
 _SQL = {
     "type": "object",
@@ -48,8 +47,7 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
         form = chosen_form(request.headers.get("accept", "*/*"))
         limit = _limit(request)
         text, parameters = _read(await read_body(request), settings)
-        read_only = bool(request.scope.get(READ_ONLY))
-        work, only_reads = _prepared(database, settings, text, parameters, read_only=read_only)
+        work, only_reads = _prepared(database, settings, text, parameters, grant_of(request))
         try:
             result = await (run_interruptible(work) if only_reads else asyncio.to_thread(work))
         except IvmeError as error:
@@ -59,12 +57,12 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
         return await _answer(_first(result.to_arrow(), limit), form, settings.rows)
 
     @app.get("/tables", summary="The tables: columns, keys, rows", responses=answers)
-    async def tables() -> Response:
-        names = [name for name in database.tables if name != REQUESTS]
-        return json_answer([describe_table(database, name) for name in names])
+    async def tables(request: Request) -> Response:
+        return json_answer([describe_table(database, name) for name in listed_tables(database, grant_of(request))])
 
     @app.get("/tables/{table}", summary="Rows of a table", openapi_extra={"parameters": [_LIMIT]}, responses=answers)
     async def rows(table: str, request: Request) -> Response:
+        grant_of(request).require("read", table)
         form = chosen_form(request.headers.get("accept", "*/*"))
         limit = _limit(request) or settings.page
         try:
@@ -74,11 +72,13 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
         return await _answer(data, form, settings.rows)
 
     @app.delete("/views/{view}", summary="Drop a view", responses=answers)
-    async def drop_view(view: str) -> Response:
+    async def drop_view(view: str, request: Request) -> Response:
+        grant_of(request).require_define()
         return await _drop(database.drop_view, view, settings)
 
     @app.delete("/tables/{table}", summary="Drop a table", responses=answers)
-    async def drop_table(table: str) -> Response:
+    async def drop_table(table: str, request: Request) -> Response:
+        grant_of(request).require_define()
         return await _drop(database.drop_table, table, settings)
 
 
@@ -140,10 +140,10 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _prepared(
-    database: Database, settings: Settings, text: str, parameters: Mapping[str, Any], *, read_only: bool
+    database: Database, settings: Settings, text: str, parameters: Mapping[str, Any], grant: Grant
 ) -> tuple[Callable[[], Result], bool]:
     """What runs the statements, and whether they only read."""
-    check = check_remote(settings, read_only=read_only)
+    check = check_remote(database, settings, grant)
     try:
         statements = parse_statements(text, database.definitions.functions.defined)
         for statement in statements:
@@ -152,7 +152,7 @@ def _prepared(
         raise _refused(error) from None
 
     def work() -> Result:
-        session = Session(database, check)
+        session = remote_session(database, settings, grant)
         result = session.run(text, parameters)
         if session.in_transaction:
             session.close()
@@ -163,8 +163,6 @@ def _prepared(
 
 
 def _refused(error: IvmeError) -> Problem:
-    if isinstance(error, RefusedError):
-        return Problem(403, str(error))
     problem = problem_of(error)
     return Problem(422 if problem.status == 404 else problem.status, problem.message)
 

@@ -19,6 +19,7 @@ from ivme.engine.runtime.batch import Batch
 from ivme.errors import IvmeError, ServeError
 from ivme.query.model import Table
 from ivme.query.types import Type
+from ivme.serve.grants import Grant
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import json_reader, read_json
 
@@ -55,7 +56,7 @@ class Writing:
         """A batch for one table: `{"insert": [...], "delete": [...]}`."""
         return self._once({table: read_json(body)}, body, key, table)
 
-    def batch(self, body: bytes, key: str | None) -> dict[str, Any]:
+    def batch(self, body: bytes, key: str | None, grant: Grant) -> dict[str, Any]:
         """A batch for several: `{"changes": {table: {"insert": [...], "delete": [...]}}, "source":, "position":}`."""
         given = read_json(body)
         if not isinstance(given, dict) or not isinstance(given.get("changes"), dict):
@@ -63,6 +64,8 @@ class Writing:
         strange = given.keys() - {"changes", "source", "position"}
         if strange:
             raise Problem(422, f"a batch has no {min(strange)}; it has changes, and perhaps source and position")
+        for table in given["changes"]:
+            grant.require("write", table)
         return self._once(given["changes"], body, key, "", given.get("source"), given.get("position"))
 
     def _once(self, changes: Mapping[str, Any], body: bytes, key: str | None, *rest: Any) -> dict[str, Any]:

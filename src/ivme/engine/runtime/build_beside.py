@@ -170,7 +170,7 @@ class BuildBeside:
                 rows = _Rows(layout, self._kernel, then.heap, then.weights(first), first)
                 parts.append(wanted.of(rows)[0][1])
                 weights.append(rows.weights)
-            time.sleep(_BREATH)
+            let_writers_in()
         nothing = np.empty(0, np.int64)
         columns = [np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(len(feed.columns))]
         return columns, np.concatenate([nothing, *weights])
@@ -190,6 +190,11 @@ class BuildBeside:
     def _change(self, relation: str, changed: RowBatch) -> list[Codes]:
         feed = self._group.feed(relation) if self._group.reads(relation) else Feed(())
         return self._live.wanted(relation, [("once", feed)]).of(changed)[0][1]
+
+
+def let_writers_in() -> None:
+    """Leaves the lock for others for a moment."""
+    time.sleep(_BREATH)
 
 
 def build_beside(live: Catalog, name: str, typed: TypedQuery, plan: Plan | None) -> BuildBeside | None:

@@ -25,13 +25,15 @@ from ivme.plan.assemble.blueprint import (
 from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.assemble.join_size import JoinSizes
 from ivme.plan.ir import program as ir
+from ivme.query.percentile import read_percentile
 from ivme.structure.hypergraph import Edge
 
 MapKey = tuple[object, ...]
 """What makes two nodes the same map."""
 
 Existing = dict[MapKey, tuple[str, tuple[int, ...]]]
-"""Maps by key: their names, and for a view that queries may share the order of its columns."""
+"""Maps by key: their names, and for a view that queries may share the order of its columns, as places among its
+variables in their canonical order."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,21 @@ class _Draft:
     declared: ir.Map
     indexes: dict[ir.Index, None] = field(default_factory=dict)
     sorted_by: dict[ir.Index, None] = field(default_factory=dict)
+    ranked_by: dict[ir.Index, None] = field(default_factory=dict)
+
+    def indexes_for(self, function: str) -> dict[ir.Index, None]:
+        """The indexes that answer such a read of a group."""
+        if function in ("min", "max"):
+            return self.sorted_by
+        return self.indexes if read_percentile(function) is None else self.ranked_by
+
+
+@dataclass(frozen=True, slots=True)
+class _Canonical:
+    """The key of a view, and its variables in an order that views of one key agree on, whatever they call them."""
+
+    key: MapKey
+    variables: tuple[str, ...]
 
 
 class Storage:
@@ -59,7 +76,7 @@ class Storage:
         self._taken = {name for name, _ in self._existing.values()}
         self._drafts: dict[MapKey, _Draft] = {}
         self._nodes: dict[int, tuple[Node, MapKey, tuple[str, ...]]] = {}
-        self._canonical: dict[StoredView, tuple[MapKey, tuple[str, ...]]] = {}
+        self._views: dict[StoredView, _Canonical] = {}
         self._whole_keys: dict[str, MapKey] = {}
         self._leaves: dict[Leaf | IndicatorLeaf, tuple[MapKey, tuple[str, ...]]] = {}
         self._source_keys: dict[str, MapKey] = {}
@@ -72,7 +89,12 @@ class Storage:
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
         return tuple(
-            replace(draft.declared, indexes=tuple(draft.indexes), sorted_by=tuple(draft.sorted_by))
+            replace(
+                draft.declared,
+                indexes=tuple(draft.indexes),
+                sorted_by=tuple(draft.sorted_by),
+                ranked_by=tuple(draft.ranked_by),
+            )
             for draft in self._drafts.values()
         )
 
@@ -93,7 +115,7 @@ class Storage:
         return {draft.declared.name: repr(self._identity(key, draft.declared)) for key, draft in self._drafts.items()}
 
     def _identity(self, key: MapKey, declared: ir.Map) -> tuple[object, ...]:
-        if not isinstance(key[1], str):
+        if not _is_private(key):
             return key, declared.sums, self._orders.get(key, ())
         labels = (*declared.atoms, *(label for label, _ in declared.indicators))
         definition = declared.schema, declared.role, declared.indicators, declared.counted
@@ -156,30 +178,49 @@ class Storage:
 
     def is_private(self, view: StoredView) -> bool:
         """Whether the view's map belongs to one query only."""
-        return isinstance(self.key(view)[1], str)
+        return _is_private(self.key(view))
 
     def _view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
-        """The key of a view and the order of its columns."""
-        found = self._canonical.get(view)
+        """The key of a view and the order of its columns: where maps are shared, that of the first to be stored."""
+        found = self._canonical(view)
+        if _is_private(found.key):
+            return found.key, view.schema
+        order = self._orders.setdefault(found.key, tuple(map(found.variables.index, view.schema)))
+        return found.key, tuple(map(found.variables.__getitem__, order))
+
+    def _canonical(self, view: StoredView) -> _Canonical:
+        found = self._views.get(view)
         if found is None:
-            found = self._canonical[view] = self._canonical_view(view)
+            found = self._views[view] = self._canonical_view(view)
         return found
 
-    def _canonical_view(self, view: StoredView) -> tuple[MapKey, tuple[str, ...]]:
-        """Numbers the variables as the children, in the order of their keys, bring them in."""
+    def _canonical_view(self, view: StoredView) -> _Canonical:
+        """Numbers the variables as the children, in the order of their keys, bring them in.
+
+        Nothing here depends on the columns of a child's map: those of a view that is passed through are chosen anew
+        in each assembly.
+        """
         definition = self.catalog.definitions.get(view)
         if definition is None or view.indicators or not self.catalog.unrepeated.issuperset(view.atoms):
-            return ("view", view.name), view.schema
+            return _Canonical(("view", view.name), view.schema)
         children = sorted(definition.children, key=lambda child: repr((self.key(child), only_presence(child))))
         numbers: dict[str, int] = {}
         parts: list[object] = []
         for child in children:
-            columns = tuple(numbers.setdefault(v, len(numbers)) for v in self.variables(child))
+            columns = tuple(numbers.setdefault(v, len(numbers)) for v in self._canonical_variables(child))
             parts.append((self.key(child), only_presence(child), columns))
-        kept = tuple(numbers[variable] for variable in view.schema)
-        key = ("view" if view.counted is None else "marks", tuple(parts), tuple(sorted(kept)))
-        order = self._orders.setdefault(key, kept)
-        return key, tuple(sorted(view.schema, key=lambda variable: order.index(numbers[variable])))
+        kept = tuple(sorted(view.schema, key=numbers.__getitem__))
+        key = ("view" if view.counted is None else "marks", tuple(parts), tuple(map(numbers.__getitem__, kept)))
+        return _Canonical(key, kept)
+
+    def _canonical_variables(self, node: Node) -> tuple[str, ...]:
+        """The node's variables in an order that follows from its definition alone."""
+        if isinstance(node, StoredView):
+            return self._canonical(node).variables
+        if not isinstance(node, Reference):
+            return self._leaf(node)[1]
+        names = dict(zip(node.node.schema, node.schema, strict=True))
+        return tuple(map(names.__getitem__, self._canonical_variables(node.node)))
 
     def declare(self, node: Node) -> str:
         """The name of the node's map, which is declared if it was not."""
@@ -277,8 +318,7 @@ class Storage:
         name, variables = self.declare(node), self.variables(node)
         value = variables.index(variable)
         index = ir.Index(tuple(i for i in range(len(variables)) if i != value), (value,))
-        draft = self._drafts[self.key(node)]
-        (draft.sorted_by if function in ("min", "max") else draft.indexes).setdefault(index)
+        self._drafts[self.key(node)].indexes_for(function).setdefault(index)
         return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
 
 
@@ -287,6 +327,11 @@ def loaded_as(source: ir.Source) -> MapKey:
     atom = source.atom
     terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
     return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
+
+
+def _is_private(key: MapKey) -> bool:
+    """Whether a map belongs to one query only, by whose name it is known."""
+    return isinstance(key[1], str)
 
 
 def _multiplies(node: Node) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivme.errors import PlanError, QueryError
+from ivme.serve.grants import Grant
 from ivme.serve.pg.catalog_rows import catalog_rows
 from ivme.serve.pg.catalog_text import catalog_query
 from ivme.serve.pg.text import Piece
@@ -33,8 +34,9 @@ _MOST_ROWS = 100_000
 class PostgresCatalog:
     """Answers catalog queries; the tables are filled when the database's have changed. Used by one thread at a time."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, grant: Grant) -> None:
         self._database = database
+        self._grant = grant
         self._lock = threading.Lock()
         self._filled: object = None
         self._connection: Any = None
@@ -97,7 +99,7 @@ class PostgresCatalog:
     def _relations(self) -> tuple[Any, Any]:
         definitions = self._database.definitions
         with definitions.runtime.lock:
-            tables = [state.table for state in definitions.catalog.tables.values()]
-            states = [definitions.map_view(name).state for name in definitions.map_views]
+            tables = [state.table for name, state in definitions.catalog.tables.items() if self._grant.sees(name)]
+            states = [definitions.map_view(name).state for name in definitions.map_views if self._grant.sees(name)]
             views = [(state.table, state.typed.written.text or "") for state in states if not state.typed.query.input]
         return tables, views

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from ivme.serve.grants import OWNER, Grant
 from ivme.serve.pg import messages as m
 from ivme.serve.pg.scram import MECHANISM, Exchange, ScramError, Verifier
 
@@ -13,8 +16,12 @@ _MOST_BYTES = 10_000
 """The longest message of a client that is not let in yet."""
 
 
-READER = "reader"
-"""The user whose password is the token for reading, if there is one."""
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a token allows, and the proof of it that is asked for; None where there is no token."""
+
+    grant: Grant
+    verifier: Verifier | None
 
 
 class LoginRefusedError(Exception):
@@ -35,21 +42,22 @@ class CancelRequestError(Exception):
 
 
 class Login:
-    """The beginning of a connection, and its messages."""
+    """The beginning of a connection, and its messages.
+
+    `doors` are the tokens by the names of the users who have them; any other user has that for everything.
+    """
 
     def __init__(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        verifier: Verifier | None,
-        reading: Verifier | None,
+        doors: Mapping[str, Door],
         tls: ssl.SSLContext | None,
     ) -> None:
         self.reader, self.writer = reader, writer
         self.process, self.secret = secrets.randbits(31), secrets.randbits(32)
-        self._verifier = verifier
-        self._reading = reading
-        self.is_read_only = False
+        self._doors = doors
+        self.door = doors[OWNER]
         self._tls = tls
         self._is_secure = False
 
@@ -61,11 +69,9 @@ class Login:
             raise LoginRefusedError("22023", f"the encoding {encoding} is not spoken here; set client_encoding to UTF8")
         if self._tls is not None and not self._is_secure:
             raise LoginRefusedError("28000", "this server speaks TLS only; connect with sslmode=require")
-        if self._reading is not None and options.get("user") == READER:
-            self.is_read_only = True
-            await self._authenticate(self._reading)
-        elif self._verifier is not None:
-            await self._authenticate(self._verifier)
+        self.door = self._doors.get(options.get("user", ""), self.door)
+        if self.door.verifier is not None:
+            await self._authenticate(self.door.verifier)
 
     async def start(self) -> dict[str, str]:
         """Reads the first messages, up to what the client says of itself."""

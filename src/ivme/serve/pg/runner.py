@@ -19,10 +19,11 @@ from ivme.errors import (
     StorageError,
     UnknownNameError,
 )
+from ivme.serve.grants import Grant, RefusedError
 from ivme.serve.pg.catalog import TABLES, PostgresCatalog
 from ivme.serve.pg.catalog_text import VERSION, asks_catalog
 from ivme.serve.pg.text import Piece, ivme_text, parameter_count, parameter_name
-from ivme.serve.remote import RefusedError, check_length, remote_session
+from ivme.serve.remote import OwnedError, check_length, remote_session
 from ivme.serve.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ _CODES: tuple[tuple[type[IvmeError], str], ...] = (
     (MemoryLimitError, "53200"),
     (CancelledError, "57014"),
     (StorageError, "58030"),
-    (RefusedError, "25006"),
+    (OwnedError, "25006"),
+    (RefusedError, "42501"),
 )
 
 
@@ -110,10 +112,8 @@ class Outcome:
 class Runner:
     """The session of a client. Its methods are called in threads, one at a time."""
 
-    def __init__(
-        self, database: Database, settings: Settings, catalog: PostgresCatalog, *, read_only: bool = False
-    ) -> None:
-        self._session = remote_session(database, settings, read_only=read_only)
+    def __init__(self, database: Database, settings: Settings, catalog: PostgresCatalog, grant: Grant) -> None:
+        self._session = remote_session(database, settings, grant)
         self._settings = settings
         self._catalog = catalog
         self._has_failed = False
@@ -145,6 +145,12 @@ class Runner:
             return Outcome(found, f"SELECT {found.num_rows}")
         return self._run(piece, parameters)
 
+    def returned_schema(self, piece: Piece) -> pa.Schema | None:
+        """The columns of a change with RETURNING, which is not made for that; None for other statements."""
+        if piece.words[0] not in _CHANGES or "RETURNING" not in piece.words:
+            return None
+        return self._session.returned_schema(ivme_text(piece))
+
     def _run(self, piece: Piece, parameters: Sequence[Any]) -> Outcome:
         first, notice = piece.words[0], ""
         if first in _DEFINITIONS and self._session.in_transaction:
@@ -163,6 +169,9 @@ class Runner:
         words = piece.words
         named = {parameter_name(number): value for number, value in enumerate(parameters, 1)}
         result = self._session.run(ivme_text(piece), named)
+        if words[0] in _CHANGES:
+            data = result.to_arrow() if result.is_query else None
+            return Outcome(data, f"{_CHANGES[words[0]]} {result.count or 0}")
         if result.is_query:
             data = result.to_arrow()
             if data.num_rows > self._settings.rows:
@@ -170,8 +179,6 @@ class Runner:
                     f"the answer has more than {self._settings.rows:,} rows; ask for fewer, or follow a view"
                 )
             return Outcome(data, f"SELECT {data.num_rows}" if words[0] not in ("EXPLAIN", "SHOW") else words[0])
-        if words[0] in _CHANGES:
-            return Outcome(None, f"{_CHANGES[words[0]]} {result.count or 0}")
         kinds = [word for word in words[1:6] if word in ("TABLE", "VIEW")]
         return Outcome(None, " ".join([words[0], *kinds[:1]]))
 

@@ -12,7 +12,7 @@ from ivme.errors import ServeError
 from ivme.serve.connections import origin_of
 from ivme.serve.pg.catalog import PostgresCatalog
 from ivme.serve.pg.connection import Connection, refuse
-from ivme.serve.pg.login import CancelRequestError, Login, LoginRefusedError
+from ivme.serve.pg.login import CancelRequestError, Door, Login, LoginRefusedError
 from ivme.serve.pg.messages import ProtocolError
 from ivme.serve.pg.runner import Runner
 from ivme.serve.pg.scram import Verifier
@@ -33,9 +33,9 @@ class PostgresServer:
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
         self._settings = settings
-        self._catalog = PostgresCatalog(database)
-        self._verifier = None if settings.token is None else Verifier(settings.token)
-        self._reading = None if settings.read_token is None else Verifier(settings.read_token)
+        grants = settings.grants
+        self._catalogs = {grant.name: PostgresCatalog(database, grant) for grant in grants}
+        self._doors = {grant.name: Door(grant, Verifier(grant.token) if grant.token else None) for grant in grants}
         self._tls = settings.tls_context()
         self._server: asyncio.Server | None = None
         self._clients: dict[asyncio.Task[None], Connection | None] = {}
@@ -70,7 +70,7 @@ class PostgresServer:
         self._clients[task] = None
         self._origins[origin] += 1
         try:
-            login = Login(reader, writer, self._verifier, self._reading, self._tls)
+            login = Login(reader, writer, self._doors, self._tls)
             if self._is_full(origin):
                 async with asyncio.timeout(_REFUSING):  # a refusal is understood after the first message only
                     await login.start()
@@ -118,8 +118,9 @@ class PostgresServer:
             return
         finally:
             self._waiting.pop(task, None)
-        runner = Runner(self._database, self._settings, self._catalog, read_only=login.is_read_only)
-        client = self._clients[task] = Connection(login, runner, self._catalog, self._settings)
+        grant, catalog = login.door.grant, self._catalogs[login.door.grant.name]
+        runner = Runner(self._database, self._settings, catalog, grant)
+        client = self._clients[task] = Connection(login, runner, catalog, self._settings)
         self._keys[login.process, login.secret] = client
         try:
             await client.serve()

@@ -92,7 +92,7 @@ def change(db: Database, rng: random.Random) -> None:
 
 
 def at_each_breath(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    monkeypatch.setattr("ivme.engine.runtime.build_beside.time.sleep", lambda _: work())
+    monkeypatch.setattr(build_beside, "let_writers_in", work)
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
