@@ -195,13 +195,13 @@ class Database(Altering, Clocked):
         """
         return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
-    def sql(self, text: str, /, **parameters: Any) -> Result:
+    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
 
         `:name` in a statement stands for the value of the parameter of that name. Each statement is done as a whole or
-        not at all; between BEGIN and COMMIT, all changes of rows are.
+        not at all; between BEGIN and COMMIT, all changes of rows are. With engine="duckdb", DuckDB answers a SELECT.
         """
-        return self._session.run(text, parameters)
+        return self._session.run(text, parameters, engine)
 
     @cached_property
     def _session(self) -> Session:
