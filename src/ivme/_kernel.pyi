@@ -149,7 +149,8 @@ class Cursor:
         """The next rows: output columns, counts, slots, extremes. No rows means the end.
 
         An extreme is "min", "max", "count_distinct" or "values", all values of a group: these are places in one more
-        array behind the extremes, where their number begins, and then each value with its count."""
+        array behind the extremes, where their number begins, and then each value with its count. Those of a percentile
+        are the one or two values at its position, with the counts of all that are before or behind them."""
 
 class Kernel:
     """One writer, many readers: each sees whole batches only, and the GIL is free while a batch runs."""
@@ -157,7 +158,10 @@ class Kernel:
     def __init__(self, seed: int) -> None: ...
     def add_map(self, arity: int, slots: Sequence[str]) -> int: ...
     def add_index(self, map: int, key: Sequence[int], values: Sequence[int]) -> None: ...
-    def add_sorted(self, map: int, key: Sequence[int], value: int, order: Dictionary | None = None) -> None: ...
+    def add_sorted(
+        self, map: int, key: Sequence[int], value: int, order: Dictionary | None = None, counted: bool = False
+    ) -> None:
+        """An index of groups in the order of a column; one that is `counted` also finds values by their position."""
     def drop_map(self, map: int) -> None: ...
     def clear_map(self, map: int) -> None: ...
     def load_map(self, map: int, records: Codes) -> None:
@@ -206,14 +210,15 @@ class Kernel:
         outputs: Sequence[int],
         loops: Sequence[tuple[int, Sequence[int], Sequence[int]]],
         factors: Sequence[tuple[int, Sequence[int]]],
-        extremes: Sequence[tuple[str, int, Sequence[int], int]],
+        extremes: Sequence[tuple[str, int, Sequence[int], int, float, bool]],
         guards: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ...,
         exact: bool = False,
     ) -> int:
         """Variables are numbers, inputs first. A loop: (map, variables of its columns, those it yields).
 
-        A guard: (map, columns of its key, their inputs); a request without a match has no rows. With `exact`, sums of
-        floats come as they are, and not rounded."""
+        An extreme: (function, map, variables of its columns, the column of the value, the fraction of a percentile and
+        whether its order is descending). A guard: (map, columns of its key, their inputs); a request without a match
+        has no rows. With `exact`, sums of floats come as they are, and not rounded."""
     def add_union(
         self,
         inputs: int,

@@ -79,7 +79,8 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
         inner = replace(query, name=block_name(query.name, len(script)))
         rows = compile_block(replace(request, text=inner, tables=tables, name=None, plan=plans[-1]))
         blocks.append(rows)
-        compiled = _ordered(request, query.name, rows, script.order)
+        is_kept = request.options.get("favour") == "reads"
+        compiled = _ordered(request, query.name, rows, replace(script.order, is_kept=is_kept))
         if request.name is not None and not request.is_stored:
             check_head(compiled.view.query)
     compiled = _with_parameters(script, compiled, blocks)
@@ -157,7 +158,7 @@ def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, i
     inputs = {parameter: rows.typed.types[variable] for parameter, variable in given}
     inner = rows.typed.query
     if order.ranges is not None:
-        shape = range_shape(name, rows.table.columns, order.ranges)
+        shape = range_shape(name, rows.table.columns, order)
     else:
         added = added_columns(rows.table.columns, order)
         shape = shape_of(name, (*rows.table.columns, *added), inputs, order.hidden)

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace as with_defaults
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.altering import Altering, read_defaults
 from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
 from ivme.engine.runtime.batch import Batch
@@ -30,7 +32,6 @@ from ivme.query.model import table as declare
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
-from ivme.table_columns import add_column, drop_column, rename_column
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database(Clocked):
+class Database(Altering, Clocked):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -95,6 +96,7 @@ class Database(Clocked):
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
+        defaults: Mapping[str, object] | None = None,
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> None:
@@ -105,7 +107,8 @@ class Database(Clocked):
         it is with `if_not_exists`, and with `replace` a table makes way for the new one.
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
-        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold.
+        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold. `defaults` are
+        what columns have in rows that do not give them, as in {"n": 0, "at": "now()"}.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -123,6 +126,7 @@ class Database(Clocked):
             unique=unique,
             not_null=not_null,
         )
+        made = with_defaults(made, defaults=read_defaults(name, made.columns, defaults or {}))
         self.definitions.create_table(made, replace=replace)
 
     def _is_left(self, name: str, *, if_not_exists: bool, replace: bool) -> bool:
@@ -264,18 +268,6 @@ class Database(Clocked):
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
         self.definitions.drop_table(name)
-
-    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others; the rows that are there have the default in it."""
-        add_column(self.definitions, table, name, type, default)
-
-    def drop_column(self, table: str, name: str) -> None:
-        """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
-        drop_column(self.definitions, table, name)
-
-    def rename_column(self, table: str, name: str, to: str) -> None:
-        """Gives a column another name; one that a view reads, or another table references, is refused."""
-        rename_column(self.definitions, table, name, to)
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""

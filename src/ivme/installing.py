@@ -22,6 +22,7 @@ from ivme.range_totals import RangeTotals
 from ivme.range_view import RangeView
 from ivme.union_view import UnionView
 from ivme.view import View
+from ivme.window_request_view import WindowRequestView
 from ivme.window_view import WindowView
 
 
@@ -56,7 +57,7 @@ def install_view(runtime: Runtime, view: CompiledView, build: BuildBeside | None
 
 def _ordered_kind(order: Order) -> type[OrderedView]:
     if order.windows:
-        return WindowView
+        return WindowView if order.ranges is None else WindowRequestView
     if order.ranges is None:
         return OrderedView
     if not order.ranges.column:

@@ -83,6 +83,12 @@ def _row_table(view: str, schema: pa.Schema, row: Row) -> pa.Table:
         raise DataError(f"`after` is not a row of view {view}: {error}") from None
 
 
+def placed_row(view: str, schema: pa.Schema, row: Row) -> Row:
+    """A row that is given, with values of the types of the columns; DataError if it is not one."""
+    (found,) = listed(_row_table(view, schema, row))
+    return found
+
+
 def check_number(number: object, name: str) -> None:
     """Refuses what is no number of rows."""
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):

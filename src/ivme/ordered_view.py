@@ -2,9 +2,9 @@
 
 With LIMIT, an ordered map (engine/ordered.py) has the block's rows in their order: a batch takes O(log N) for each row
 that it changes, the rows that are shown are read without sorting, and what a batch changes of them is found at the
-edges of the limit. Without LIMIT all rows are shown: they are sorted when they are read, and their changes are the
-block's. A view with parameters sorts the rows of each request. One whose block is recomputed sorts all rows until
-somebody follows it.
+edges of the limit. Without LIMIT all rows are shown: they are sorted when they are read, unless reads are favoured, and
+their changes are the block's. A view with parameters sorts the rows of each request. One whose block is recomputed
+sorts all rows until somebody follows it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ivme.errors import PlanError
 from ivme.ordered_rows import arrange, first_rows
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
-from ivme.query.order import Order
+from ivme.query.order import Order, OrderKey
 
 _TIES = {"none": Ties.NONE, "last": Ties.LIKE_LAST, "values": Ties.VALUES}
 
@@ -50,7 +50,7 @@ class OrderedView(ExternalView):
         self._order = order.over(catalog.views[inner].table.column_names)
         self._reader = reader
         self._has_inputs = bool(shape.input)
-        self._is_cut = not order.is_whole and not self._has_inputs
+        self._is_cut = (order.is_kept or not order.is_whole) and not self._has_inputs
         self.needs_changes = self._is_cut and not catalog.views[inner].lazy
         self._map: OrderedMap | None = None
         self._follows = False
@@ -196,6 +196,44 @@ class OrderedView(ExternalView):
             _, columns, copies = self._map.rows(first + low, first + high)
         rows = RowBatch(layout, copies, None, [columns[place] for place in self._shown()])
         return [row for row, n in zip(rows.rows(), copies.tolist(), strict=True) for _ in range(n)]
+
+    def has_order(self, order: Order | None, *, places: bool) -> bool:
+        """Whether its rows are in this order, or without one in its own; with `places`, whether any row has a place.
+
+        Rows of groups are not in one order; what is ordered by and not shown tells no place.
+        """
+        is_one = self._map is not None and not self._groups() and not self._order.added
+        is_shown = len(self._shown()) == len(self._reader.catalog.relation(self.inner).column_names)
+        if order is None or not is_one:
+            return is_one and (is_shown or not places)
+        return is_shown and self._sequence(order) == self._sequence(self._order)
+
+    def _sequence(self, order: Order) -> list[OrderKey]:
+        """The keys of an order with all other columns behind them, which tell apart what is equal in these."""
+        keys = list({key.column: key for key in reversed(order.keys)}.values())[::-1]
+        count = len(self._reader.catalog.relation(self.inner).column_names)
+        known = [key.column for key in keys]
+        return [*keys, *(OrderKey(place, False, True) for place in range(count) if place not in known)]
+
+    def page(self, limit: int | None, offset: int, after: Row | None, layout: Layout) -> pa.Table:
+        """Rows in its order from a position on, or so many behind the place of a row; O(log N), and O(1) a row."""
+        ordered = self._map
+        assert ordered is not None, "it has an order"
+        first, last = (int(each.sum()) for each in ordered.all_shown(self._window()))  # one group at most
+        if after is not None:
+            codes = [np.array([layout.domains[i].encode_value(after[i])], np.int64) for i in range(len(after))]
+            places = [key.column for key in self._sequence(self._order) if isinstance(key.column, int)]
+            first = max(first, int(ordered.ranks([codes[place] for place in places], 1, True)[0]))
+        start = min(first + offset, last)
+        stop = last if limit is None else min(start + limit, last)
+        if start < stop < last:  # a page does not end between copies
+            _, columns, _ = ordered.rows(np.array([stop - 1]), np.array([stop]))
+            places = [key.column for key in self._sequence(self._order) if isinstance(key.column, int)]
+            stop = min(last, int(ordered.ranks([columns[place] for place in places], 1, True)[0]))
+        _, columns, copies = ordered.rows(np.array([start]), np.array([max(start, stop)]))
+        each = np.repeat(np.arange(len(copies)), copies)
+        shown: list[Codes | None] = [columns[place][each] for place in self._shown()]
+        return RowBatch(layout, np.ones(len(each), np.int64), None, shown).data
 
     def arranged(self, parts: Sequence[Weighted], schema: pa.Schema) -> Weighted:
         """Rows of the inner view, as this one shows them."""

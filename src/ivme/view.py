@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.base_view import BaseView, Row
+from ivme.base_view import Row
 from ivme.changes import Changes
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.asked import Asked
@@ -23,14 +23,13 @@ from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import SharedSide, StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, VerificationError
-from ivme.ordered_view import OrderedView
-from ivme.query.order import Order
+from ivme.positioned_view import PositionedView
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
 
 
-class View(BaseView):
+class View(PositionedView):
     """The rows of a query, maintained in the kernel's maps."""
 
     def __init__(self, runtime: Runtime, state: ViewState) -> None:
@@ -186,13 +185,14 @@ class View(BaseView):
             return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included; O(log N) where an ordered map has them."""
-        group, query = self.state.group, self.state.typed.query
-        if isinstance(group, OrderedView):
-            with self._runtime.lock:
-                self.check_alive()
-                if group.positions is not None:
-                    return group.positions
+        """How many rows there are, multiplicities included.
+
+        O(log N) where an ordered map has them, O(1) where the rows are the entries of a map, as groups are.
+        """
+        query = self.state.typed.query
+        known = None if parameters else self.known_size()
+        if known is not None:
+            return known
         read, _ = self._begin(parameters)
         read.read_all()
         counts = [self.state.finisher.multiplicities(block) for block in read]
@@ -202,22 +202,6 @@ class View(BaseView):
         """How many rows there are. Python asks this when it makes a list of a view, too: then all rows are read."""
         self.__length_hint__()
         return int(self.to_arrow().num_rows) if self.state.ring else self.count()  # negative rows are not shown
-
-    @property
-    def _own_order(self) -> Order | None:
-        return None if isinstance(self.state.group, OrderedView) else super()._own_order
-
-    def _between(self, start: int, stop: int) -> list[Row]:
-        group = self.state.group
-        if isinstance(group, OrderedView) and group.positions is not None and not self.parameters:
-            return group.between(start, stop, self._runtime.catalog.layout(self.name))
-        return super()._between(start, stop)
-
-    def _at(self, places: list[int]) -> list[Row]:
-        group = self.state.group
-        if isinstance(group, OrderedView) and group.positions is not None and not self.parameters:
-            return [self._between(place, place + 1)[0] for place in places]
-        return super()._at(places)
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""

@@ -13,7 +13,6 @@ No row between r and k changed, so that their number is the same in both states,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +25,7 @@ from ivme.engine.read.recompute import Row
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.window_frames import LARGEST, Key, Part, code_offset
 from ivme.engine.window_functions import Computed
+from ivme.engine.window_positions import whole
 from ivme.ordered_view import OrderedView
 from ivme.query.model import Query
 from ivme.query.order import Order
@@ -36,7 +36,7 @@ _SUMMED_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class _Spans:
+class Spans:
     """Parts of partitions: the ranks at which each begins and ends, and those of its partition."""
 
     first: Codes
@@ -51,12 +51,11 @@ class WindowView(OrderedView):
     def __init__(self, shape: Query, inner: str, order: Order, reader: Reader) -> None:
         super().__init__(shape, inner, order, reader)
         self._of_columns: list[Domain] = list(reader.catalog.layout(inner).domains)
-        outputs = dict(zip(shape.output, shape.tables[0].columns[len(shape.input) :], strict=True))
         self._calls: list[Computed] = []
         for call in self._order.windows:
-            type_ = outputs[call.name].type
-            assert type_ is not None, "blocks have types"
             given = self._of_columns[call.column] if isinstance(call.column, int) else None
+            type_ = call.type_of(None if given is None else given.type)
+            assert type_ is not None, "it takes its column"
             where = f"{call.text} of view {shape.name}"
             self._calls.append(Computed(call, given, reader.catalog.domains.domain(type_), where))
         self._keys = [
@@ -82,10 +81,13 @@ class WindowView(OrderedView):
         for computed in self._order.windows:
             is_running = computed.frame is not None and computed.frame.is_running and computed.function in TOTALS
             if is_running and isinstance(computed.column, int) and computed.column not in found:
-                type_ = self._of_columns[computed.column].type
-                if type_.kind == "int" or (type_.kind == "decimal" and (type_.precision or 0) <= _SUMMED_DIGITS):
-                    found.append(computed.column)
+                found += [computed.column] if self._is_summed(computed.column) else []
         return found
+
+    def _is_summed(self, place: int) -> bool:
+        """Whether the map's nodes can add a column up."""
+        type_ = self._of_columns[place].type
+        return type_.kind == "int" or (type_.kind == "decimal" and (type_.precision or 0) <= _SUMMED_DIGITS)
 
     def _offsets(self, call: WindowCall) -> tuple[int, int] | None:
         """How far the frame of a row reaches in the codes of the key, if it is of values; None if it is not that."""
@@ -106,7 +108,7 @@ class WindowView(OrderedView):
         ordered.apply(codes, weights)
         self._parts.append(self._values(ordered, self._reached(ordered, codes, len(weights))))
 
-    def _reached(self, ordered: OrderedMap, codes: list[Codes], n: int) -> _Spans:
+    def _reached(self, ordered: OrderedMap, codes: list[Codes], n: int) -> Spans:
         """The rows whose values the changed ones may change."""
         groups = [codes[place] for place in self._groups()]
         start, stop = ordered.ranks(groups, n, False), ordered.ranks(groups, n, True)
@@ -124,7 +126,7 @@ class WindowView(OrderedView):
             low, high = self._near
             near = self._between(ordered, groups, codes[self._own_keys[0]], (-high, -low))
             first, last = np.minimum(first, near[0]), np.maximum(last, near[1])
-        return _merged(_Spans(first, last, start, stop))
+        return _merged(Spans(first, last, start, stop))
 
     def _between(
         self, ordered: OrderedMap, groups: list[Codes], keys: Codes, offsets: tuple[int, int], ends: Codes | None = None
@@ -160,9 +162,9 @@ class WindowView(OrderedView):
 
     def _ranked(self, ordered: OrderedMap, first: Codes, last: Codes) -> tuple[list[Codes], Codes]:
         """All rows of partitions."""
-        return self._values(ordered, _Spans(first, last, first, last))
+        return self._values(ordered, Spans(first, last, first, last))
 
-    def _values(self, ordered: OrderedMap, spans: _Spans) -> tuple[list[Codes], Codes]:
+    def _values(self, ordered: OrderedMap, spans: Spans) -> tuple[list[Codes], Codes]:
         """The rows of parts of partitions with the values of functions, and their copies."""
         before, after = self._context
         first = spans.start if before is None else np.maximum(spans.first - before, spans.start)
@@ -176,7 +178,7 @@ class WindowView(OrderedView):
         values = [*part.columns, *(each.of(part) for each in self._calls)]
         return _cut(part, values, spans.first - first, spans.last - first)
 
-    def _context_by_value(self, ordered: OrderedMap, spans: _Spans) -> tuple[Codes, Codes]:
+    def _context_by_value(self, ordered: OrderedMap, spans: Spans) -> tuple[Codes, Codes]:
         """The ranks of the rows that frames of values are computed from: around the first and the last row of spans."""
         assert self._near is not None
         _, begin, _ = ordered.rows(spans.first, spans.first + 1)
@@ -186,7 +188,7 @@ class WindowView(OrderedView):
         near = self._between(ordered, groups, begin[key], self._near, end[key])
         return np.maximum(near[0], spans.start), np.minimum(near[1], spans.stop)
 
-    def _carried(self, ordered: OrderedMap, first: Codes, spans: _Spans) -> dict[int, tuple[list[int], Codes]]:
+    def _carried(self, ordered: OrderedMap, first: Codes, spans: Spans) -> dict[int, tuple[list[int], Codes]]:
         places = self._summed_places()
         if not places or not len(first):
             return {}
@@ -194,7 +196,7 @@ class WindowView(OrderedView):
         n = len(first)
         return {
             place: (
-                [_whole(one) - _whole(other) for one, other in zip(words[:n], words[n:], strict=True)],
+                [whole(one) - whole(other) for one, other in zip(words[:n], words[n:], strict=True)],
                 counts[:n] - counts[n:],
             )
             for place, words, counts in zip(places, (each.tolist() for each in sums), known, strict=True)
@@ -213,10 +215,6 @@ def _size(codes: Codes) -> Codes:
     return np.abs(np.where(codes == NULL_CODE, 0, codes))
 
 
-def _whole(words: Sequence[int]) -> int:
-    return (words[1] << 64) + (words[0] % 2**64)
-
-
 def _cut(part: Part, values: list[Codes], first: Codes, last: Codes) -> tuple[list[Codes], Codes]:
     """The copies between two places of each part; a row at an edge may have some inside."""
     if not len(part):
@@ -228,7 +226,7 @@ def _cut(part: Part, values: list[Codes], first: Codes, last: Codes) -> tuple[li
     return [column[kept] for column in values], inside[kept]
 
 
-def _merged(spans: _Spans) -> _Spans:
+def _merged(spans: Spans) -> Spans:
     """Spans that meet are one, so that no row comes twice; those without rows are left out."""
     order = np.lexsort((spans.first, spans.start))
     order = order[spans.first[order] < spans.last[order]]
@@ -242,4 +240,4 @@ def _merged(spans: _Spans) -> _Spans:
             kept.append(number)
             ends.append(high)
     places = np.array(kept, np.int64)
-    return _Spans(first[places], np.array(ends, np.int64), start[places], stop[places])
+    return Spans(first[places], np.array(ends, np.int64), start[places], stop[places])

@@ -121,14 +121,19 @@ def test_what_is_there_is_shown(shop: Database) -> None:
     shop.sql("CREATE VIEW v AS SELECT id FROM items")
     assert [row[0] for row in shop.sql("SHOW TABLES")] == ["items", "sales"]
     assert shop.sql("SHOW VIEWS").rows() == [("v", "SELECT id FROM items", None)]
-    assert shop.sql("DESCRIBE items").rows()[0] == ("id", "int", "primary")
-    assert shop.sql("DESC v").rows() == [("id", "int", None)]
+    assert shop.sql("DESCRIBE items").rows()[0] == ("id", "int", "primary", None)
+    assert shop.sql("DESC v").rows() == [("id", "int", None, None)]
 
 
 def test_a_select_is_explained(shop: Database) -> None:
     found = shop.sql("EXPLAIN SELECT item, COUNT(*) AS n FROM sales GROUP BY item")
+    assert "SELECT item, COUNT(*) AS n FROM sales GROUP BY item" == str(found).splitlines()[0]
     assert "view-tree" in str(found)
+    assert "class" not in str(found)
     assert shop.views == ()
+    why = str(shop.sql("EXPLAIN (why) SELECT item, COUNT(*) AS n FROM sales GROUP BY item"))
+    assert "class          CQAP0" in why
+    assert "Q(item, COUNT | .) = sales(item)" in why
 
 
 # Changes

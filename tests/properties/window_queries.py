@@ -26,7 +26,7 @@ def window_select(rng: random.Random, most: int = 3) -> str:
     """
     kind = rng.random()
     if most == 1:
-        return f"SELECT id, g, {_window(rng)} AS w0 FROM {'r JOIN s ON r.g = s.k' if kind < 0.3 else 'r'}"
+        return f"SELECT id, g, {one_window(rng)} AS w0 FROM {'r JOIN s ON r.g = s.k' if kind < 0.3 else 'r'}"
     if kind < 0.15:
         return _of_groups(rng)
     source = "r JOIN s ON r.g = s.k" if kind < 0.3 else "r"
@@ -35,7 +35,7 @@ def window_select(rng: random.Random, most: int = 3) -> str:
         return f"SELECT *, {items} FROM r"
     text = f"SELECT id, r.g, {items} FROM {source}{rng.choice(['', ' WHERE x > 0', ' WHERE name IS NOT NULL'])}"
     if rng.random() < 0.15:
-        return f"{text} QUALIFY {_window(rng)} IS NOT NULL AND (id > 10 OR w0 IS NULL)"
+        return f"{text} QUALIFY {one_window(rng)} IS NOT NULL AND (id > 10 OR w0 IS NULL)"
     if rng.random() < 0.15:
         return f"SELECT g, COUNT(*) AS n, COUNT(w0) AS m FROM ({text}) t GROUP BY g"
     return text
@@ -49,14 +49,15 @@ def _of_groups(rng: random.Random) -> str:
 
 
 def _item(rng: random.Random) -> str:
-    window = _window(rng)
+    window = one_window(rng)
     kind = rng.random()
     if kind < 0.1:
         return f"CASE WHEN {window} IS NULL THEN x ELSE 0 END"
     return f"COALESCE(x, 0) + COUNT(*) OVER {_over(rng, total=False)}" if kind < 0.2 else window
 
 
-def _window(rng: random.Random) -> str:
+def one_window(rng: random.Random) -> str:
+    """A call of a window function."""
     kind = rng.random()
     if kind < 0.2:
         call = rng.choice(["RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"])

@@ -9,6 +9,7 @@ from ivme._kernel import Kernel
 from ivme.engine.ingest.feed import Feed
 from ivme.plan.ir import program as ir
 from ivme.query.aggregates import reads_exactly
+from ivme.query.percentile import Percentile, read_percentile
 
 if TYPE_CHECKING:
     from ivme._kernel import ReadSpec, Step
@@ -176,7 +177,9 @@ def _loops(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, int]) ->
     for extreme in enumeration.extremes:
         value = extreme.read.variables.index(extreme.variable)
         known = [0 if i == value else variables.index(v or "") for i, v in enumerate(extreme.read.variables)]
-        extremes.append((extreme.function, maps[extreme.read.map], known, value))
+        percentile = read_percentile(extreme.function) or Percentile(extreme.function, 0.0, False)
+        constants = percentile.fraction, percentile.descending
+        extremes.append((percentile.function, maps[extreme.read.map], known, value, *constants))
     factors = [read(factor) for factor in enumeration.factors]
     outputs = _positions(enumeration.outputs, variables)
     guards = [_guard(loop, inputs, maps) for loop in ir.single_guards(enumeration)]

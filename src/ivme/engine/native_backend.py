@@ -56,12 +56,13 @@ class NativeBackend:
             for index in declared.indexes:
                 if ("plain", index) not in known:
                     self.kernel.add_index(number, index.key, index.values)
-            for index in declared.sorted_by:
-                if ("sorted", index) not in known:
-                    order = _native_order(orders.get(declared.schema[index.values[0]]))
-                    self.kernel.add_sorted(number, index.key, index.values[0], order)
+            for kind, indexes in (("sorted", declared.sorted_by), ("ranked", declared.ranked_by)):
+                for index in indexes:
+                    if (kind, index) not in known:
+                        order = _native_order(orders.get(declared.schema[index.values[0]]))
+                        self.kernel.add_sorted(number, index.key, index.values[0], order, kind == "ranked")
+                known |= {(kind, index) for index in indexes}
             known |= {("plain", index) for index in declared.indexes}
-            known |= {("sorted", index) for index in declared.sorted_by}
 
     def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
         if name not in self._heaps:

@@ -71,6 +71,13 @@ void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
+constexpr std::pair<std::string_view, Extreme::Function> ORDERED[] = {
+    {"min", Extreme::Function::Min},
+    {"max", Extreme::Function::Max},
+    {"percentile_cont", Extreme::Function::Continuous},
+    {"percentile_disc", Extreme::Function::Discrete},
+};
+
 struct ReaderBuilder {
     Kernel& kernel;
     Reader& reader;
@@ -146,8 +153,10 @@ struct ReaderBuilder {
         reader.factors.push_back(std::move(factor));
     }
 
-    void extreme(const std::string& function, size_t id, const Numbers& columns, unsigned value) {
-        Extreme extreme{Extreme::Function::CountDistinct, use(id), nullptr, nullptr, value, columns};
+    void extreme(const std::string& function, size_t id, const Numbers& columns, unsigned value, double fraction,
+                 bool descending) {
+        Extreme extreme{
+            Extreme::Function::CountDistinct, use(id), nullptr, nullptr, value, columns, fraction, descending};
         require(columns.size() == extreme.map->arity() && value < columns.size(), "an extreme reads every column");
         Numbers key;
         for (unsigned i = 0; i < columns.size(); ++i) {
@@ -161,9 +170,12 @@ struct ReaderBuilder {
             extreme.groups = key.empty() ? nullptr : extreme.map->index(key);
             require(key.empty() || extreme.groups, "an extreme needs an index that its map does not have");
         } else {
-            require(function == "min" || function == "max", "an extreme is min, max, count_distinct or values");
-            extreme.function = function == "min" ? Extreme::Function::Min : Extreme::Function::Max;
-            extreme.sorted = extreme.map->sorted(key, value);
+            auto found = std::find_if(std::begin(ORDERED), std::end(ORDERED),
+                                      [&](auto& each) { return function == each.first; });
+            require(found != std::end(ORDERED), "an extreme is min, max, a percentile, count_distinct or values");
+            extreme.function = found->second;
+            require(fraction >= 0 && fraction <= 1, "a percentile has a fraction from 0 to 1");
+            extreme.sorted = extreme.map->sorted(key, value, extreme.listed());
             require(extreme.sorted, "an extreme needs an ordered index that its map does not have");
         }
         reader.extremes.push_back(std::move(extreme));
@@ -262,8 +274,9 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
         builder.factor(map, columns);
     }
     for (nb::handle item : extremes) {
-        auto [function, map, columns, value] = nb::cast<std::tuple<std::string, size_t, Numbers, unsigned>>(item);
-        builder.extreme(function, map, columns, value);
+        auto [function, map, columns, value, fraction, descending] =
+            nb::cast<std::tuple<std::string, size_t, Numbers, unsigned, double, bool>>(item);
+        builder.extreme(function, map, columns, value, fraction, descending);
     }
     for (unsigned variable : outputs) {
         require(variable < variables && builder.known_at[variable] != ~0u, "an output is never set");

@@ -37,12 +37,17 @@ struct Factor {
 };
 
 struct Extreme {
-    enum class Function : uint8_t { Min, Max, CountDistinct, Values } function;
+    // Values are all of a group; Continuous and Discrete the two, or the one, that a percentile is made of.
+    enum class Function : uint8_t { Min, Max, CountDistinct, Values, Continuous, Discrete } function;
     const Map* map;
     const SortedIndex* sorted = nullptr;
     const GroupIndex* groups = nullptr;
     unsigned value = 0;
     std::vector<unsigned> variables;  // of the map's columns; that of `value` is any
+    double fraction = 0;              // of a percentile
+    bool descending = false;
+
+    bool listed() const { return function >= Function::Values; }
 };
 
 struct Reader {
@@ -70,7 +75,8 @@ struct Block {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
     std::vector<Array<int64_t>> extremes;
-    // For each extreme that is all values of a group, which holds the place: how many, then each with its count.
+    // For each extreme that is values of a group, which holds the place: how many, then each with its count. Those of
+    // a percentile have the counts of all values up to them, so that it is at the same position among them.
     Array<int64_t> lists;
     bool listed = false;      // whether there are such extremes
     Array<int64_t> requests;  // for each row the number of its request, if `numbered`
@@ -134,7 +140,8 @@ private:
     void resolve(unsigned level);
     void emit(Block& block, size_t limit, uint64_t& operations);
     bool multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const;
-    int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, Block& block, uint64_t& operations) const;
+    int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, int64_t count, Block& block,
+                    uint64_t& operations) const;
 
     static constexpr unsigned FEW = 16, MANY = 1024;
 

@@ -271,14 +271,15 @@ NB_MODULE(_kernel, m) {
              })
         .def(
             "add_sorted",
-            [](Kernel& k, size_t map, std::vector<unsigned> key, unsigned value, nb::object order) {
+            [](Kernel& k, size_t map, std::vector<unsigned> key, unsigned value, nb::object order, bool counted) {
                 const Dictionary* dictionary = order.is_none() ? nullptr : dictionary_of(order);
                 exclusively(k, [&] {
-                    k.map(map).add_sorted(std::move(key), value, dictionary);
+                    k.map(map).add_sorted(std::move(key), value, dictionary, counted);
                     if (dictionary) k.order_by(dictionary);
                 });
             },
-            nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::keep_alive<1, 5>())
+            nb::arg("map"), nb::arg("key"), nb::arg("value"), nb::arg("order") = nb::none(), nb::arg("counted") = false,
+            nb::keep_alive<1, 5>())
         .def("drop_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.drop_map(map); }); })
         .def("clear_map", [](Kernel& k, size_t map) { exclusively(k, [&] { k.clear_map(map); }); })
         .def("load_map",

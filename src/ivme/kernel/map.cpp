@@ -61,6 +61,7 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
         old[0] = stored[0];
         if (total) {
             stored[0] = total;
+            recount(id, change[0]);
         } else {
             erase(id, hashed);
         }
@@ -74,6 +75,7 @@ void Map::add(const int64_t* key, uint32_t hashed, const int64_t* change, int64_
         throw;
     }
     if (stored[0]) {
+        recount(id, change[0]);
         suspect(id);
     } else {
         erase(id, hashed);
@@ -106,7 +108,10 @@ void Map::restore(const int64_t* key, const int64_t* old) {
     } else if (id == NIL) {
         insert(key, hashed, old);
     } else {
-        std::copy(old, old + layout_.words, records_.data() + static_cast<size_t>(id) * stride_ + arity_);
+        int64_t* stored = records_.data() + static_cast<size_t>(id) * stride_ + arity_;
+        auto change = static_cast<int64_t>(static_cast<uint64_t>(old[0]) - static_cast<uint64_t>(stored[0]));
+        std::copy(old, old + layout_.words, stored);
+        recount(id, change);
     }
 }
 
@@ -151,7 +156,7 @@ void Map::enter_indexes(uint32_t id) {
     try {
         for (; groups < indexes_.size(); ++groups) indexes_[groups]->insert(id, row(id));
         for (; projections < projections_.size(); ++projections) support(projections_[projections], row(id), 1);
-        for (; sorted < sorted_.size(); ++sorted) sorted_[sorted]->insert(id, rows());
+        for (; sorted < sorted_.size(); ++sorted) sorted_[sorted]->insert(id, rows(), payload(id)[0]);
     } catch (...) {
         leave_indexes(id, groups, projections, sorted);
         throw;
@@ -162,6 +167,12 @@ void Map::leave_indexes(uint32_t id, size_t groups, size_t projections, size_t s
     for (size_t i = 0; i < groups; ++i) indexes_[i]->erase(id);
     for (size_t i = 0; i < projections; ++i) support(projections_[i], row(id), -1);
     for (size_t i = 0; i < sorted; ++i) sorted_[i]->erase(id, rows());
+}
+
+void Map::recount_indexes(uint32_t id, int64_t change) noexcept {
+    for (auto& index : sorted_) {
+        if (index->counted()) index->recount(id, rows(), change);
+    }
 }
 
 void Map::support(Projection& projection, const int64_t* row, int64_t change) {
@@ -203,16 +214,17 @@ void Map::add_index(const std::vector<unsigned>& key, const std::vector<unsigned
     projections_.push_back(std::move(fresh));
 }
 
-void Map::add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order) {
-    if (sorted(key, value)) return;
+void Map::add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order, bool counted) {
+    if (sorted(key, value, counted)) return;
     if (key.size() + 1 != arity_ || value >= arity_) {
         throw std::invalid_argument("an ordered index has one value; all other columns are its key");
     }
-    auto fresh = std::make_unique<SortedIndex>(std::move(key), value, order, seed_);
+    auto fresh = std::make_unique<SortedIndex>(std::move(key), value, order, seed_, counted);
     for (uint32_t id = 0; id < high(); ++id) {
-        if (alive(id)) fresh->insert(id, rows());
+        if (alive(id)) fresh->insert(id, rows(), payload(id)[0]);
     }
     sorted_.push_back(std::move(fresh));
+    counted_ |= counted;
 }
 
 const GroupIndex* Map::index(const std::vector<unsigned>& key) const {
@@ -229,9 +241,9 @@ const Projection* Map::projection(const std::vector<unsigned>& key, const std::v
     return nullptr;
 }
 
-const SortedIndex* Map::sorted(const std::vector<unsigned>& key, unsigned value) const {
+const SortedIndex* Map::sorted(const std::vector<unsigned>& key, unsigned value, bool counted) const {
     for (const auto& index : sorted_) {
-        if (index->key() == key && index->value() == value) return index.get();
+        if (index->key() == key && index->value() == value && (index->counted() || !counted)) return index.get();
     }
     return nullptr;
 }
@@ -257,7 +269,7 @@ void Map::compact() {
     fresh.records_.reserve(size() * stride_);
     for (const auto& index : indexes_) fresh.indexes_.push_back(std::make_unique<GroupIndex>(index->key(), seed_));
     for (const auto& index : sorted_) {
-        fresh.sorted_.push_back(std::make_unique<SortedIndex>(index->key(), index->value(), index->order(), seed_));
+        fresh.sorted_.push_back(std::make_unique<SortedIndex>(index->without_entries()));
     }
     for (uint32_t id = 0; id < high(); ++id) {
         if (alive(id)) fresh.insert(row(id), tag(row(id)), payload(id));
@@ -292,14 +304,6 @@ size_t Map::bytes() const {
     return total;
 }
 
-// A record whose long floats are told by their values, not by where they are.
-uint64_t Map::hash_record(const Seed& seed, uint32_t id) const {
-    if (!layout_.has_floats) return seed.hash(row(id), stride_);
-    std::vector<int64_t> record(row(id), row(id) + stride_);
-    layout_.each_long(record.data() + arity_, [](int64_t* sum) { sum[1] = static_cast<int64_t>(hash_float(sum)); });
-    return seed.hash(record.data(), stride_);
-}
-
 void Map::mark_floats() const noexcept {
     for (uint32_t id = 0; id < high(); ++id) {
         if (alive(id)) layout_.each_long(payload(id), [](const int64_t* sum) { long_float(sum)->marked = true; });
@@ -313,94 +317,6 @@ bool Map::mark_entries(CodeMarks& marks) const {
         for (unsigned i = 0; i < arity_; ++i) has_codes |= marks.mark(row(id)[i]);
     }
     return has_codes;
-}
-
-// Sums of hashes, so that neither the order of entries nor where they are stored matters.
-uint64_t Map::digest(uint64_t salt) const {
-    Seed mix(salt);
-    uint64_t total = mix.start ^ size();
-    for (uint32_t id = 0; id < high(); ++id) {
-        if (alive(id)) total += hash_record(mix, id);
-    }
-    for (size_t i = 0; i < indexes_.size(); ++i) {
-        Seed own(salt * 31 + 2 * i + 1);
-        const GroupIndex& index = *indexes_[i];
-        index.groups().each([&](uint32_t group) {
-            Members members = index.members(group);
-            total += own.hash(index.groups().key(group), index.groups().arity()) * (members.n + 1);
-            for (uint32_t m = 0; m < members.n; ++m) total += hash_record(own, members.begin()[m]);
-        });
-    }
-    for (size_t i = 0; i < projections_.size(); ++i) total += projections_[i].map->digest(salt * 37 + i);
-    for (size_t i = 0; i < sorted_.size(); ++i) {
-        Seed own(salt * 41 + i);
-        sorted_[i]->groups().each(
-            [&](uint32_t group) { sorted_[i]->each(group, [&](uint32_t id) { total += hash_record(own, id); }); });
-    }
-    return total;
-}
-
-namespace {
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::logic_error(what);
-}
-
-}  // namespace
-
-void Map::verify() const {
-    uint64_t live = 0;
-    for (uint32_t id = 0; id < high(); ++id) {
-        if (!alive(id)) continue;
-        ++live;
-        require(find(row(id)) == id, "an entry cannot be found by its key");
-        for (const auto& index : indexes_) {
-            Members members = index->members(index->group_of(id));
-            require(index->place_of(id) < members.n, "an entry is outside its group");
-            require(members.begin()[index->place_of(id)] == id, "an entry is not where its index says");
-            const int64_t* key = index->groups().key(index->group_of(id));
-            for (unsigned i = 0; i < index->key().size(); ++i) {
-                require(key[i] == row(id)[index->key()[i]], "an entry is in another key's group");
-            }
-        }
-    }
-    require(live == size(), "the table does not hold the entries");
-    for (const auto& index : indexes_) {
-        uint64_t counted = 0;
-        index->groups().each([&](uint32_t group) {
-            require(index->size(group) > 0, "an empty group stayed behind");
-            counted += index->size(group);
-        });
-        require(counted == live, "an index does not hold every entry");
-    }
-    for (const auto& projection : projections_) {
-        projection.map->verify();
-        Map expected(projection.map->arity(), Layout(), seed_);
-        Projection recount{projection.key, projection.values, nullptr};
-        recount.map = std::make_unique<Map>(projection.map->arity(), Layout(), seed_);
-        for (uint32_t id = 0; id < high(); ++id) {
-            if (alive(id)) const_cast<Map*>(this)->support(recount, row(id), 1);
-        }
-        require(recount.map->size() == projection.map->size(), "a projection has another size");
-        for (uint32_t id = 0; id < recount.map->high(); ++id) {
-            uint32_t other = projection.map->find(recount.map->row(id));
-            require(other != NIL, "a projection misses a tuple");
-            require(recount.map->payload(id)[0] == projection.map->payload(other)[0], "a support is off");
-        }
-    }
-    for (const auto& index : sorted_) {
-        uint64_t counted = 0, expected = 0;
-        for (uint32_t id = 0; id < high(); ++id) expected += alive(id) && row(id)[index->value()] != NULL_CODE;
-        index->groups().each([&](uint32_t group) {
-            uint32_t last = NIL;
-            index->each(group, [&](uint32_t id) {
-                require(last == NIL || index->less(row(last), row(id)), "an ordered index is out of order");
-                last = id;
-                ++counted;
-            });
-        });
-        require(counted == expected, "an ordered index does not hold every entry");
-    }
 }
 
 }  // namespace ivme

@@ -74,10 +74,11 @@ public:
     void restore(const int64_t* key, const int64_t* old);
 
     void add_index(const std::vector<unsigned>& key, const std::vector<unsigned>& values);
-    void add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order);
+    void add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary* order, bool counted);
     const GroupIndex* index(const std::vector<unsigned>& key) const;
     const Projection* projection(const std::vector<unsigned>& key, const std::vector<unsigned>& values) const;
-    const SortedIndex* sorted(const std::vector<unsigned>& key, unsigned value) const;
+    // One that is counted, if that is wanted.
+    const SortedIndex* sorted(const std::vector<unsigned>& key, unsigned value, bool counted) const;
     const std::vector<std::unique_ptr<SortedIndex>>& all_sorted() const { return sorted_; }
 
     // All entries as they are stored, one behind the other: codes, then payload. With floats, the long ones come
@@ -137,6 +138,11 @@ private:
     void enter_indexes(uint32_t id);
     void leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept;
     void support(Projection& projection, const int64_t* row, int64_t change);
+    // Tells counted indexes by how much the count of an entry that is there has changed.
+    void recount(uint32_t id, int64_t change) noexcept {
+        if (counted_ && change) recount_indexes(id, change);
+    }
+    void recount_indexes(uint32_t id, int64_t change) noexcept;
     // Notes an entry whose sums exceed their limits: within a batch they may, as the rest may bring them back.
     void suspect(uint32_t id) {
         if (!fits(id)) suspects_.push(id);
@@ -171,6 +177,7 @@ private:
     std::vector<std::unique_ptr<GroupIndex>> indexes_;
     std::vector<Projection> projections_;
     std::vector<std::unique_ptr<SortedIndex>> sorted_;
+    bool counted_ = false;  // whether one of them is
 };
 
 }  // namespace ivme

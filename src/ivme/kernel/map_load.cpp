@@ -107,7 +107,7 @@ void Map::load_indexes() {
         for (uint32_t id = 0; id < count; ++id) support(projection, row(id), 1);
     }
     for (auto& index : sorted_) {
-        for (uint32_t id = 0; id < count; ++id) index->insert(id, rows());
+        for (uint32_t id = 0; id < count; ++id) index->insert(id, rows(), payload(id)[0]);
     }
 }
 

@@ -17,6 +17,7 @@ std::unique_ptr<Map> Map::copy(bool full) const {
     auto made = std::make_unique<Map>(arity_, layout_, seed_);
     for (const auto& index : indexes_) made->indexes_.push_back(copy_of(*index, full));
     for (const auto& index : sorted_) made->sorted_.push_back(copy_of(*index, full));
+    made->counted_ = counted_;
     for (const auto& [key, values, map] : projections_) made->projections_.push_back({key, values, map->copy(full)});
     if (!full) return made;
     made->table_ = IdTable(table_);

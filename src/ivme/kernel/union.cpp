@@ -67,7 +67,7 @@ void Union::shape(Block& block) const {
     if (!disjoint) return;
     const auto& extremes = branches[0].segments[0]->extremes;
     block.extremes.resize(extremes.size());
-    for (const Extreme& extreme : extremes) block.listed |= extreme.function == Extreme::Function::Values;
+    for (const Extreme& extreme : extremes) block.listed |= extreme.listed();
 }
 
 Prober::Prober(const Union& plan) : machine_(plan.seed), consolidator_(plan.seed) {

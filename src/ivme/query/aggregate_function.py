@@ -32,7 +32,8 @@ class AggregateFunction:
     One without slots needs its values in order instead, so that its column counts as free when widths are computed.
     `reads` is what it reads of them: "min", "max" or "count_distinct", which an index answers, or all "values" of the
     group, which `fold` makes its value from, in time linear in the group. `fold` also finishes what "min" and "max"
-    give, where that is not the value yet.
+    give, where that is not the value yet, and a "percentile", which an ordered index finds in O(log N): it is given the
+    one or two values at its position, in the place of all that are before or behind them.
 
     `type` is that of its value for one of its argument, None if it takes no such argument. `takes` are the kinds of
     its argument, all if it is empty. `kernel` finishes whole columns (`engine/runtime/finishing.py`). `parts` are the
@@ -59,4 +60,4 @@ class AggregateFunction:
     @property
     def counts_rows(self) -> bool:
         """Whether its value depends on how often a row is there."""
-        return self.reads in ("", "values")
+        return self.reads in ("", "values", "percentile")

@@ -156,8 +156,12 @@ _OF_VALUES = (
     AggregateFunction(
         "array_agg", _array_type, reads="values", fold=folds.collected, is_additive=False, over_nothing=()
     ),
-    _of_values("percentile_cont", _float, folds.continuous, *_NUMBERS),
-    _of_values("percentile_disc", _float, folds.discrete, *_NUMBERS),
+    AggregateFunction(
+        "percentile_cont", _float, reads="percentile", fold=folds.continuous, takes=_NUMBERS, is_additive=False
+    ),
+    AggregateFunction(
+        "percentile_disc", _float, reads="percentile", fold=folds.discrete, takes=_NUMBERS, is_additive=False
+    ),
     _of_values("mode", _same, folds.mode),
     _of_values("bit_and", _same, folds.bits(and_), "int"),
     _of_values("bit_or", _same, folds.bits(or_), "int"),

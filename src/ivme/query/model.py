@@ -18,6 +18,7 @@ from ivme.query.aggregate_function import AggregateFunction
 from ivme.query.aggregates import AGGREGATES
 from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.names import check_name
+from ivme.query.percentile import Percentile
 from ivme.query.table import ClosureOf, Column, ForeignKey, Table, check_table, table
 
 __all__ = [
@@ -131,6 +132,15 @@ class Aggregate:
     def definition(self) -> AggregateFunction:
         """What the function does."""
         return AGGREGATES[self.function]
+
+    @property
+    def reads(self) -> str:
+        """What it reads of its values in order: as its definition says, of a percentile with its constants."""
+        if self.definition.reads != "percentile":
+            return self.definition.reads
+        fraction, is_descending = self.options
+        assert isinstance(fraction, Decimal | int | float)
+        return str(Percentile(self.function, float(fraction), bool(is_descending)))
 
     def __str__(self) -> str:
         if self.text:

@@ -50,11 +50,20 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """What a request shows beside windows: a window under a name, the next column of the rows, or by "*" all."""
+
+    name: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ranges:
     """Which rows a request has: those that equal parameters in some columns, and are between others in one.
 
     Without a `column` only the equalities say so. With `totals` a request has one row, which they are, or with keys
-    among them one for each group. A `prefix` is the parameter that texts begin with, in place of the ends.
+    among them one for each group. A `prefix` is the parameter that texts begin with, in place of the ends. With
+    windows, `items` are what is shown of each row.
     """
 
     equal: tuple[tuple[str, str], ...]
@@ -63,6 +72,21 @@ class Ranges:
     upper: Bound | None
     totals: tuple[Total, ...] = ()
     prefix: str | None = None
+    items: tuple[Item, ...] = ()
+
+    def shown_of(self, columns: Sequence[str]) -> list[Item]:
+        """What is shown of rows with these columns, each under its name. Names that begin with # are hidden."""
+        plain = [name for name in columns if not name.startswith("#")]
+        made: list[Item] = []
+        for place, item in enumerate(self.items):
+            if item.column:
+                made.append(item)
+                continue
+            behind = sum(not each.column for each in self.items[place + 1 :])
+            count = len(plain) - behind if item.name == "*" else 1
+            made += [Item(name, name) for name in plain[:count]]
+            del plain[:count]
+        return made
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -84,7 +108,7 @@ class Order:
 
     Columns whose names begin with `hidden` are not shown. With a `rank`, the rank of each row in its group is a column.
     With `ranges`, it is the order of the rows of a request, which these say. Each of `windows` is a column, too: a
-    function of the rows around each in its group.
+    function of the rows around each in its group. One that `is_kept` is maintained although all rows are shown.
     """
 
     keys: tuple[OrderKey, ...]
@@ -97,6 +121,7 @@ class Order:
     rank: bool = False
     ranges: Ranges | None = None
     windows: tuple[WindowCall, ...] = ()
+    is_kept: bool = False
 
     def over(self, columns: Sequence[str]) -> Order:
         """The same with positions among these columns."""
@@ -116,6 +141,8 @@ class Order:
     @property
     def changes_many(self) -> bool:
         """Whether one row more or less may change as many rows as there are: the ranks of all behind it."""
+        if self.ranges is not None:
+            return False
         return (self.rank and self.limit is None) or any(call.changes_many for call in self.windows)
 
     def shown(self, columns: Sequence[str]) -> list[str]:

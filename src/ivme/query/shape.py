@@ -15,7 +15,7 @@ from ivme.errors import PlanError
 from ivme.query.block_names import block_name
 from ivme.query.functions import Function
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
-from ivme.query.order import HIDDEN, RANK, Order, Ranges, Total
+from ivme.query.order import HIDDEN, RANK, Order, Total
 from ivme.query.parse import is_one_join, parse
 from ivme.query.typed import typed
 from ivme.query.types import Type
@@ -68,7 +68,7 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
         known = (*known, Table(names[block], columns))
     last = found.written
     if script.order is not None and script.order.ranges is not None:
-        made = range_shape(name, columns, script.order.ranges)
+        made = range_shape(name, columns, script.order)
         return replace(made, text=script.source.text, tables=(made.tables[0], *read.values()))
     inputs = {p: found.types[v] for p, v in zip(last.parameters, last.input, strict=True)}
     made = replace(shape_of(name, columns, inputs), defaults=last.defaults, lists=last.lists)
@@ -96,13 +96,19 @@ def added_columns(columns: tuple[Column, ...], order: Order) -> tuple[Column, ..
     return tuple(found)
 
 
-def range_shape(name: str, columns: tuple[Column, ...], ranges: Ranges) -> Query:
-    """The shape of a view with parameters in a range over rows with these columns."""
+def range_shape(name: str, columns: tuple[Column, ...], order: Order) -> Query:
+    """The shape of a view with parameters in a range, or that name rows, over rows with these columns."""
+    ranges = order.ranges
+    assert ranges is not None
     types = {column.name: column.type for column in columns}
     inputs = {name: type_ for name, column in ranges.parameters.items() if (type_ := types[column]) is not None}
     if ranges.totals:
         named = [total for total in ranges.totals if total.name]
         columns = tuple(Column(total.name, _total_type(total, types.get(total.sums))) for total in named)
+    if ranges.items:
+        known = {column.name: column for column in (*columns, *added_columns(columns, order))}
+        shown = ranges.shown_of([column.name for column in columns])
+        columns = tuple(replace(known[item.column], name=item.name) for item in shown)
     return replace(shape_of(name, columns, inputs), ends=tuple(inputs))
 
 

@@ -240,7 +240,10 @@ def _gives(spelling: Spelling) -> str:
 
 
 _SAMPLES = (Type("int"), Type("float"), Type("decimal", 10, 2))
-_COSTS = {"min": "O(log N)", "max": "O(log N)", "values": "linear in the values of the group"}
+_COSTS = {
+    **dict.fromkeys(("min", "max", "percentile"), "O(log N)"),
+    "values": "linear in the values of the group",
+}
 
 
 def _cost(spelling: Spelling) -> str:

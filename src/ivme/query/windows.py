@@ -127,6 +127,21 @@ class WindowCall:
         return _rows(_negated(frame.start)), _rows(frame.end)
 
     @property
+    def is_by_position(self) -> bool:
+        """Whether the value of one row is found by its position in the order, or from a number of rows around it.
+
+        That is not so where all rows of a partition may decide: DENSE_RANK, the least of all, IGNORE NULLS.
+        """
+        if self.ignores_nulls or self.function in ("dense_rank", "lag_there", "lead_there"):
+            return False
+        frame = self.frame
+        if self.function in (*TOTALS, *VALUES) and frame is not None:
+            return frame.unit != "groups" or not (frame.start or frame.end)
+        if self.function in AGGREGATED and frame is not None:
+            return frame.unit == "rows" and frame.start is not None and frame.end is not None
+        return True
+
+    @property
     def changes_many(self) -> bool:
         """Whether one row more or less may change all rows of its partition."""
         return None in self.reach

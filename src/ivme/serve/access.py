@@ -87,7 +87,9 @@ class Access:
         after = None if asked.after is None else row_of(view, asked.after)
         try:
             order = order_keys(view.name, view.columns, asked.order_by)
-            rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
+            rows = None if asked.parameters else view.mapped_page(order, limit, 0, after)
+            if rows is None:
+                rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
         except IvmeError as error:
             raise problem_of(error) from None
         is_last = rows.num_rows < limit

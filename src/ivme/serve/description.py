@@ -53,6 +53,7 @@ def describe_table(database: Database, name: str) -> dict[str, Any]:
         "references": {", ".join(each.columns): each.table for each in state.table.references},
         "unique": state.table.unique,
         "not_null": state.table.not_null,
+        "defaults": {name: str(default) for name, default in state.table.defaults},
         "rows": database.definitions.runtime.backend.size(state.rows),
     }
 

@@ -10,15 +10,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ivme.compile import Request, compile_view
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.measuring import measured
+from ivme.query.column_defaults import read_default
 from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.schemas import columns_of_arrow
-from ivme.statements.change import changed_table
-from ivme.statements.constants import value_of
+from ivme.statements.change import changed_table, positions
+from ivme.statements.constants import with_values
 from ivme.statements.files import read_file
 from ivme.statements.model import (
     AddColumn,
@@ -31,11 +33,14 @@ from ivme.statements.model import (
     Explain,
     File,
     RenameColumn,
+    RenameTable,
+    SetDefault,
     Show,
     Statement,
 )
 from ivme.statements.result import Result
 from ivme.statements.select import pointing_into, select_rows
+from ivme.table_columns import add_column, set_default
 
 if TYPE_CHECKING:
     from ivme.database import Database
@@ -114,9 +119,10 @@ def _drop(database: Database, statement: Drop, _: Parameters) -> Result:
 def _add_column(database: Database, statement: AddColumn, values: Parameters) -> Result:
     source = statement.source
     table = changed_table(database.definitions, source, statement.table)
-    default = None if statement.default is None else value_of(source, statement.default, statement.type, values)
+    node = statement.default
+    default = None if node is None else read_default(source, with_values(source, node, values), statement.type)
     with _blaming(source, statement.table):
-        database.add_column(table.name, statement.name, statement.type, default)
+        add_column(database.definitions, table.name, statement.name, statement.type, default)
     return Result(message=f"column {statement.name} is added to table {table.name}")
 
 
@@ -132,6 +138,25 @@ def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -
     with _blaming(statement.source, statement.table):
         database.rename_column(table.name, statement.name, statement.to)
     return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
+
+
+def _set_default(database: Database, statement: SetDefault, _: Parameters) -> Result:
+    source = statement.source
+    table = changed_table(database.definitions, source, statement.table)
+    (place,) = positions(source, table, [statement.name])
+    column = table.columns[place]
+    node = statement.default
+    default = None if node is None else read_default(source, node, declared_type(table, column))
+    set_default(database.definitions, table.name, column.name, default)
+    done = "is dropped" if default is None else "is set"
+    return Result(message=f"the default of column {column.name} of table {table.name} {done}")
+
+
+def _rename_table(database: Database, statement: RenameTable, _: Parameters) -> Result:
+    table, to = changed_table(database.definitions, statement.source, statement.table), _name(statement.to)
+    with _blaming(statement.source, statement.to):
+        database.rename_table(table.name, to)
+    return Result(message=f"table {table.name} is now {to}")
 
 
 def show(database: Database, statement: Show, sees: Callable[[str], bool]) -> Result:
@@ -168,17 +193,20 @@ def _describe(database: Database, statement: Describe, _: Parameters) -> Result:
     names = [column.name for column in table.columns]
     key = {each.lower() for each in table.primary_key or ()}
     types = [str(column.type) for column in table.columns]
-    return Result(_texts(column=names, type=types, key=["primary" if n.lower() in key else None for n in names]))
+    keys = ["primary" if name.lower() in key else None for name in names]
+    defaults = {name: str(default) for name, default in table.defaults}
+    return Result(_texts(column=names, type=types, key=keys, default=[defaults.get(name) for name in names]))
 
 
 def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
     query, definitions = statement.query, database.definitions
     with pointing_into(query):
         if statement.analyze:
-            text = str(measured(definitions, definitions.unused_name(), query.text, {}))
+            found = measured(definitions, definitions.unused_name(), query.text, {})
         else:
             functions = dict(definitions.functions.defined)
-            text = str(compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation)
+            found = compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation
+    text = str(found) if statement.why else found.brief()
     return Result(_texts(explanation=text.split("\n")), message=text)
 
 
@@ -203,4 +231,6 @@ _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = 
     DropColumn: _drop_column,
     Explain: _explain,
     RenameColumn: _rename_column,
+    RenameTable: _rename_table,
+    SetDefault: _set_default,
 }

@@ -19,7 +19,14 @@ from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import SqlText, tokenize
 from ivme.statements.dialect import StatementDialect, parse_tokens
 from ivme.statements.model import Describe, Explain, Show, Statement, Transaction
-from ivme.statements.parse_change import read_copy, read_delete, read_insert, read_truncate, read_update
+from ivme.statements.parse_change import (
+    gap_tokens,
+    read_copy,
+    read_delete,
+    read_insert,
+    read_truncate,
+    read_update,
+)
 from ivme.statements.parse_definition import read_alter, read_create, read_drop, select_of
 from ivme.statements.parse_merge import merge_tokens, read_merge
 
@@ -82,8 +89,8 @@ def _statement(source: SqlText) -> Statement:
         raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
     instead = f"see docs/statements.md for the form of {first}"
     node = parse_tokens(source, source.tokens, instead)
-    checked = replace(source, tokens=merge_tokens(source.tokens)) if first in ("MERGE", "DELETE") else source
-    refuse_gaps(checked, [node])
+    tokens = merge_tokens(source.tokens) if first in ("MERGE", "DELETE") else source.tokens
+    refuse_gaps(replace(source, tokens=gap_tokens(tokens)), [node])
     refuse_odd_names(source, [node])
     return _READERS[first](source, node)
 
@@ -135,9 +142,28 @@ def _describe(source: SqlText) -> Describe:
 
 
 def _explain(source: SqlText) -> Explain:
-    instead = "write EXPLAIN [ANALYZE] and a SELECT; an existing view is explained by db.view(name).explain()"
-    analyze = len(source.tokens) > 1 and source.tokens[1].text.upper() == "ANALYZE"
-    second = source.tokens[min(1 + analyze, len(source.tokens) - 1)]
-    if second.text.upper() not in ("SELECT", "WITH", "("):
-        raise source.unsupported("only a SELECT can be explained", second.start, instead)
-    return Explain(source, select_of(source, second), analyze)
+    options, place = _explain_options(source)
+    second = source.tokens[min(place, len(source.tokens) - 1)]
+    if second.text.upper() not in ("SELECT", "WITH", "(") or place >= len(source.tokens):
+        raise source.unsupported("only a SELECT can be explained", second.start, _EXPLAIN)
+    return Explain(source, select_of(source, second), "ANALYZE" in options, "WHY" in options)
+
+
+_EXPLAIN = (
+    "write EXPLAIN [ANALYZE] SELECT ..., or EXPLAIN (why, analyze) SELECT ...; an existing view is explained by "
+    "db.view(name).explain()"
+)
+
+
+def _explain_options(source: SqlText) -> tuple[set[str], int]:
+    """The options behind EXPLAIN, and the place of the token behind them."""
+    words = _words(source)
+    if words[1:2] == ["ANALYZE"]:
+        return {"ANALYZE"}, 2
+    if words[1:2] != ["("] or words[2:3] in (["SELECT"], ["WITH"], ["("], ["FROM"]):
+        return set(), 1
+    end = words.index(")") if ")" in words else len(words)
+    for number, (word, token) in enumerate(zip(words[2:end], source.tokens[2:end], strict=True)):
+        if word not in (("ANALYZE", "WHY") if number % 2 == 0 else (",",)):
+            raise source.unsupported(f"{token.text} is not an option of EXPLAIN", token.start, _EXPLAIN)
+    return set(words[2:end]), end + 1

@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ivme.errors import PlanError, UnknownNameError
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
-from ivme.statements.change import delete, insert, update
+from ivme.statements.change import Taken, delete, insert, update
 from ivme.statements.conflict import insert_on_conflict
 from ivme.statements.constants import plain_value
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Show, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
+from ivme.statements.returning import returned_rows, returned_schema
 from ivme.statements.select import select_rows
 
 if TYPE_CHECKING:
@@ -128,15 +131,26 @@ class Session:
 
     def _change(self, statement: Insert | Update | Delete | Merge, values: Parameters) -> Result:
         definitions, counts, start = self.database.definitions, list[int](), perf_counter()
+        taken: Taken = []
         batch = self._batch or self.database.batch()
         with definitions.runtime.lock:
             with batch.all_or_nothing():
-                _add(definitions, statement, values, batch, counts)
+                _add(definitions, statement, values, batch, counts, taken)
+                answer = returned_rows(definitions, statement, values, taken) if statement.returning else None
             made = None if batch is self._batch else batch.make()
         if made is not None:
             definitions.runtime.wait_durable()
             definitions.runtime.notify_observers(made, start)
-        return _counted(statement, counts[0] if counts else None)
+        return _counted(statement, counts[0] if counts else None) if answer is None else Result(answer)
+
+    def returned_schema(self, text: str) -> pa.Schema | None:
+        """The columns that a single change answers with by RETURNING, without making it; None for all else."""
+        statements = parse_statements(text, self.database.definitions.functions.defined)
+        match statements:
+            case [Insert() | Update() | Delete() | Merge() as change] if change.returning:
+                self._check(change)
+                return returned_schema(self.database.definitions, change)
+        return None
 
 
 def _add(
@@ -145,18 +159,19 @@ def _add(
     values: Parameters,
     batch: Batch,
     counts: list[int],
+    taken: Taken,
 ) -> None:
-    """Adds a change to a batch; `counts` gets the number of rows when it is known."""
+    """Adds a change to a batch; `counts` gets the number of rows when it is known, and `taken` those for RETURNING."""
     match statement:
         case Insert():
             add = insert if statement.conflict is None else insert_on_conflict
-            counts.append(add(definitions, statement, values, batch))
+            counts.append(add(definitions, statement, values, batch, taken))
         case Update():
-            update(definitions, statement, values, batch, counts)
+            update(definitions, statement, values, batch, counts, taken)
         case Delete():
-            delete(definitions, statement, values, batch, counts)
+            delete(definitions, statement, values, batch, counts, taken)
         case Merge():
-            counts.append(merge(definitions, statement, values, batch))
+            counts.append(merge(definitions, statement, values, batch, taken))
 
 
 _DONE: Mapping[type[Statement], str] = {Insert: "inserted", Update: "updated", Delete: "deleted", Merge: "merged"}

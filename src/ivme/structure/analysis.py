@@ -71,7 +71,7 @@ def ordered_variables(query: Query) -> tuple[str, ...]:
 def ordered_reads(query: Query, variable: str | None) -> tuple[str, ...]:
     """What ordered aggregates read of a variable's values, each once."""
     mine = [a for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable == variable]
-    return tuple(dict.fromkeys(aggregate.definition.reads for aggregate in mine))
+    return tuple(dict.fromkeys(aggregate.reads for aggregate in mine))
 
 
 def _shape(query: Query, variable: str | None) -> Shape:

@@ -27,6 +27,7 @@ def test_maps_and_all_kinds_of_indexes_follow_a_counter(batches: list[Changes], 
             for key, values in [([0], [1, 2]), ([1, 2], [0]), ([0], [1]), ([], [2]), ([2], [])]:
                 one.kernel.add_index(one.map, key, values)
             one.kernel.add_sorted(one.map, [0, 2], 1)
+            one.kernel.add_sorted(one.map, [0, 1], 2, None, True)
         one.add([[row[i] for row, _ in batch] for i in range(3)], [weight for _, weight in batch])
         for row, weight in batch:
             model[row] += weight
@@ -148,7 +149,7 @@ def test_ordered_indexes_find_extremes_by_number_and_by_string() -> None:
     kernel.add_sorted(stored, [0], 1, strings)
     kernel.add_index(stored, [0], [1])
     trigger = kernel.add_trigger(1, [], [("load", 0, 0, [0, 1], [], [], [], []), ("add", 0, stored, "")])
-    extremes = [(f, stored, [0, 0], 1) for f in ("min", "max", "count_distinct")]
+    extremes = [(f, stored, [0, 0], 1, 0.0, False) for f in ("min", "max", "count_distinct")]
     reader = kernel.add_reader(1, 1, [], [], [], extremes)
     words = ["pear", "apple", "fig", "quince", "élan"]
     codes = strings.encode(words)

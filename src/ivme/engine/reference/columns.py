@@ -44,14 +44,14 @@ def _extremes(items: Sequence[Any], enumeration: ir.Enumeration) -> list[Codes]:
     columns = []
     for i, extreme in enumerate(enumeration.extremes):
         column: list[Any] = [NULL_CODE if values[i] is None else values[i] for _, _, values in items]
-        if extreme.function == "values":
+        if ir.is_listed(extreme.function):
             starts = []
             for entries in column:
                 starts.append(len(lists))
                 lists += [len(entries), *(word for entry in entries for word in entry)]
             column = starts
         columns.append(np.array(column, dtype=np.int64))
-    if any(extreme.function == "values" for extreme in enumeration.extremes):
+    if any(ir.is_listed(extreme.function) for extreme in enumeration.extremes):
         columns.append(np.array(lists, dtype=np.int64))
     return columns
 

@@ -262,7 +262,8 @@ class Batch:
                 held = RowBatch(layout, read_weights(weights, len(rows), state.table.name), None, codes)
                 self._runtime.catalog.holders.add(held)
                 return held
-        data = to_arrow(rows, state.table) if codes is None else rows
+        comes = type(weights) is int and weights > 0
+        data = to_arrow(rows, state.table if comes else state.table.without_defaults()) if codes is None else rows
         _check_key(state.table, data)
         return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
 

@@ -19,7 +19,7 @@ from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.runtime.finishing import finished
 from ivme.engine.runtime.group_values import listed_values
-from ivme.plan.ir.program import Enumeration
+from ivme.plan.ir.program import Enumeration, is_listed
 from ivme.query.aggregates import reads_exactly, slots_of
 from ivme.query.block_names import view_of_block
 from ivme.query.inference import argument_type
@@ -122,13 +122,13 @@ class RowDecoder:
     def _ordered(
         self, aggregate: Aggregate, variable: str, type_: Type, block: Listed, inputs: Mapping[str, Any], where: str
     ) -> list[Any]:
-        reads, fold = aggregate.definition.reads, aggregate.definition.fold
+        reads, fold = aggregate.reads, aggregate.definition.fold
         if (reads, variable) not in self._extremes:
             values = self._free(variable, block, inputs)
             if reads == "count_distinct":
                 return [int(value is not None) for value in values]
             groups = [[] if value is None else [(value, n)] for value, n in zip(values, block[1], strict=True)]
-        elif reads == "values":
+        elif is_listed(reads):
             groups = listed_values(block, self._extremes[reads, variable], self._domains[variable])
         else:
             codes = block[3][self._extremes[reads, variable]]
@@ -164,7 +164,7 @@ class RowDecoder:
 
     def _aggregate_codes(self, source: Aggregate, type_: Type, block: Block) -> Codes | None:
         """The codes of an aggregate, found without a Python object for each value; None if they cannot be."""
-        variable, reads = source.variable, source.definition.reads
+        variable, reads = source.variable, source.reads
         if variable is None:
             return block[1]
         if source.definition.fold is not None:

@@ -332,7 +332,7 @@ class SharedViews:
 
     def _orders(self, declared: Map, view: AssembledView, types: Mapping[str, Type]) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs."""
-        if not declared.sorted_by:
+        if not declared.sorted_by and not declared.ranked_by:
             return {}
         originals = dict(view.blueprint.leaves.inputs)
         domains = {v: self._domains.domain(types[originals.get(v, v)]) for v in declared.schema}

@@ -25,6 +25,7 @@ from ivme.plan.assemble.blueprint import (
 from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.assemble.join_size import JoinSizes
 from ivme.plan.ir import program as ir
+from ivme.query.percentile import read_percentile
 from ivme.structure.hypergraph import Edge
 
 MapKey = tuple[object, ...]
@@ -42,6 +43,13 @@ class _Draft:
     declared: ir.Map
     indexes: dict[ir.Index, None] = field(default_factory=dict)
     sorted_by: dict[ir.Index, None] = field(default_factory=dict)
+    ranked_by: dict[ir.Index, None] = field(default_factory=dict)
+
+    def indexes_for(self, function: str) -> dict[ir.Index, None]:
+        """The indexes that answer such a read of a group."""
+        if function in ("min", "max"):
+            return self.sorted_by
+        return self.indexes if read_percentile(function) is None else self.ranked_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,12 @@ class Storage:
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
         return tuple(
-            replace(draft.declared, indexes=tuple(draft.indexes), sorted_by=tuple(draft.sorted_by))
+            replace(
+                draft.declared,
+                indexes=tuple(draft.indexes),
+                sorted_by=tuple(draft.sorted_by),
+                ranked_by=tuple(draft.ranked_by),
+            )
             for draft in self._drafts.values()
         )
 
@@ -303,8 +316,7 @@ class Storage:
         name, variables = self.declare(node), self.variables(node)
         value = variables.index(variable)
         index = ir.Index(tuple(i for i in range(len(variables)) if i != value), (value,))
-        draft = self._drafts[self.key(node)]
-        (draft.sorted_by if function in ("min", "max") else draft.indexes).setdefault(index)
+        self._drafts[self.key(node)].indexes_for(function).setdefault(index)
         return ir.Extreme(function, variable, ir.Read(name, variables, payload=False))
 
 

@@ -87,6 +87,9 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
     folded = ", ".join(str(a) for a in ordered if a.definition.reads == "values")
     if folded:
         yield f"{folded}: all values of a group are read whenever its row is, in time linear in the group"
+    ranked = ", ".join(str(a) for a in ordered if a.definition.reads == "percentile")
+    if ranked:
+        yield f"{ranked}: found by position in an ordered index of the group: O(log N) an update, O(log N) a row"
     if plain.query_class != classification.query_class:
         yield f"without {listed} the view would be in class {plain.query_class}"
 

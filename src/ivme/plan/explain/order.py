@@ -13,7 +13,8 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     """The explanation of a view that shows `rows` in an order; one that `is_block` is read by other blocks."""
     if order.ranges is not None:
         return _explain_range(name, order, rows)
-    is_mapped = not order.is_whole and not rows.query.input and (is_block or rows.strategy != "recompute")
+    is_maintained = not rows.query.input and (is_block or rows.strategy != "recompute")
+    is_mapped = (order.is_kept or not order.is_whole) and is_maintained
     strategy = "order" if is_block else rows.strategy
     notes = (*rows.notes, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
     made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, notes=notes)
@@ -36,6 +37,8 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )
+    if ranges.items:
+        return _explain_row_request(name, order, rows, given)
     if not ranges.column:
         found = f"O(k + log N) to read the k rows of a request, which are not sorted: {order.text}"
     notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
@@ -50,6 +53,21 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         delay=bound(0, logs=1),
         notes=(*rows.notes, *notes),
     )
+
+
+def _explain_row_request(name: str, order: Order, rows: Explanation, given: str) -> Explanation:
+    """The explanation of a view of window functions whose parameters name the rows."""
+    calls = ", ".join(dict.fromkeys(call.text for call in order.windows))
+    notes = (
+        f"{given}: an ordered map has all rows by what these are compared with, and another one by their windows: "
+        "O(log N) an update, and no value of a window is stored",
+        f"{calls}: O(log N) for each row of a request, by its position and by the sums in the nodes; sums of floats "
+        "and of long decimals are computed from the rows before it, and others from the rows of a frame",
+        "rows that ORDER BY does not tell apart come in the order of all their columns",
+    )
+    reason = f"{rows.reason}; its rows are in two ordered maps"
+    made = replace(rows, query=replace(rows.query, name=name), reason=reason, notes=(*rows.notes, *notes))
+    return replace(made, update=bound(0, logs=1), costs=(), delay=bound(0, logs=1))
 
 
 def _window_costs(order: Order, rows: Explanation) -> list[str]:
@@ -95,6 +113,10 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
     if rows.query.input:
         return [f"{order.text}: the rows of a request are sorted when it is made"]
     found = [f"{order.text}: all rows are kept, and sorted when the view is read"]
+    if order.is_whole and not is_mapped:
+        found.append(
+            'with favour="reads" an ordered map has them: O(log N) an update, O(k + log N) for a page of k rows'
+        )
     if not order.is_whole:
         found.append("while somebody follows it, an ordered map has all rows: O(log N) for each that changes")
     return found

@@ -49,6 +49,7 @@ from ivme.plan.ir.steps import (
     Step,
     Watch,
 )
+from ivme.query.percentile import read_percentile
 
 __all__ = [
     "KEYS",
@@ -82,6 +83,7 @@ __all__ = [
     "Step",
     "Trigger",
     "Watch",
+    "is_listed",
     "long_guards",
     "single_guards",
 ]
@@ -144,7 +146,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """MIN, MAX, COUNT DISTINCT or all values of `variable` in the group at hand, from an index of a view."""
+    """MIN, MAX, COUNT DISTINCT, a percentile or all values of `variable` in the group at hand, from a view's index."""
 
     function: str
     variable: str
@@ -152,6 +154,11 @@ class Extreme:
 
     def __str__(self) -> str:
         return f"{self.function}({self.variable}) from {self.read}"
+
+
+def is_listed(function: str) -> bool:
+    """Whether what is read of a group are values with their counts, and not a single one."""
+    return function == "values" or read_percentile(function) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,4 +294,5 @@ def _describe(declared: Map) -> str:
 
     indexes = [f"{columns(index.key)}→{columns(index.values)}" for index in declared.indexes]
     ordered = [f"{columns(index.key)}→sorted {columns(index.values)}" for index in declared.sorted_by]
+    ordered += [f"{columns(index.key)}→ranked {columns(index.values)}" for index in declared.ranked_by]
     return f"{declared.role:<10} {' '.join(indexes + ordered)}"

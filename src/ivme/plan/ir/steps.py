@@ -27,9 +27,9 @@ class Map:
     `role` says what it stands for: "leaf" (rows of a relation, possibly summed to fewer variables), "support"
     (distinct tuples counted per projection, read as an indicator), "view", "auxiliary", "result" or "heavy" (the
     heavy keys of a partition). `sums` is whether payloads carry aggregate sums beside the count. `sorted_by`
-    are ordered indexes, for MIN and MAX. `atoms` are the labels of the atoms below, and `indicators` those that
-    only filter. With `counted`, an entry is the number of distinct tuples over these variables in their join (see
-    `plan.marks`). The map holds at most N^exponent entries.
+    are ordered indexes, for MIN and MAX, and `ranked_by` those that also count, for percentiles. `atoms` are the labels
+    of the atoms below, and `indicators` those that only filter. With `counted`, an entry is the number of distinct
+    tuples over these variables in their join (see `plan.marks`). The map holds at most N^exponent entries.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Map:
     atoms: tuple[str, ...] = ()
     indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
     counted: tuple[str, ...] | None = None
+    ranked_by: tuple[Index, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.schema)})"

@@ -16,6 +16,7 @@ from ivme.query.order import HIDDEN, Bound, Order, Ranges, Total
 from ivme.query.rewrite.clauses import condition_of, is_aggregated, own_columns, set_where
 from ivme.query.rewrite.first_rows import hide, take_first_rows
 from ivme.query.rewrite.parameters import equality
+from ivme.query.rewrite.row_requests import take_row_request
 from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
 from ivme.query.written import spelled
@@ -33,7 +34,8 @@ def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[e
         return node, order
     found = [each for condition in condition_of(node) for each in _compared(condition)]
     if not found:
-        return take_first_rows(source, node, order)
+        requested = take_row_request(source, node) if order is None else None
+        return take_first_rows(source, node, order) if requested is None else requested
     _refuse_others(source, found)
     made, equal, kept = node.copy(), list[tuple[str, str]](), list[exp.Expr]()
     for condition in condition_of(node):

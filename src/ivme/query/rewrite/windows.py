@@ -44,14 +44,14 @@ class Windowed:
     def of(self, script: Script, block: str) -> exp.Select:
         """The SELECT of the block that has all columns."""
         plain = [name for name in script.columns[block] if not name.startswith((_OF, WINDOW))]
-        stars = [place for place, item in enumerate(self.items) if _is_star(item)]
+        stars = [place for place, item in enumerate(self.items) if is_star(item)]
         behind = self.items[stars[-1] + 1 :] if stars else ()
         tail = sum(isinstance(item, _Plain) for item in behind)
         made: list[exp.Expr] = []
         for place, item in enumerate(self.items):
             if isinstance(item, _Plain):
                 made.append(_named(plain.pop(0)))
-            elif not _is_star(item):
+            elif not is_star(item):
                 made.append(item.copy())
             elif place == stars[-1]:
                 count = len(plain) - tail
@@ -65,6 +65,11 @@ class Windowed:
 
 class _Plain(exp.Expression):
     """An item of SELECT without windows, which is a column of the rows."""
+
+
+def is_plain_item(item: exp.Expr) -> bool:
+    """Whether an item is a column of the rows, and computes nothing from windows."""
+    return isinstance(item, _Plain)
 
 
 def _named(name: str) -> exp.Expr:
@@ -110,13 +115,13 @@ def take_windows(source: SqlText, node: exp.Select) -> Windowed:
     for clause in ("qualify", "distinct", "windows", "order"):
         rows.set(clause, None)
     taken = _Taken(source, rows)
-    stars = [place for place, item in enumerate(node.expressions) if _is_star(item)]
+    stars = [place for place, item in enumerate(node.expressions) if is_star(item)]
     kept: list[exp.Expr] = []
     items: list[exp.Expr] = []
     for place, item in enumerate(node.expressions):
         if not _windows_in(item):
-            items.append(item if _is_star(item) else _Plain())
-            kept.append(item.copy() if _is_star(item) else aliased(item.unalias().copy(), _name_of(item)))
+            items.append(item if is_star(item) else _Plain())
+            kept.append(item.copy() if is_star(item) else aliased(item.unalias().copy(), _name_of(item)))
             continue
         if stars and stars[0] < place < stars[-1]:
             raise source.unsupported("a window function between two stars is not supported", item, "write it behind")
@@ -124,13 +129,13 @@ def take_windows(source: SqlText, node: exp.Select) -> Windowed:
     rows.set("expressions", kept)
     aliases = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
     _take_parameters(taken, node)
-    items = [each if isinstance(each, _Plain) or _is_star(each) else taken.item(each) for each in items]
-    conditions = [taken.outside(_meant(each, aliases)) for each in condition_of(node, "qualify")]
+    items = [each if isinstance(each, _Plain) or is_star(each) else taken.item(each) for each in items]
+    conditions = [taken.condition(with_items(each, aliases)) for each in condition_of(node, "qualify")]
     conditions += taken.conditions
     return Windowed(source, rows, taken.orders(), tuple(items), tuple(conditions), node.args.get("distinct"))
 
 
-def _meant(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
+def with_items(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     """A condition of QUALIFY with the items of SELECT in the place of their names."""
 
     def change(each: exp.Expr) -> exp.Expr | None:
@@ -147,9 +152,7 @@ def _take_parameters(taken: _Taken, node: exp.Select) -> None:
     for condition in condition_of(taken.rows):
         fixed = _fixed(condition)
         if fixed is not None and all(fixed in (each.args.get("partition_by") or ()) for each in windows):
-            given = condition.find(exp.Placeholder)
-            assert given is not None
-            taken.conditions.append(exp.EQ(this=column("r", taken.hidden(fixed, _OF)), expression=given.copy()))
+            taken.conditions.append(taken.condition(condition))
         else:
             left.append(condition)
     set_where(taken.rows, left)
@@ -193,6 +196,15 @@ class _Taken:
             return column("r", self.hidden(each, _OF))
 
         return replaced(node, change)
+
+    def condition(self, node: exp.Expr) -> exp.Expr:
+        """A condition of QUALIFY; what it compares with a parameter becomes a column of the rows."""
+        fixed = _fixed(node)
+        if fixed is None or _windows_in(fixed) or not _reads_rows(fixed):
+            return self.outside(node)
+        given = node.find(exp.Placeholder)
+        assert given is not None
+        return exp.EQ(this=column("r", self.hidden(fixed, _OF)), expression=given.copy())
 
     def hidden(self, expression: exp.Expr, prefix: str) -> str:
         """The name of the column of the rows that an expression is, of a new one that nobody sees."""
@@ -270,7 +282,8 @@ def _name_of(item: exp.Expr) -> str:
     return item.alias or (inner.name if isinstance(inner, exp.Column) else inner.sql(dialect=DIALECT, comments=False))
 
 
-def _is_star(item: exp.Expr) -> bool:
+def is_star(item: exp.Expr) -> bool:
+    """Whether an item stands for several columns."""
     return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
 
 

@@ -1,0 +1,77 @@
+"""Reading a view by position: single rows, slices, samples and pages, by its ordered map where it has one."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ivme.base_view import BaseView, Row
+from ivme.engine.ingest.row_batch import Layout
+from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.view_state import ViewState
+from ivme.ordered_reading import check_number, placed_row
+from ivme.ordered_view import OrderedView
+from ivme.query.order import Order
+
+
+class PositionedView(BaseView):
+    """A view whose rows may be in an ordered map: then a position costs O(log N), and nothing is sorted."""
+
+    _runtime: Runtime
+    state: ViewState
+
+    @property
+    def _mapped(self) -> OrderedView | None:
+        """What has its rows in an ordered map, if it has no parameters."""
+        group = self.state.group
+        is_mapped = isinstance(group, OrderedView) and not self.parameters and group.positions is not None
+        return group if is_mapped and isinstance(group, OrderedView) else None
+
+    @property
+    def _own_order(self) -> Order | None:
+        return None if isinstance(self.state.group, OrderedView) else super()._own_order
+
+    def _between(self, start: int, stop: int) -> list[Row]:
+        group = self._mapped
+        return super()._between(start, stop) if group is None else group.between(start, stop, self._layout)
+
+    def _at(self, places: list[int]) -> list[Row]:
+        if self._mapped is None:
+            return super()._at(places)
+        return [self._between(place, place + 1)[0] for place in places]
+
+    @property
+    def _layout(self) -> Layout:
+        return self._runtime.catalog.layout(self.name)
+
+    def known_size(self) -> int | None:
+        """How many rows there are, if that is known without reading them: by positions, or by the size of a map."""
+        with self._runtime.lock:
+            self.check_alive()
+            group, state = self.state.group, self.state
+            if isinstance(group, ExternalView):
+                return group.positions if isinstance(group, OrderedView) else None
+            query, reading = state.typed.query, group.enumerations[state.name]
+            is_once = bool(query.output) and (query.distinct or bool(query.aggregates))
+            if not is_once or state.lazy or state.ring or reading.inputs or reading.branches or reading.guards:
+                return None
+            if len(reading.loops) != 1 or any(each.map != reading.loops[0].read.map for each in reading.factors):
+                return None
+            (loop,) = reading.loops
+            is_whole = set(loop.new) == set(loop.read.variables) == set(reading.outputs)
+            return group.sizes([loop.read.map])[0] if is_whole else None
+
+    def mapped_page(self, order: Order | None, limit: int | None, offset: int, after: Row | None) -> pa.Table | None:
+        """A page of rows by the ordered map, O(log N) and O(1) a row; None if it does not have them in this order.
+
+        An order that is None is the view's own.
+        """
+        check_number(limit, "limit")
+        check_number(offset, "offset")
+        with self._runtime.lock:
+            self.check_alive()
+            group = self._mapped
+            if group is None or not group.has_order(order, places=after is not None):
+                return None
+            given = None if after is None else placed_row(self.name, self._layout.schema, after)
+            return group.page(limit, offset, given, self._layout)
