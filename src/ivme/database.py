@@ -29,6 +29,7 @@ from ivme.function_definitions import create_function, drop_function
 from ivme.participants import create_ies, create_ring_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
@@ -231,8 +232,8 @@ class Database(Altering, Clocked):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of all tables, in the order in which they were made."""
-        return tuple(self._runtime.catalog.tables)
+        """The names of all tables, in the order in which they were made, without those that ivme makes for itself."""
+        return tuple(name for name in self._runtime.catalog.tables if name not in OWN_TABLES)
 
     def table(self, name: str) -> TableRows:
         """A table to read: its rows in Python, Arrow and pandas."""

@@ -64,7 +64,7 @@ _LAYERS = (
     ),
     ("dbapi",),
     ("alchemy",),
-    ("pipeline", "serve", "shards", "client"),
+    ("pipeline", "serve", "shards", "client", "client_values", "remote_view"),
     ("async_client",),
     ("spark",),
     ("bench", "gallery", "demo", "cli"),

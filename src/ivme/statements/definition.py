@@ -18,12 +18,14 @@ from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
+from ivme.query.types import Type
 from ivme.schemas import columns_of_arrow
 from ivme.statements.change import changed_table, positions
-from ivme.statements.constants import with_values
+from ivme.statements.constants import value_of, with_values
 from ivme.statements.files import read_file
 from ivme.statements.model import (
     AddColumn,
+    AdvanceClock,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -159,12 +161,20 @@ def _rename_table(database: Database, statement: RenameTable, _: Parameters) -> 
     return Result(message=f"table {table.name} is now {to}")
 
 
+def _advance_clock(database: Database, statement: AdvanceClock, values: Parameters) -> Result:
+    moment = value_of(statement.source, statement.to, Type("timestamp"), values)
+    database.advance(moment)
+    return Result(message=f"the clock says {database.now}")
+
+
 def show(database: Database, statement: Show, sees: Callable[[str], bool]) -> Result:
     """The tables or views, of those that may be seen."""
     if statement.kind == "TABLES":
         tables = [database.relation(name) for name in database.tables if sees(name)]
         columns = [", ".join(f"{column.name} {column.type}" for column in table.columns) for table in tables]
         return Result(_texts(table=[table.name for table in tables], columns=columns))
+    if statement.kind == "CLOCK":
+        return Result(pa.table({"now": pa.array([database.now], pa.timestamp("us"))}))
     broken = database.broken_views
     names = [name for name in (*database.views, *broken) if sees(name)]
     texts = [view_text(database, name) for name in names]
@@ -222,6 +232,7 @@ def _blaming(source: SqlText, node: exp.Table) -> Iterator[None]:
 
 
 _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = {
+    AdvanceClock: _advance_clock,
     AddColumn: _add_column,
     CreateTable: _create_table,
     CreateTableAs: _create_table_as,

@@ -193,8 +193,15 @@ class Transaction(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class AdvanceClock(Statement):
+    """ADVANCE CLOCK TO a moment: an expression without columns."""
+
+    to: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Show(Statement):
-    kind: Literal["TABLES", "VIEWS"]
+    kind: Literal["TABLES", "VIEWS", "CLOCK"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import SqlText, tokenize
 from ivme.statements.dialect import StatementDialect, parse_tokens
-from ivme.statements.model import Describe, Explain, Show, Statement, Transaction
+from ivme.statements.model import AdvanceClock, Describe, Explain, Show, Statement, Transaction
 from ivme.statements.parse_change import (
     gap_tokens,
     read_copy,
@@ -32,7 +32,7 @@ from ivme.statements.parse_merge import merge_tokens, read_merge
 
 _BEGINNINGS = (
     "begin it with SELECT, CREATE, DROP, ALTER, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, "
-    "ROLLBACK, SHOW, DESCRIBE or EXPLAIN"
+    "ROLLBACK, SHOW, DESCRIBE, EXPLAIN or ADVANCE"
 )
 
 
@@ -84,6 +84,8 @@ def _statement(source: SqlText) -> Statement:
         return _describe(source)
     if first == "EXPLAIN":
         return _explain(source)
+    if first == "ADVANCE":
+        return _advance(source)
     if first not in _READERS or source.tokens[0].token_type == TokenType.STRING:
         message = f"a statement cannot begin with {source.tokens[0].text!r}"
         raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
@@ -127,9 +129,18 @@ def _show(source: SqlText) -> Show:
             return Show(source, "TABLES")
         case ["SHOW", "VIEWS"]:
             return Show(source, "VIEWS")
+        case ["SHOW", "CLOCK"]:
+            return Show(source, "CLOCK")
     place = source.tokens[min(1, len(source.tokens) - 1)].start
-    instead = "write SHOW TABLES or SHOW VIEWS; DESCRIBE name shows the columns of one"
-    raise source.unsupported("only tables and views can be shown", place, instead)
+    instead = "write SHOW TABLES, SHOW VIEWS or SHOW CLOCK; DESCRIBE name shows the columns of one"
+    raise source.unsupported("only tables, views and the clock can be shown", place, instead)
+
+
+def _advance(source: SqlText) -> AdvanceClock:
+    instead = "write ADVANCE CLOCK TO TIMESTAMP '2024-05-01 12:00:00', or :now"
+    if _words(source)[:3] != ["ADVANCE", "CLOCK", "TO"] or len(source.tokens) < 4:
+        raise source.unsupported("only the clock can be advanced", source.tokens[0].start, instead)
+    return AdvanceClock(source, parse_tokens(source, source.tokens[3:], instead))
 
 
 def _describe(source: SqlText) -> Describe:

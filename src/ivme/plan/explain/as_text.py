@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ivme.plan.explain.block_text import WIDTH, block_sections
 from ivme.plan.explain.draw import Box, order_boxes, text_tree
-from ivme.plan.explain.verdict import verdict
+from ivme.plan.explain.verdict import shown_table, verdict
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.query.model import Query
 from ivme.query.parse import is_sql
@@ -85,7 +85,7 @@ def _by_table(explanation: Explanation) -> str:
     """The bounds of the tables, where they differ."""
     if len({cost.update for cost in explanation.costs}) < 2:
         return ""
-    return ", the worst of " + ", ".join(f"{cost.table} {cost.update}" for cost in explanation.costs)
+    return ", the worst of " + ", ".join(f"{shown_table(cost.table)} {cost.update}" for cost in explanation.costs)
 
 
 def lower_bound_lines(explanation: Explanation) -> list[str]:
