@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.clauses import is_aggregated
 from ivme.query.rewrite.from_clause import parts_of_join
 from ivme.query.rewrite.grouping_sets import computes_with_groups, grouping_of
@@ -81,4 +82,4 @@ def _same(left: exp.Expr, right: exp.Expr) -> bool:
     if isinstance(left, exp.Column) and isinstance(right, exp.Column):
         tables = {left.table.lower(), right.table.lower()} - {""}
         return left.name.lower() == right.name.lower() and len(tables) <= 1
-    return left.sql() == right.sql()
+    return exact_text(left) == exact_text(right)

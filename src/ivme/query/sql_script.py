@@ -13,6 +13,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from ivme.errors import UnsupportedError
+from ivme.query.exact_text import exact_text
 from ivme.query.functions import Function
 from ivme.query.model import Query, Table
 from ivme.query.order import Order
@@ -33,7 +34,7 @@ from ivme.query.sql import one_statement, read_query
 from ivme.query.sql_kinds import cast_hint
 from ivme.query.sql_pairing import alias_of, conditions_of, is_pairing, read_pairing
 from ivme.query.sql_scope import KnownTables
-from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.sql_text import SqlText
 from ivme.query.sql_union import is_union, read_union
 from ivme.query.union import Union, UnionTypeError
 from ivme.query.written import spelled
@@ -96,10 +97,10 @@ class SqlScript:
         node = _renamed(self.selects[number][1], blocks)
         found = self.ordered.get(self.selects[number][0])
         if found is not None:
-            return f"{node.sql(dialect=DIALECT, comments=False)} {found.order.text}"
+            return f"{exact_text(node)} {found.order.text}"
         if is_union(node):
-            return " UNION ALL ".join(each.sql(dialect=DIALECT, comments=False) for each in node.expressions)
-        return node.sql(dialect=DIALECT, comments=False)
+            return " UNION ALL ".join(exact_text(each) for each in node.expressions)
+        return exact_text(node)
 
     def known(self, last: Query, blocks: Mapping[str, str]) -> tuple[str, ...]:
         """For each input of the view the block of the values that it is compared with; "" for those without."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.sql_aggregates import is_aggregate
 from ivme.query.written import in_place_of
 
@@ -94,12 +95,12 @@ def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 def _factored(node: exp.Or) -> list[exp.Expr]:
     alternatives = [conjuncts(each) for each in node.flatten()]
-    texts = [{each.sql() for each in alternative} for alternative in alternatives]
+    texts = [{exact_text(each) for each in alternative} for alternative in alternatives]
     common = set.intersection(*texts)
     if not common:
         return [node]
-    shared = [each for each in alternatives[0] if each.sql() in common]
-    rest = [[each for each in alternative if each.sql() not in common] for alternative in alternatives]
+    shared = [each for each in alternatives[0] if exact_text(each) in common]
+    rest = [[each for each in alternative if exact_text(each) not in common] for alternative in alternatives]
     if not all(rest):
         return shared
     return [*shared, _joined(exp.Or, [_joined(exp.And, each) for each in rest])]

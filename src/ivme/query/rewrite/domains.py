@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ivme.errors import UnsupportedError
-from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.exact_text import exact_text
+from ivme.query.sql_text import SqlText
 from ivme.query.sql_union import union_of
 
 VALUE = "#v"
@@ -64,7 +65,7 @@ class Domains:
         """A parameter is compared with an expression over one table."""
         item = exp.Alias(this=expression.copy(), alias=exp.Identifier(this=VALUE, quoted=True))
         branch = exp.Select(expressions=[item], from_=exp.From(this=table.copy()))
-        self.compared.setdefault(parameter, {})[branch.sql(dialect=DIALECT, comments=False)] = branch
+        self.compared.setdefault(parameter, {})[exact_text(branch)] = branch
 
     def blur(self, parameter: exp.Expr) -> None:
         """A parameter is used in another way than by an equality, so that its values are not known."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.absent import as_branch, key_name, keys_of, padded, rows_of_keys
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.clauses import (
@@ -34,7 +35,6 @@ from ivme.query.rewrite.grouping_sets import (
     grouping_of,
     has_total,
     key_of,
-    text_of,
     unique,
 )
 from ivme.query.rewrite.parameters import without_parameters
@@ -76,7 +76,10 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     keys, sets = grouping_of(select)
     select, parameters = without_parameters(select, script)
     for key, parameter, _ in parameters:
-        if any(text_of(key) in map(text_of, keys) and text_of(key) not in map(text_of, chosen) for chosen in sets):
+        if any(
+            exact_text(key) in map(exact_text, keys) and exact_text(key) not in map(exact_text, chosen)
+            for chosen in sets
+        ):
             message = f"the parameter :{parameter.name} is compared with a key that some groups leave out"
             error = script.source.unsupported(message, parameter, "group by it in all sets of keys")
             raise Undecided(parameter.name, error)
@@ -86,7 +89,7 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     columns: dict[str, str] = {}
     nodes: list[tuple[exp.Expr, str]] = []
     for node in (*keys, *aggregates):
-        text = text_of(node)
+        text = exact_text(node)
         if text not in columns:
             columns[text] = fresh_name(_wanted_name(node), columns.values())
             nodes.append((node, columns[text]))
@@ -97,14 +100,14 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
     if given and has_total(select):
         blocks = [_of_all_values(block, given, nodes, select, script) for block in blocks]
     name = script.add(blocks[0]) if len(blocks) == 1 else _union(blocks, nodes, script)
-    named = {(key.table, key.name): columns[text_of(key)] for key in keys if isinstance(key, exp.Column)}
+    named = {(key.table, key.name): columns[exact_text(key)] for key in keys if isinstance(key, exp.Column)}
     table = script.reference(name, GROUPS)
     made = _over_groups(select, table, columns)
     for found in (each for node in own_nodes_of(made) for each in [node] if isinstance(each, exp.Column)):
         if found.table != GROUPS:
             message = f"{found.name} is neither aggregated nor in GROUP BY"
             raise script.source.unsupported(message, found, "add it to GROUP BY, or aggregate it")
-    by = [(column(GROUPS, columns[text_of(key)]), each, comparison) for key, each, comparison in parameters]
+    by = [(column(GROUPS, columns[exact_text(key)]), each, comparison) for key, each, comparison in parameters]
     tests = [comparison(this=key.copy(), expression=each) for key, each, comparison in by]
     set_where(made, [*condition_of(made), *tests])
     return Grouped(made, table, named, {each.name: key for key, each, _ in by})
@@ -112,11 +115,11 @@ def split_groups(select: exp.Select, script: Script) -> Grouped | None:
 
 def _check_grouping(aggregates: list[exp.Expr], keys: list[exp.Expr], script: Script) -> None:
     """GROUPING is of keys: of anything else it would say nothing."""
-    known = {text_of(key) for key in keys}
+    known = {exact_text(key) for key in keys}
     for node in aggregates:
         if isinstance(node, exp.Grouping | exp.GroupingId):
             for key in node.expressions or [node.this]:
-                if key is not None and text_of(key.unnest()) not in known:
+                if key is not None and exact_text(key.unnest()) not in known:
                     message = f"{spelled(key)} is not in GROUP BY, and {node.key.upper()} is of keys"
                     raise script.source.unsupported(message, key, "name a key of GROUP BY")
 
@@ -156,14 +159,14 @@ def _block(
     The group of all rows beside other groups is there only if there are rows, as in Spark; alone it is always there.
     """
     is_total = not chosen and is_one_of > 1
-    left_out = {text_of(key) for key in keys} - {text_of(key) for key in chosen}
+    left_out = {exact_text(key) for key in keys} - {exact_text(key) for key in chosen}
     groups = select.copy()
     for clause in ("having", "order", "limit", "offset", "distinct"):
         groups.set(clause, None)
     items = [
         aliased(node.copy(), name)
         for node, name in nodes
-        if text_of(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
+        if exact_text(node) not in left_out and not isinstance(node, exp.Grouping | exp.GroupingId)
     ]
     shown = items or [aliased(exp.Count(this=exp.Star()), "#count")]
     rows_there = [aliased(exp.Count(this=exp.Star()), _ROWS)] if is_total else []
@@ -187,8 +190,8 @@ def _of_all_values(
     """The total for each value of the parameters, which are all keys, with that of no rows where there are none."""
     rows = as_branch(block, script)
     values = {item.alias: item.unalias() for item in rows.expressions}
-    names = {text_of(node): name for node, name in nodes}
-    mine = [names[text_of(key)] for key in keys]
+    names = {exact_text(node): name for node, name in nodes}
+    mine = [names[exact_text(key)] for key in keys]
     constant = [name for name, value in values.items() if next(own_columns(value), None) is None]
     rest = [name for _, name in nodes if name not in (*mine, *constant)]
     right = rows.copy()
@@ -209,8 +212,8 @@ def _of_all_values(
 
 def _position(constant: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     """A constant among the keys, by its position: a number alone would be taken for one."""
-    texts = [text_of(item.unalias()) for item in items]
-    return exp.Literal.number(texts.index(text_of(constant)) + 1)
+    texts = [exact_text(item.unalias()) for item in items]
+    return exp.Literal.number(texts.index(exact_text(constant)) + 1)
 
 
 def _in_set(node: exp.Expr, name: str, known: dict[str, exp.Expr], left_out: set[str]) -> exp.Expr:
@@ -220,7 +223,7 @@ def _in_set(node: exp.Expr, name: str, known: dict[str, exp.Expr], left_out: set
     if isinstance(node, exp.Grouping | exp.GroupingId):
         value = 0
         for key in node.expressions or [node.this]:
-            value = 2 * value + int(text_of(key.unnest()) in left_out)
+            value = 2 * value + int(exact_text(key.unnest()) in left_out)
         return exp.Literal.number(value)
     return exp.Null()
 
@@ -237,7 +240,7 @@ def _union(blocks: list[exp.Select], nodes: list[tuple[exp.Expr, str]], script: 
 
 def _over_groups(select: exp.Select, table: exp.Table, columns: dict[str, str]) -> exp.Select:
     def change(node: exp.Expr) -> exp.Expr | None:
-        found = columns.get(text_of(node))
+        found = columns.get(exact_text(node))
         return None if found is None else column(GROUPS, found)
 
     outer = select_from(

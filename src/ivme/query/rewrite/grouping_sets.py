@@ -6,9 +6,10 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, is_aggregated, items_of
 from ivme.query.sql_aggregates import is_aggregate
-from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.sql_text import SqlText
 from ivme.query.written import spelled
 
 
@@ -20,13 +21,13 @@ def computes_with_groups(select: exp.Select) -> bool:
     group = select.args.get("group")
     if len(sets) != 1 or len(sets[0]) != len(keys) or (group is not None and group.find(*SETS) is not None):
         return True
-    texts = {text_of(key) for key in keys}
-    shown = {text_of(inner) for _, inner in items_of(select)}
+    texts = {exact_text(key) for key in keys}
+    shown = {exact_text(inner) for _, inner in items_of(select)}
     if not texts <= shown and not all_aggregates(select):
         return True  # rows repeat
     for _, inner in items_of(select):
         whole = (isinstance(inner, exp.AggFunc) or is_aggregate(inner)) and not isinstance(inner, exp.Filter)
-        if not whole and text_of(inner) not in texts:
+        if not whole and exact_text(inner) not in texts:
             return True
     return False
 
@@ -47,7 +48,9 @@ def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> No
         raise source.unsupported(message, group, instead)
     keys, sets = grouping_of(select)
     for key in tied:
-        if text_of(key) in map(text_of, keys) and not all(text_of(key) in map(text_of, chosen) for chosen in sets):
+        if exact_text(key) in map(exact_text, keys) and not all(
+            exact_text(key) in map(exact_text, chosen) for chosen in sets
+        ):
             message = f"{spelled(key)} equals a column of the query around, and some sets of keys leave it out"
             raise source.unsupported(message, group, instead)
 
@@ -99,7 +102,7 @@ def _listed(node: exp.Expr, select: exp.Select) -> list[exp.Expr]:
 
 
 def unique(keys: list[exp.Expr]) -> list[exp.Expr]:
-    return list({text_of(key): key for key in keys}.values())
+    return list({exact_text(key): key for key in keys}.values())
 
 
 def key_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
@@ -115,7 +118,3 @@ def key_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
 def all_aggregates(select: exp.Select) -> list[exp.Expr]:
     places = [inner for _, inner in items_of(select)] + condition_of(select, "having")
     return [found for place in places for found in aggregates_in(place)]
-
-
-def text_of(node: exp.Expr) -> str:
-    return node.sql(dialect=DIALECT, comments=False)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.absent import Finished, as_branch, key_name, keys_of, null_safe, padded, rows_of_keys
 from ivme.query.rewrite.clauses import (
     aggregates_in,
@@ -133,7 +134,7 @@ class Lateral:
         if not pairs:
             return Joined(self._closed(self.select), items, is_total=not having)
         values = [item.unalias() for item in self.select.expressions]
-        found = {each.sql(): each for part in (*values, *having) for each in aggregates_in(part)}
+        found = {exact_text(each): each for part in (*values, *having) for each in aggregates_in(part)}
         columns = {text: f"{_VALUE}{number}" for number, text in enumerate(found, 1)}
         keys, outer = keys_of([key for key, _ in pairs]), [each for _, each in pairs]
         self.keys.refuse_undecided(outer)
@@ -149,7 +150,7 @@ class Lateral:
         alias = rows.args["from_"].this.alias
 
         def change(node: exp.Expr) -> exp.Expr | None:
-            name = columns.get(node.sql())
+            name = columns.get(exact_text(node))
             if name is None:
                 return None
             return or_of_no_rows(column(alias, name), node)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
+from ivme.query.exact_text import exact_text
 from ivme.query.order import Order
 from ivme.query.recursion import is_recursive, read_closures
 from ivme.query.rewrite.across import split_across
@@ -388,7 +389,7 @@ class Lift:
         if len(names) != len(query.expressions):
             return None
         made = [replaced(item.unalias(), change) for item in query.expressions]
-        if len({each.sql() for each in made}) < len(made):  # columns that grouping sets tell apart
+        if len({exact_text(each) for each in made}) < len(made):  # columns that grouping sets tell apart
             return None
         return Inlined(
             {renamed[table.alias_or_name]: under(table, renamed[table.alias_or_name]) for table in tables},

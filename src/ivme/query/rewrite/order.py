@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.order import HIDDEN, Order, OrderKey, Ties
 from ivme.query.rewrite.clauses import replaced
 from ivme.query.rewrite.script import aliased
@@ -75,16 +76,14 @@ def _place(source: SqlText, node: exp.Expr, first: exp.Select) -> int | str | No
             raise source.unknown(f"ORDER BY {node.this} is no position", node, f"SELECT has {len(items)} columns")
         return int(node.this) - 1
     name = node.name.lower() if isinstance(node, exp.Column) and not node.table else None
-    text = node.sql(dialect=DIALECT)
+    text = exact_text(node)
     meant = [item.unalias().unnest() for item in items]
     called = [
         item.alias or (inner.name if isinstance(inner, exp.Column) else "")
         for item, inner in zip(items, meant, strict=True)
     ]
     named = [place for place, each in enumerate(called) if each.lower() == name and not _is_star(items[place])]
-    same = [
-        place for place, each in enumerate(meant) if each.sql(dialect=DIALECT) == text and not _is_star(items[place])
-    ]
+    same = [place for place, each in enumerate(meant) if exact_text(each) == text and not _is_star(items[place])]
     for place in (*named, *same):
         return place if not any(map(_is_star, items)) else called[place] or None
     return None

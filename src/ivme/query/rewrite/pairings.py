@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.clauses import (
     aggregates_in,
     condition_of,
@@ -220,8 +221,8 @@ def _are_connected(conditions: list[exp.Expr], left: str, right: str) -> bool:
 def _paired(select: exp.Select, script: Script, found: _Meeting) -> exp.Select:
     """The SELECT over the block of a meeting, and over the other tables."""
     aliases = [found.left.alias_or_name, found.right.alias_or_name]
-    texts = {each.sql() for each in found.consumed}
-    rest = [each for each in _conditions(select) if each.sql() not in texts]
+    texts = {exact_text(each) for each in found.consumed}
+    rest = [each for each in _conditions(select) if exact_text(each) not in texts]
     own = [each for each in rest if alias_of(each) in aliases and _can_be_early(each)]
     late = [each for each in rest if each not in own]
     columns = _columns_read(select, late, aliases)

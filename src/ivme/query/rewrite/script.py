@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.order import Order
 from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
 from ivme.query.sql_scope import KnownTables, same_name
-from ivme.query.sql_text import DIALECT, SqlText
+from ivme.query.sql_text import SqlText
 from ivme.query.sql_union import WEIGHT, is_union
 from ivme.query.written import in_place_of
 
@@ -53,7 +54,7 @@ class Script:
     def add(self, select: exp.Expr) -> str:
         """The name of a block for a SELECT that is in the language of blocks, or for a union."""
         self.refuse_parameters(select)
-        text = select.sql(dialect=DIALECT, comments=False)
+        text = exact_text(select)
         name = self._by_text.get(text)
         if name is None:
             name = self._by_text[text] = f"{BLOCK}#{len(self.selects) + 1}"
@@ -80,7 +81,7 @@ class Script:
         shown = [item for item in select.expressions if item.alias in columns]
         shown += [aliased(column("r", name), name) for name in order.added]
         select.set("expressions", shown)
-        text = f"{select.sql(dialect=DIALECT)} {order.text}"
+        text = f"{exact_text(select)} {order.text}"
         name = self._by_text.get(text)
         if name is None:
             name = self._by_text[text] = f"{BLOCK}#{len(self.selects) + 1}"

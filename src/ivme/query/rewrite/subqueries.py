@@ -15,6 +15,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.absent import (
     Finished,
     absent_keys,
@@ -233,7 +234,7 @@ class Subqueries:
         """Keys of GROUP BY have their subqueries joined before rows are grouped."""
         for key in keys_with_queries(select):
             made = self._value(key)
-            text = key.sql()
+            text = exact_text(key)
             for clause in ("expressions", "group", "having"):
                 value = select.args.get(clause)
                 change = partial(_swapped, text=text, made=made)
@@ -302,15 +303,17 @@ class Subqueries:
             found = [exp.Max(this=column("r", _VALUE)), exp.Count(this=exp.Star())]
             value = _only(found[0], found[1])
         required = required and all(is_null_of_none(each) for each in found)
-        columns = {each.sql(): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
-        items = [aliased(each.copy(), columns[each.sql()]) for each in {each.sql(): each for each in found}.values()]
+        columns = {exact_text(each): f"{_VALUE}{n}" for n, each in enumerate(found, 1)}
+        items = [
+            aliased(each.copy(), columns[text]) for text, each in {exact_text(each): each for each in found}.items()
+        ]
         inner.set("expressions", [*keys_of([key for key, _ in pairs]), *items])
         group_by(inner, [key for key, _ in pairs])
         keys = Keyed(self.keys.finish(inner, names), names, [outer for _, outer in pairs], nulls_equal)
         alias = self._joined_values(keys, required=required)
 
         def change(node: exp.Expr) -> exp.Expr | None:
-            name = columns.get(node.sql())
+            name = columns.get(exact_text(node))
             if name is None:
                 return None
             made = column(alias, name)
@@ -353,7 +356,7 @@ class Subqueries:
 
 
 def _swapped(node: exp.Expr, text: str, made: exp.Expr) -> exp.Expr | None:
-    return made.copy() if node.sql() == text else None
+    return made.copy() if exact_text(node) == text else None
 
 
 def _is_null(node: exp.Expr) -> exp.Expr:
@@ -372,7 +375,7 @@ def _only(value: exp.Expr, rows: exp.Expr) -> exp.Expr:
 def _is_null_of_null(value: exp.Expr, aggregates: list[exp.Expr]) -> bool:
     """Whether a value is NULL where the aggregates in it are: COALESCE and the like may make something of them."""
     value = value.unnest()
-    if any(value.sql() == each.sql() for each in aggregates):
+    if any(exact_text(value) == exact_text(each) for each in aggregates):
         return True
     if isinstance(value, exp.Add | exp.Sub | exp.Mul | exp.Div):
         return any(_is_null_of_null(side, aggregates) for side in (value.this, value.expression))

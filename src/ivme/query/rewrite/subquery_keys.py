@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.absent import key_name, keys_of, null_safe
 from ivme.query.rewrite.clauses import (
     aggregates_in,
@@ -22,7 +23,7 @@ from ivme.query.rewrite.clauses import (
     set_where,
 )
 from ivme.query.rewrite.domains import Tied, Undecided
-from ivme.query.rewrite.grouping_sets import grouping_of, refuse_sets, text_of
+from ivme.query.rewrite.grouping_sets import grouping_of, refuse_sets
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
@@ -180,8 +181,8 @@ class SubqueryKeys:
         group = inner.args.get("group")
         if group is not None and group.args.get("all"):  # of the columns that it shows, which others replace
             inner.set("group", exp.Group(expressions=[key.copy() for key in keys]))
-        tied = {text_of(key) for key, _ in pairs}
-        is_unique = joins and len(sets) == 1 and tied >= {text_of(key) for key in keys}
+        tied = {exact_text(key) for key, _ in pairs}
+        is_unique = joins and len(sets) == 1 and tied >= {exact_text(key) for key in keys}
         group_by(inner, [key for key, _ in pairs if not aggregates_in(key)])
         inner.set("expressions", keys_of([key for key, _ in pairs]) or [aliased(exp.Count(this=exp.Star()), "one")])
         finished = self.finish(inner, names)

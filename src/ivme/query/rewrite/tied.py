@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.clauses import is_aggregated
 from ivme.query.sql_text import is_set
 
@@ -76,7 +77,7 @@ def _key(key: exp.Expr, item: exp.Expr) -> exp.Expr:
 
 def _first(value: exp.Expr, key: exp.Expr, ordered: exp.Expr) -> exp.Expr:
     """The value where the key is first; rows without a key come first or last."""
-    if value.sql() == key.sql():
+    if exact_text(value) == exact_text(key):
         extreme = (exp.Max if ordered.args.get("desc") else exp.Min)(this=value.copy())
         every = _is(exp.EQ, exp.Count(this=value.copy()), exp.Count(this=exp.Star()))
         return exp.Case(ifs=[exp.If(this=every, true=extreme)]) if ordered.args.get("nulls_first") else extreme

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from ivme.query.exact_text import exact_text
 from ivme.query.order import Order, OrderKey
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, own_nodes, own_nodes_of, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, select_from
@@ -222,7 +223,7 @@ class _Taken:
         if inside:
             raise window_refusal(self.source, inside[0])
         written = read_call(self.source, window)
-        text = window.sql(dialect=DIALECT, comments=False)
+        text = exact_text(window)
         if text in self.names:
             return self.names[text].copy()
         of = None if written.of is None else self.hidden(written.of, _BY)
