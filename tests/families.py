@@ -101,10 +101,21 @@ FAMILIES = (
     Family("path of three, counted", _path(3), (HALF, ZERO), "SEEDS.md"),
     Family("path of four, counted", _path(4), (HALF, ZERO), "SEEDS.md"),
     Family("path of five, counted", _path(5), (ONE, ZERO), WALK),
-    Family("path of three, listed", _path(3, "A, B, C, D"), (HALF, ZERO), "PLANS.md, section 4", "ears are not peeled"),
+    Family("path of three, listed", _path(3, "A, B, C, D"), (HALF, ZERO), "record 0320"),
+    Family("path of four, listed", _path(4, "A, B, C, D, E"), (ONE, ZERO), "003, Theorem 3.4"),
     Family("path of six, listed", _path(6, "A, B, C, D, E, F, G"), (ONE, ZERO), "003, Theorem 3.4"),
     Family("triangles, counted", f"Q(.) = {TRIANGLE}", (HALF, ZERO), "000, Theorem 1"),
     Family("triangles, listed", f"Q(A, B, C) = {TRIANGLE}", (HALF, ZERO), "003, Theorem 3.10"),
+    Family(
+        "triangles, listed with columns of their edges",
+        "Q(A, B, C, X, Y, Z) = R(A, B, X), S(B, C, Y), T(C, A, Z)",
+        (HALF, ZERO),
+        "record 0320",
+    ),
+    Family("triangles of chosen nodes, listed", f"Q(A, B, C) = {TRIANGLE}, U(A)", (TWO_THIRDS, ZERO), "record 0320"),
+    Family(
+        "triangle with a pendant, listed", f"Q(A, B, C, D) = {TRIANGLE}, U(A, D)", (TWO_THIRDS, ZERO), "record 0320"
+    ),
     Family("triangles of a node, listed", f"Q(B, C | A) = {TRIANGLE}", (ZERO, ONE), "record 0201"),
     Family("triangles of a node, counted", f"Q(. | A) = {TRIANGLE}", (ZERO, ONE), "record 0201"),
     Family("triangles of an edge", f"Q(C | A, B) = {TRIANGLE}", (HALF, HALF), "003, Theorem 3.10"),

@@ -57,7 +57,12 @@ def expected_counts(
     for label, schema in declared.indicators:
         positions = [sources[label].schema.index(variable) for variable in schema]
         present = {tuple(row[p] for p in positions) for row in leaf(sources[label], query, database, heavy or {})}
-        partial = [(a, w) for a, w in partial if tuple(a[variable] for variable in schema) in present]
+        partial = [
+            ({**assignment, **new}, weight)
+            for assignment, weight in partial
+            for new in [dict(zip(schema, row, strict=True)) for row in present]
+            if all(assignment.get(variable, value) == value for variable, value in new.items())
+        ]
     summed: Counter[Any] = Counter()
     for assignment, weight in partial:
         summed[tuple(assignment[variable] for variable in declared.schema)] += weight

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ivme.errors import IvmeError
 
@@ -53,12 +53,14 @@ _LAZY = {
 """Names that are imported when they are first used: `import ivme` is quick, and `ivme explain` needs no Arrow."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
+if not TYPE_CHECKING:  # type checkers know the names from above, and refuse others
 
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'ivme' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _LAZY:
+            from importlib import import_module
+
+            return getattr(import_module(_LAZY[name]), name)
+        raise AttributeError(f"module 'ivme' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -124,6 +124,7 @@ class IvmeDialect(default.DefaultDialect):
     use_insertmanyvalues = False
     postfetch_lastrowid = False
     insert_null_pk_still_autoincrements = False
+    insert_returning = update_returning = delete_returning = True
     default_schema_name = None
 
     def __init__(self, **options: Any) -> None:
@@ -174,13 +175,14 @@ class IvmeDialect(default.DefaultDialect):
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
         table = _relation(connection, table_name)
+        defaults = {name: str(default) for name, default in table.defaults}
         required = {name.lower() for name in (*(table.primary_key or ()), *table.not_null)}
         return [
             {
                 "name": column.name,
                 "type": _alchemy_type(column.type),
                 "nullable": column.name.lower() not in required,
-                "default": None,
+                "default": defaults.get(column.name),
             }
             for column in table.columns
         ]

@@ -6,8 +6,9 @@ Each request runs in a thread, over one of a few connections of `RemoteDatabase`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from ssl import SSLContext
 from typing import Any, Self, TypeVar
 
@@ -84,6 +85,36 @@ class AsyncDatabase:
     async def delete(self, table: str, rows: Any) -> None:
         """Takes rows away; one that is not there is an error, and nothing is changed."""
         await self.run(lambda remote: remote.delete(table, rows))
+
+    async def upsert(self, table: str, rows: Any) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        await self.run(lambda remote: remote.upsert(table, rows))
+
+    async def replace(self, table: str, rows: Any) -> None:
+        """Makes these rows all that the table holds."""
+        await self.run(lambda remote: remote.replace(table, rows))
+
+    async def create_table(
+        self, name: str, schema: Any, *, primary_key: str | Iterable[str] = (), **options: bool
+    ) -> None:
+        """Declares an empty table."""
+        await self.run(lambda remote: remote.create_table(name, schema, primary_key=primary_key, **options))
+
+    async def truncate(self, table: str) -> None:
+        """Takes all rows of a table away."""
+        await self.run(lambda remote: remote.truncate(table))
+
+    async def advance(self, now: datetime) -> None:
+        """Moves the clock of the database on."""
+        await self.run(lambda remote: remote.advance(now))
+
+    async def now(self) -> datetime | None:
+        """What the clock of the database says."""
+        return await self.run(lambda remote: remote.now)
+
+    async def scopes(self) -> tuple[str, ...]:
+        """What the token allows."""
+        return await self.run(lambda remote: remote.scopes)
 
     async def batch(
         self, changes: Mapping[str, Mapping[str, Any]], source: str | None = None, position: int | None = None

@@ -39,8 +39,9 @@ class ChangeQueue(deque[Any]):
 class Changes:
     """A feed of the changes of a view's rows. One reader at a time.
 
-    Iterating yields what has come since the last time; with `wait`, it waits for more until the feed is closed or its
-    view is gone. `async for` always waits. What has come and was not read takes memory: close a feed that is not read.
+    Iterating, also by `next`, yields what has come since the last time; with `wait`, it waits for more until the feed
+    is closed or its view is gone. `async for` always waits. What has come and was not read takes memory: close a feed
+    that is not read.
     """
 
     def __init__(self, view: BaseView, *, wait: bool = False) -> None:
@@ -61,6 +62,12 @@ class Changes:
         if not self._wait:
             return taken(self._queue)
         return map(deque.popleft, takewhile(self._has_more, repeat(self._queue)))
+
+    def __next__(self) -> Any:
+        """The next change; without `wait`, the end of the iteration if none has come."""
+        if not (self._has_more(self._queue) if self._wait else self._queue):
+            raise StopIteration
+        return self._queue.popleft()
 
     def get(self, timeout: float | None = None) -> Any:
         """The next change, waited for; None if none came within so many seconds, or if the feed is over."""

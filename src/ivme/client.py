@@ -7,34 +7,28 @@ time goes over a connection, which is opened again if the server has closed it.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
 
-from ivme.engine.codes.nested_values import python_values
-from ivme.errors import DataError, IvmeError, PlanError, StorageError, UnknownNameError, shown
+from ivme.client_values import listed_rows, plain_parameter, quoted, read_table, sql_type
+from ivme.errors import DataError, IvmeError, PlanError, StorageError, UnknownNameError
+from ivme.remote_view import RemoteView, Row
+from ivme.schemas import columns_of
 from ivme.serve.asking import ARROW, JSON
 from ivme.serve.values import dumps
 from ivme.statements.result import Result
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
 _SECONDS = 60.0
 _ERRORS: dict[int, type[IvmeError]] = {404: UnknownNameError, 422: DataError, 503: StorageError}
 
-Row = tuple[Any, ...]
+__all__ = ["RemoteDatabase", "RemoteError", "RemoteView", "Row", "connect"]
 
 
 class RemoteError(IvmeError):
@@ -55,7 +49,7 @@ class RemoteDatabase:
         self._lock = threading.Lock()
         self._connection: HTTPConnection | None = None
         try:
-            self._request("GET", "/tables")
+            self.request("GET", "/tables")
         except BaseException:
             self.close()
             raise
@@ -65,46 +59,46 @@ class RemoteDatabase:
     def sql(self, text: str, /, **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last. BEGIN needs its COMMIT in the same text."""
         body = {"sql": text, "parameters": {name: plain_parameter(value) for name, value in parameters.items()}}
-        kind, answer = self._request("POST", "/sql", body, ARROW)
+        kind, answer = self.request("POST", "/sql", body, ARROW)
         if kind == ARROW:
-            return Result(_table(answer))
+            return Result(read_table(answer))
         told = json.loads(answer)
         return Result(count=told["count"], message=told["message"])
 
     def create_view(self, name: str, query: str, **options: object) -> RemoteView:
         """Makes a view of a query."""
-        self._request("POST", "/views", {"name": name, "query": query, "options": options})
+        self.request("POST", "/views", {"name": name, "query": query, "options": options})
         return self.view(name)
 
     def drop_view(self, name: str) -> None:
         """Forgets a view."""
-        self._request("DELETE", f"/views/{quote(name, safe='')}")
+        self.request("DELETE", f"/views/{quote(name, safe='')}")
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows."""
-        self._request("DELETE", f"/tables/{quote(name, safe='')}")
+        self.request("DELETE", f"/tables/{quote(name, safe='')}")
 
     # Reading
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of all tables."""
-        return tuple(each["name"] for each in json.loads(self._request("GET", "/tables")[1]))
+        return tuple(each["name"] for each in json.loads(self.request("GET", "/tables")[1]))
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of all views that can be read."""
-        listed = json.loads(self._request("GET", "/views")[1])
+        listed = json.loads(self.request("GET", "/views")[1])
         return tuple(each["name"] for each in listed if "broken" not in each)
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """What the token allows, as in `read:revenue`, `write:sales` and `define`."""
-        return tuple(json.loads(self._request("GET", "/token")[1])["scopes"])
+        return tuple(json.loads(self.request("GET", "/token")[1])["scopes"])
 
     def view(self, name: str) -> RemoteView:
         """The view of that name."""
-        listed = json.loads(self._request("GET", "/views")[1])
+        listed = json.loads(self.request("GET", "/views")[1])
         for each in listed:
             if each["name"].lower() == name.lower():
                 return RemoteView(self, each)
@@ -112,7 +106,47 @@ class RemoteDatabase:
 
     def contents(self, table: str) -> pa.Table:
         """The rows of a table, in Arrow."""
-        return self.sql(f"SELECT * FROM {_quoted(table)}").to_arrow()
+        return self.sql(f"SELECT * FROM {quoted(table)}").to_arrow()
+
+    # Definitions
+
+    def create_table(self, name: str, schema: Any, *, primary_key: str | Iterable[str] = (), **options: bool) -> None:
+        """Declares an empty table, as `Database.create_table` does; the options are `append_only` and `static`."""
+        columns = [f"{quoted(column)} {sql_type(type_)}" for column, type_ in columns_of(name, schema).items()]
+        key = [primary_key] if isinstance(primary_key, str) else [*primary_key]
+        columns += [f"PRIMARY KEY ({', '.join(map(quoted, key))})"] if key else []
+        said = ", ".join(f"{option} = {str(value).lower()}" for option, value in options.items())
+        self.sql(f"CREATE TABLE {quoted(name)} ({', '.join(columns)}){f' WITH ({said})' if said else ''}")
+
+    def add_column(self, table: str, name: str, type: str, default: object = None) -> None:
+        """Gives a table a further column, behind the others."""
+        told = "" if default is None else " DEFAULT :default"
+        given = {} if default is None else {"default": default}
+        kind = sql_type(type)
+        self.sql(f"ALTER TABLE {quoted(table)} ADD COLUMN {quoted(name)} {kind}{told}", **given)
+
+    def drop_column(self, table: str, name: str) -> None:
+        """Takes a column and its values away."""
+        self.sql(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(name)}")
+
+    def rename_column(self, table: str, name: str, to: str) -> None:
+        """Gives a column another name."""
+        self.sql(f"ALTER TABLE {quoted(table)} RENAME COLUMN {quoted(name)} TO {quoted(to)}")
+
+    def rename_table(self, name: str, to: str) -> None:
+        """Gives a table another name."""
+        self.sql(f"ALTER TABLE {quoted(name)} RENAME TO {quoted(to)}")
+
+    def advance(self, now: datetime) -> None:
+        """Moves the clock of the database on; see `Database.advance`."""
+        moment = now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
+        self.request("POST", "/clock", {"now": moment.isoformat()})
+
+    @property
+    def now(self) -> datetime | None:
+        """What the clock of the database says; None if it was never advanced, and no view reads it."""
+        told = json.loads(self.request("GET", "/clock")[1])["now"]
+        return None if told is None else datetime.fromisoformat(told)
 
     # Changes
 
@@ -124,9 +158,17 @@ class RemoteDatabase:
         """Takes rows away; one that is not there is an error, and nothing is changed."""
         self._change(table, delete=rows)
 
+    def upsert(self, table: str, rows: Any) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        self._change(table, upsert=rows)
+
+    def replace(self, table: str, rows: Any) -> None:
+        """Makes these rows all that the table holds; views and followers are told the difference."""
+        self._change(table, replace=rows)
+
     def _change(self, table: str, **changes: Any) -> None:
         body = {kind: listed_rows(rows) for kind, rows in changes.items()}
-        self._request("POST", f"/tables/{quote(table, safe='')}/changes", body)
+        self.request("POST", f"/tables/{quote(table, safe='')}/changes", body)
 
     def batch(
         self, changes: Mapping[str, Mapping[str, Any]], source: str | None = None, position: int | None = None
@@ -134,24 +176,24 @@ class RemoteDatabase:
         """Changes of several tables, all or nothing: `{"sales": {"insert": rows, "delete": rows}}`."""
         listed = {table: {kind: listed_rows(rows) for kind, rows in each.items()} for table, each in changes.items()}
         progress = {} if source is None else {"source": source, "position": position}
-        self._request("POST", "/batch", {"changes": listed, **progress})
+        self.request("POST", "/batch", {"changes": listed, **progress})
 
     def update(self, table: str, /, *, set: Mapping[str, str], where: str = "TRUE", **parameters: Any) -> int | None:
         """Gives columns the values of expressions in the rows for which a condition holds; how many rows that were."""
-        values = ", ".join(f"{_quoted(column)} = {value}" for column, value in set.items())
-        return self.sql(f"UPDATE {_quoted(table)} SET {values} WHERE {where}", **parameters).count
+        values = ", ".join(f"{quoted(column)} = {value}" for column, value in set.items())
+        return self.sql(f"UPDATE {quoted(table)} SET {values} WHERE {where}", **parameters).count
 
     def delete_where(self, table: str, where: str, /, **parameters: Any) -> int | None:
         """Takes away the rows for which a condition holds; how many they were."""
-        return self.sql(f"DELETE FROM {_quoted(table)} WHERE {where}", **parameters).count
+        return self.sql(f"DELETE FROM {quoted(table)} WHERE {where}", **parameters).count
 
     def truncate(self, table: str) -> None:
         """Takes all rows of a table away."""
-        self.sql(f"TRUNCATE TABLE {_quoted(table)}")
+        self.sql(f"TRUNCATE TABLE {quoted(table)}")
 
     # The connection
 
-    def _request(self, method: str, path: str, body: object = None, accept: str = JSON) -> tuple[str, bytes]:
+    def request(self, method: str, path: str, body: object = None, accept: str = JSON) -> tuple[str, bytes]:
         """The kind and the bytes of an answer; a connection that was closed meanwhile is opened once more for GET."""
         with self._lock:
             for again in (method == "GET" and self._connection is not None, False):
@@ -224,156 +266,6 @@ class RemoteDatabase:
         return f"<RemoteDatabase {self.url}>"
 
 
-class RemoteView:
-    """A view behind a server: its rows, access requests and changes."""
-
-    def __init__(self, database: RemoteDatabase, described: Mapping[str, Any]) -> None:
-        self._database = database
-        self.name: str = described["name"]
-        self.described = described
-        self.columns: tuple[str, ...] = tuple(described.get("columns", ()))
-        self.parameters: tuple[str, ...] = tuple(described.get("parameters", ()))
-
-    def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request, in Arrow."""
-        path = f"/views/{quote(self.name, safe='')}{_query(parameters)}"
-        return _table(self._database._request("GET", path, None, ARROW)[1])
-
-    def __iter__(self) -> Iterator[Row]:
-        return self()
-
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
-        """The rows of an access request; a row of multiplicity m comes m times."""
-        data = self.to_arrow(**parameters)
-        return zip(*map(python_values, data.columns), strict=True) if data.num_columns else iter([()] * data.num_rows)
-
-    def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        return self.to_arrow(**parameters).to_pandas()
-
-    def to_polars(self, **parameters: Any) -> polars.DataFrame:
-        import polars
-
-        return polars.DataFrame(self.to_arrow(**parameters))
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def explain(self) -> dict[str, Any]:
-        """How the view is maintained and what that costs, as plain values."""
-        found: dict[str, Any] = json.loads(
-            self._database._request("GET", f"/views/{quote(self.name, safe='')}/explain")[1]
-        )
-        return found
-
-    def read_by(self, database: RemoteDatabase) -> RemoteView:
-        """The same view over another connection."""
-        return RemoteView(database, self.described)
-
-    def changes(self) -> RemoteChanges:
-        """The changes of the view's rows from now on, waited for: mappings from rows to the change of their
-        multiplicity, in JSON's types. It ends when the view is dropped or the server stops.
-        """
-        connection, response = self._database.open_stream(f"/views/{quote(self.name, safe='')}/changes?_rows=false")
-        return RemoteChanges(connection, response)
-
-    def __repr__(self) -> str:
-        return f"<RemoteView {self.name} of {self._database.url}>"
-
-
 def connect(url: str, *, token: str | None = None, context: SSLContext | None = None) -> RemoteDatabase:
     """The database that a server (`ivme serve`) has; `context` is for certificates that the system does not know."""
     return RemoteDatabase(url, token=token, context=context)
-
-
-class RemoteChanges:
-    """The changes of a view behind a server, as they come; `close` ends it, also while another thread waits for one."""
-
-    def __init__(self, connection: HTTPConnection, response: HTTPResponse) -> None:
-        self._connection = connection
-        self._response = response
-        self._line = socket.socket(fileno=os.dup(response.fileno()))  # is there also when the response is over
-        self._events = self._read()
-
-    def _read(self) -> Generator[dict[Row, int], None, None]:
-        event = ""
-        try:
-            for line in iter(self._response.readline, b""):
-                name, _, value = line.rstrip(b"\n").partition(b": ")
-                if name == b"event":
-                    event = value.decode()
-                elif name == b"data" and event == "change":
-                    yield {tuple(row): weight for row, weight in json.loads(value)["changes"]}
-                elif name == b"data" and event == "end":
-                    return
-        finally:
-            self._end()
-
-    def _end(self) -> None:
-        for each in (self._response, self._connection, self._line):
-            each.close()
-
-    def __iter__(self) -> Iterator[dict[Row, int]]:
-        return self
-
-    def __next__(self) -> dict[Row, int]:
-        return next(self._events)
-
-    def close(self) -> None:
-        """Ends it; a thread that waits for a change gets none."""
-        with suppress(OSError):  # it has ended already
-            self._line.shutdown(socket.SHUT_RDWR)
-        with suppress(ValueError):  # a thread that waits ends it
-            self._events.close()
-            self._end()
-
-
-def plain_parameter(value: Any) -> Any:
-    """A value as `POST /sql` takes it: with its type, where JSON has none for it."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, list | tuple):
-        return [plain_parameter(each) for each in value]
-    if isinstance(value, float):
-        return {"type": "float", "value": _float_text(value)}
-    for kind, name in ((datetime, "timestamp"), (date, "date"), (bytes, "binary")):
-        if isinstance(value, kind):
-            return {"type": name, "value": json.loads(dumps(value))}
-    if isinstance(value, Decimal) and value.is_finite():
-        return {"type": f"decimal(38, {min(max(-int(value.as_tuple().exponent), 0), 38)})", "value": format(value, "f")}
-    raise DataError(f"a parameter is a number, a text, a date, bytes, or a list of these; it is {shown(value)}")
-
-
-def _float_text(value: float) -> str:
-    return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
-
-
-def listed_rows(rows: Any) -> list[Any]:
-    """Rows as JSON has them: lists or objects."""
-    if hasattr(rows, "__arrow_c_stream__"):
-        rows = pa.table(rows)
-    elif hasattr(rows, "to_dict") and hasattr(rows, "columns"):
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, pa.Table):
-        return [list(row) for row in zip(*map(python_values, rows.columns), strict=True)]
-    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-        raise DataError(f"rows are a list of tuples or dicts, or a table; it is {shown(rows)}")
-    return [dict(row) if isinstance(row, Mapping) else list(row) if isinstance(row, Sequence) else row for row in rows]
-
-
-def _table(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
-
-
-def _query(parameters: Mapping[str, Any]) -> str:
-    """The values of an access request, as the server reads them in a query."""
-    pairs = []
-    for name, value in parameters.items():
-        for each in value if isinstance(value, list | tuple) else [value]:
-            plain = json.loads(dumps(each))
-            pairs.append((name, plain if isinstance(plain, str) else json.dumps(plain)))
-    return f"?{urlencode(pairs)}" if pairs else ""
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import DataError, SchemaError, shown
-from ivme.query.clock import CLOCK, CLOCK_TABLE
+from ivme.query.clock import CLOCK_TABLE
 from ivme.query.model import Table
+from ivme.query.names import CLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

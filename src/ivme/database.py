@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace as with_defaults
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ivme.altering import Altering, read_defaults
 from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
 from ivme.engine.runtime.batch import Batch
@@ -27,10 +29,10 @@ from ivme.function_definitions import create_function, drop_function
 from ivme.participants import create_ies, create_ring_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.store.broken_views import rebuild, whole
-from ivme.table_columns import add_column, drop_column, rename_column
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database(Clocked):
+class Database(Altering, Clocked):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -95,6 +97,7 @@ class Database(Clocked):
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
+        defaults: Mapping[str, object] | None = None,
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> None:
@@ -105,7 +108,8 @@ class Database(Clocked):
         it is with `if_not_exists`, and with `replace` a table makes way for the new one.
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
-        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold.
+        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold. `defaults` are
+        what columns have in rows that do not give them, as in {"n": 0, "at": "now()"}.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -123,6 +127,7 @@ class Database(Clocked):
             unique=unique,
             not_null=not_null,
         )
+        made = with_defaults(made, defaults=read_defaults(name, made.columns, defaults or {}))
         self.definitions.create_table(made, replace=replace)
 
     def _is_left(self, name: str, *, if_not_exists: bool, replace: bool) -> bool:
@@ -190,13 +195,13 @@ class Database(Clocked):
         """
         return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
-    def sql(self, text: str, /, **parameters: Any) -> Result:
+    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
 
         `:name` in a statement stands for the value of the parameter of that name. Each statement is done as a whole or
-        not at all; between BEGIN and COMMIT, all changes of rows are.
+        not at all; between BEGIN and COMMIT, all changes of rows are. With engine="duckdb", DuckDB answers a SELECT.
         """
-        return self._session.run(text, parameters)
+        return self._session.run(text, parameters, engine)
 
     @cached_property
     def _session(self) -> Session:
@@ -227,8 +232,8 @@ class Database(Clocked):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of all tables, in the order in which they were made."""
-        return tuple(self._runtime.catalog.tables)
+        """The names of all tables, in the order in which they were made, without those that ivme makes for itself."""
+        return tuple(name for name in self._runtime.catalog.tables if name not in OWN_TABLES)
 
     def table(self, name: str) -> TableRows:
         """A table to read: its rows in Python, Arrow and pandas."""
@@ -264,18 +269,6 @@ class Database(Clocked):
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
         self.definitions.drop_table(name)
-
-    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others; the rows that are there have the default in it."""
-        add_column(self.definitions, table, name, type, default)
-
-    def drop_column(self, table: str, name: str) -> None:
-        """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
-        drop_column(self.definitions, table, name)
-
-    def rename_column(self, table: str, name: str, to: str) -> None:
-        """Gives a column another name; one that a view reads, or another table references, is refused."""
-        rename_column(self.definitions, table, name, to)
 
     def entries(self) -> int:
         """How many entries the maps of all tables and views have: the size of the state."""

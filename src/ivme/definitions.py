@@ -16,6 +16,7 @@ from ivme.budget import claim
 from ivme.clock import make_clock
 from ivme.closure.install import drop_closures
 from ivme.compile import CompiledView, Request, compile_view
+from ivme.engine.runtime.altered_tables import change_columns, rename_table
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
@@ -196,11 +197,23 @@ class Definitions:
         return self.catalog.tables[known(name, self.catalog.tables, "table")].table
 
     def change_columns(self, new: Table, places: Sequence[int | None], default: object) -> None:
-        """Gives a table other columns; see `Installation.change_columns`. The caller holds the lock."""
+        """Gives a table other columns; see `altered_tables.change_columns`. The caller holds the lock."""
         with self._change():
             if self.store is not None:
                 self.store.change_columns(new, places, default)
-            self.runtime.installation.change_columns(new, places, default)
+            change_columns(self.runtime.installation, new, places, default)
+
+    def rename_table(self, name: str, to: str) -> None:
+        """Gives a table another name, also where other tables reference it; one that views read is refused."""
+        with self.runtime.lock:
+            name = known(name, self.catalog.tables, "table")
+            self.check_new(to, replaced=[name])
+            self._refuse_while_needed("table", name, "rename")
+            with self._change():
+                if self.store is not None:
+                    self.store.rename_table(name, to)
+                rename_table(self.runtime.installation, name, to)
+        self.runtime.wait_durable()
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
@@ -330,14 +343,14 @@ class Definitions:
         except UnknownNameError as error:
             raise broken_source(error, self.broken) or error from None
 
-    def _refuse_while_needed(self, kind: str, name: str) -> None:
+    def _refuse_while_needed(self, kind: str, name: str, act: str = "drop") -> None:
         needed: dict[str, None] = {}
         for found in map(self.owner, self.catalog.readers(name)):
             hidden = found not in self.views
             needed |= dict.fromkeys(map(self.owner, self.catalog.readers(found)) if hidden else [found])
         needed |= dict.fromkeys(view.name for view in waiting_views(self) if mentions(view.query, name))
         if needed:
-            raise PlanError(f"cannot drop {kind} {name}: {', '.join(needed)} needs it; drop that first")
+            raise PlanError(f"cannot {act} {kind} {name}: {', '.join(needed)} needs it; drop that first")
 
 
 def known(name: str, names: Iterable[str], kind: str) -> str:

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import checked
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.query.functions import Function
 from ivme.query.model import Column, Query, Table
 from ivme.query.names import check_name
 from ivme.query.parse import is_one_join, parse
+from ivme.query.table import Default
 from ivme.query.types import Type, parse_type
 
 if TYPE_CHECKING:
     from ivme.definitions import Definitions
 
 
-def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: object) -> None:
+def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: Default | None) -> None:
     """Adds a column behind the others; see `Database.add_column`."""
     check_name(name, f"a column of table {table}")
     kind = parse_type(type_)
@@ -31,10 +34,30 @@ def add_column(definitions: Definitions, table: str, name: str, type_: str | Typ
         old = _table(definitions, table)
         if old.column(name) is not None:
             raise SchemaError(f"table {old.name} has a column {name} already; choose another name")
-        kept = checked(default, kind, f"the default of column {name} of table {old.name}")
-        new = replace(old, columns=(*old.columns, Column(name, kind)))
-        _change(definitions, old, new, [*range(len(old.columns)), None], kept)
+        kept, now = _checked(default, kind, name, old), datetime.now(UTC).replace(tzinfo=None)
+        defaults = (*old.defaults, *(() if kept is None else ((name, kept),)))
+        new = replace(old, columns=(*old.columns, Column(name, kind)), defaults=defaults)
+        value = None if kept is None else kept.at(now, kind)
+        _change(definitions, old, new, [*range(len(old.columns)), None], value)
     definitions.runtime.wait_durable()
+
+
+def set_default(definitions: Definitions, table: str, name: str, default: Default | None) -> None:
+    """Gives a column another default, for rows that come from now on; None drops it."""
+    with definitions.runtime.lock:
+        old = _table(definitions, table)
+        column = _column(old, name)
+        kept = _checked(default, declared_type(old, column), column.name, old)
+        defaults = [pair for pair in old.defaults if pair[0] != column.name]
+        new = replace(old, defaults=(*defaults, *(() if kept is None else ((column.name, kept),))))
+        definitions.change_columns(new, range(len(old.columns)), None)
+    definitions.runtime.wait_durable()
+
+
+def _checked(default: Default | None, type_: Type, name: str, table: Table) -> Default | None:
+    if default is None or default.is_time:
+        return default
+    return Default(checked(default.value, type_, f"the default of column {name} of table {table.name}"))
 
 
 def drop_column(definitions: Definitions, table: str, name: str) -> None:
@@ -53,6 +76,7 @@ def drop_column(definitions: Definitions, table: str, name: str) -> None:
         new = replace(
             old,
             columns=tuple(old.columns[i] for i in kept),
+            defaults=tuple(pair for pair in old.defaults if pair[0] != column.name),
             distinct=distinct,
             unique=tuple(key for key in old.unique if gone not in map(str.lower, key)),
             not_null=tuple(each for each in old.not_null if each.lower() != gone),
@@ -85,6 +109,7 @@ def rename_column(definitions: Definitions, table: str, name: str, to: str) -> N
             columns=tuple(replace(each, name=to) if each is column else each for each in old.columns),
             primary_key=None if old.primary_key is None else renamed(old.primary_key),
             distinct=tuple((renamed([each])[0], count) for each, count in old.distinct),
+            defaults=tuple((renamed([each])[0], default) for each, default in old.defaults),
             unique=tuple(map(renamed, old.unique)),
             not_null=renamed(old.not_null),
             references=tuple(replace(each, columns=renamed(each.columns)) for each in old.references),

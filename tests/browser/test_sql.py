@@ -71,6 +71,20 @@ def test_parameters_have_fields_and_statements_are_remembered(open_page: Open, a
     expect(page.locator(".editor .field")).to_have_count(1)
 
 
+def test_parameters_that_are_dates_are_picked(open_page: Open, address: str) -> None:
+    page = open_page(address, "#/sql")
+    box = page.get_by_label("SQL", exact=True)
+    box.fill("SELECT id FROM odd WHERE day = :day AND price = :price")
+    expect(page.get_by_label(":day")).to_have_attribute("type", "date")
+    expect(page.get_by_label(":price")).to_have_attribute("type", "text")
+    page.get_by_label(":day").fill("2024-02-29")
+    page.get_by_label(":price").fill("12.50")
+    box.press("Control+Enter")
+    expect(page.locator(".answer .message")).to_contain_text("1 row")
+    box.fill("SELECT id FROM odd WHERE text = :day")
+    expect(page.get_by_label(":day")).to_have_attribute("type", "text")
+
+
 def test_a_query_becomes_a_view_that_is_shown_and_dropped_after_a_confirmation(open_page: Open) -> None:
     with Database() as db, serving(flights(db)) as address:
         page = open_page(address, "#/view/per_city")
@@ -116,11 +130,11 @@ def test_what_a_token_for_reading_may_not_do_is_refused_with_the_reason(open_pag
         box = page.get_by_label("SQL", exact=True)
         box.fill("DELETE FROM flights")
         box.press("Control+Enter")
-        expect(page.locator(".answer pre.wrong")).to_contain_text("this token is for reading")
+        expect(page.locator(".answer pre.wrong")).to_contain_text("lacks the scope write:flights")
         page.goto(f"{address}/#/view/triangles")
         page.get_by_role("button", name="Drop view").click()
         page.get_by_role("button", name="Drop it").click()
-        expect(page.get_by_role("dialog").locator(".wrong")).to_contain_text("this token is for reading")
+        expect(page.get_by_role("dialog").locator(".wrong")).to_contain_text("the token 'reader' is for reading")
 
 
 def test_a_query_is_explained_as_it_is_typed(open_page: Open, address: str) -> None:

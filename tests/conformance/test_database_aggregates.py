@@ -52,7 +52,7 @@ def change(db: Database, choose: random.Random, rows: list[Row], step: int) -> N
 
 
 @pytest.mark.parametrize("calls", EVERY, ids=range(6))
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_every_aggregate_agrees_with_duckdb(db: Database, calls: list[str], seed: int) -> None:
     db.create_table("t", SCHEMA)
     grouped = db.create_view("grouped", f"SELECT g, {selected(calls)} FROM t GROUP BY g")
@@ -68,7 +68,7 @@ def test_every_aggregate_agrees_with_duckdb(db: Database, calls: list[str], seed
         whole.verify()
 
 
-@pytest.mark.parametrize("calls", EVERY[:3], ids=range(3))
+@pytest.mark.parametrize("calls", [EVERY[0], *(pytest.param(each, marks=pytest.mark.long) for each in EVERY[1:])])
 def test_rows_of_other_tables_multiply_the_values_of_a_group(db: Database, calls: list[str]) -> None:
     db.create_table("t", SCHEMA)
     db.create_table("u", {"g": "int", "k": "int"})

@@ -43,7 +43,14 @@ def fill(db: Database) -> None:
     db.insert("b", [(1, True), (2, False), (5, True)])
 
 
-@pytest.mark.parametrize("strategy", [None, "view-tree", "classical", "recursive", "factorised"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        None,
+        "classical",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("view-tree", "recursive", "factorised")),
+    ],
+)
 @pytest.mark.parametrize("sql", VIEWS)
 def test_a_row_that_no_view_shows_may_fail(db: Database, sql: str, strategy: str | None) -> None:
     make_tables(db)

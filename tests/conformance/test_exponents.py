@@ -21,7 +21,8 @@ TOLERANCE = 0.3
 
 
 @pytest.mark.parametrize(
-    "strategy", [pytest.param(each, marks=[pytest.mark.long] if each == "recursive" else []) for each in COUNTING]
+    "strategy",
+    [pytest.param(each, marks=[] if each in ("view-tree", "classical") else [pytest.mark.long]) for each in COUNTING],
 )
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: str) -> None:

@@ -121,14 +121,19 @@ def test_what_is_there_is_shown(shop: Database) -> None:
     shop.sql("CREATE VIEW v AS SELECT id FROM items")
     assert [row[0] for row in shop.sql("SHOW TABLES")] == ["items", "sales"]
     assert shop.sql("SHOW VIEWS").rows() == [("v", "SELECT id FROM items", None)]
-    assert shop.sql("DESCRIBE items").rows()[0] == ("id", "int", "primary")
-    assert shop.sql("DESC v").rows() == [("id", "int", None)]
+    assert shop.sql("DESCRIBE items").rows()[0] == ("id", "int", "primary", None)
+    assert shop.sql("DESC v").rows() == [("id", "int", None, None)]
 
 
 def test_a_select_is_explained(shop: Database) -> None:
     found = shop.sql("EXPLAIN SELECT item, COUNT(*) AS n FROM sales GROUP BY item")
+    assert "SELECT item, COUNT(*) AS n FROM sales GROUP BY item" == str(found).splitlines()[0]
     assert "view-tree" in str(found)
+    assert "class" not in str(found)
     assert shop.views == ()
+    why = str(shop.sql("EXPLAIN (why) SELECT item, COUNT(*) AS n FROM sales GROUP BY item"))
+    assert "class          CQAP0" in why
+    assert "Q(item, COUNT | .) = sales(item)" in why
 
 
 # Changes
@@ -632,3 +637,12 @@ def test_a_file_that_does_not_fit_is_refused(shop: Database, tmp_path: Path) -> 
     with pytest.raises(DataError, match="cannot be read as csv"):
         shop.sql(f"COPY sales FROM '{path}'")
     assert len(shop.sql("SELECT * FROM sales")) == 3
+
+
+def test_a_select_without_from_but_with_clauses_means_what_its_view_does(shop: Database) -> None:
+    for text, rows in (
+        ("SELECT ARRAY[-3, 0, 7] AS c ORDER BY c DESC NULLS FIRST LIMIT 1", [((-3, 0, 7),)]),
+        ("SELECT 1 AS a LIMIT 1 OFFSET 2", []),
+    ):
+        assert rows == list(shop.create_view("v", text)) == shop.sql(text).rows()
+        shop.drop_view("v")

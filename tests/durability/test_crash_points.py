@@ -50,9 +50,12 @@ def load(db: Database, done: list[int]) -> None:
         db.checkpoint,
         lambda: db.delete("R", [(1,)]),
         lambda: db.create_table("S", {"a": "int"}),
+        lambda: db.rename_table("S", "T"),
         db.checkpoint,
         lambda: db.drop_view("v"),
-        lambda: db.drop_table("S"),
+        lambda: db.rename_table("R", "S"),
+        lambda: db.rename_table("S", "R"),
+        lambda: db.drop_table("T"),
         lambda: db.insert("R", [(40,)]),
     ]
     for number, step in enumerate(steps):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from tests.durability import load
 from tests.durability.directories import bag
 
 ROOT = Path(__file__).parent.parent.parent
+KILLS = int(os.environ.get("IVME_KILLS", "60"))
 
 
 def killed(directory: Path, seed: int, durability: str, steps: int, pause: float) -> int:
@@ -53,8 +55,8 @@ def check(directory: Path, seed: int, committed: int, known: tuple[int, load.Bag
     [
         (6, "sync"),
         (2, "async"),
-        pytest.param(200, "sync", marks=pytest.mark.long),
-        pytest.param(50, "async", marks=pytest.mark.long),
+        pytest.param(KILLS, "sync", marks=pytest.mark.long),
+        pytest.param(KILLS // 4, "async", marks=pytest.mark.long),
     ],
 )
 def test_nothing_that_was_committed_is_lost(tmp_path: Path, kills: int, durability: str) -> None:

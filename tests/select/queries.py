@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.select.grouping import Grouping
 from tests.select.sources import From
 from tests.select.words import LISTED, Atom, Output, Query, Scope
@@ -196,7 +198,8 @@ class Queries(Grouping):
         chosen = chosen if drawn == "all columns" else chosen[: self.random.randint(1, 2)]
         keys = [str(i + 1) if drawn == "positions" else names[i] for i in chosen]
         if drawn == "expression":
-            keys = [f"{names[made.kinds.index('int')]} % 3"]
+            name = names[made.kinds.index("int")]
+            keys = [name if _names_two_columns(made.text, name) else f"{name} % 3"]
         order = ", ".join(f"{key}{self._direction()}" for key in keys)
         limit = self.pick("limit after order", none=1, limit=2, limit_and_offset=1, zero=0.1)
         tail = {"none": "", "limit": f" LIMIT {self.random.randint(1, 5)}", "zero": " LIMIT 0"}.get(limit)
@@ -211,3 +214,8 @@ class Queries(Grouping):
 
 def _in_parentheses(query: Query) -> str:
     return f"({query.text})" if query.compound else query.text
+
+
+def _names_two_columns(text: str, name: str) -> bool:
+    """Whether a name may be that of a column in FROM, too: in an expression DuckDB takes that one, Spark the output."""
+    return f" AS {name}" in text and len(re.findall(rf"\b{name}\b", text)) > 1

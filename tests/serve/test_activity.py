@@ -52,7 +52,7 @@ def test_nobody_is_told_after_the_server_has_stopped() -> None:
             assert 2 == len(db._runtime.observers)
         assert 1 == len(db._runtime.observers)
         db.insert("flights", [("A", 1, 2)])
-        assert [1] == [rows for rows, _ in told]
+        assert [{"flights": 1}] == [rows for rows, _ in told]
 
 
 def test_an_hour_refusals_memory_and_who_follows_are_told(client: httpx.Client) -> None:

@@ -221,6 +221,26 @@ def test_files_are_not_read_and_pipelines_are_not_changed(db: Database, tmp_path
     assert {"items", "sales"} == set(db.tables)
 
 
+def test_changes_answer_with_rows_by_returning(server: Server, db: Database) -> None:
+    db.sql("CREATE TABLE notes (id BIGINT PRIMARY KEY, text STRING DEFAULT 'none')")
+    with _connect(server) as connection:
+        cursor = connection.execute("INSERT INTO notes (id) VALUES (1), (2) RETURNING *")
+        assert (2, [(1, "none"), (2, "none")]) == (cursor.rowcount, cursor.fetchall())
+        for number in range(3, 12):  # the driver prepares a statement that it has seen often
+            cursor = connection.execute("INSERT INTO notes (id) VALUES (%s) RETURNING id + 1 AS next", [number])
+            assert ("next", (number + 1,)) == (cursor.description[0].name, cursor.fetchone())
+        cursor = connection.execute("UPDATE notes SET text = %s WHERE id > 9 RETURNING id, text", ["x"])
+        assert [(10, "x"), (11, "x")] == sorted(cursor.fetchall())
+        cursor = connection.execute("DELETE FROM notes WHERE id = %s RETURNING text", [1])
+        assert ("DELETE 1", ("none",)) == (cursor.statusmessage, cursor.fetchone())
+        assert [(10,)] == connection.execute("SELECT COUNT(*) AS n FROM notes").fetchall()
+        (described,) = connection.execute(
+            "SELECT column_default FROM information_schema.columns WHERE table_name = 'notes' AND column_name = 'text'"
+        ).fetchall()
+        assert ("'none'",) == described
+    db.drop_table("notes")
+
+
 def test_the_user_reader_has_a_token_with_which_nothing_is_changed(db: Database) -> None:
     reading = "another one, only for reading"
     with running(db, Settings(port=0, pg_port=0, token=TOKEN, read_token=reading)) as server:

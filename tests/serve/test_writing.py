@@ -10,6 +10,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import ServeError
+from ivme.query import names
 from ivme.serve import writing
 from ivme.serve.settings import Settings
 from tests.serve.running import flights, serving
@@ -76,7 +77,7 @@ def test_keys_survive_a_restart_and_the_oldest_are_forgotten(tmp_path: Path, mon
                         timeout=30,
                     )
                     assert not made.json()["repeated"]
-            assert 5 == db._runtime.backend.size(db._runtime.catalog.tables[writing.REQUESTS].rows)
+            assert 5 == db._runtime.backend.size(db._runtime.catalog.tables[names.REQUESTS].rows)
     with Database(tmp_path) as db, serving(db) as address:
         for number, repeated in ((15, True), (11, True), (10, False)):
             made = httpx.post(
@@ -90,7 +91,7 @@ def test_keys_survive_a_restart_and_the_oldest_are_forgotten(tmp_path: Path, mon
 
 def test_a_table_of_another_with_the_name_of_ours_is_refused() -> None:
     with Database() as db:
-        db.create_table(writing.REQUESTS, {"a": "int"})
+        db.create_table(names.REQUESTS, {"a": "int"})
         with pytest.raises(ServeError, match="rename yours"):
             writing.Writing(db)
 

@@ -45,6 +45,21 @@ def test_a_feed_that_waits_gets_changes_of_another_thread_until_the_view_is_drop
     assert feed.is_over
 
 
+def test_the_next_change_is_taken_by_next_as_from_a_server(db: Database) -> None:
+    view = _counts(db)
+    with view.changes() as feed, view.changes(wait=True) as waiting:
+        assert next(feed, None) is None
+        db.insert("R", [(1, 1)])
+        assert [{(1, 1): 1}] * 2 == [dict(next(feed)), dict(next(waiting))]
+        with pytest.raises(StopIteration):
+            next(feed)
+        db.insert("R", [(2, 1)])
+        assert [{(2, 1): 1}] == [dict(change) for change in feed]
+        threading.Timer(0.01, waiting.close).start()
+        assert {(2, 1): 1} == dict(next(waiting))
+        assert next(waiting, None) is None
+
+
 def test_closing_a_feed_or_the_database_ends_who_waits(db: Database) -> None:
     view = _counts(db)
     for end in (lambda feed: feed.close(), lambda _: db.close()):

@@ -18,7 +18,7 @@ import pydantic
 import pytest
 
 from ivme.database import Database
-from ivme.errors import DataError, PlanError, SchemaError
+from ivme.errors import DataError, IvmeError, PlanError, SchemaError
 
 DATA = pa.table(
     {
@@ -227,3 +227,28 @@ def test_databases_tables_and_views_are_shown() -> None:
     assert "SELECT a, b FROM t" in db._repr_html_()
     db.close()
     assert repr(db) == "<Database in memory, closed>"
+
+
+def test_duckdb_answers_a_select_by_choice() -> None:
+    db = Database()
+    db.sql("CREATE TABLE t (a BIGINT, b STRING); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (2, 'y')")
+    db.sql("CREATE VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
+    text = "SELECT T.b, SUM(v.n) AS n FROM t JOIN V ON v.a = t.a WHERE t.a > :least GROUP BY t.b"
+    assert [("y", 4)] == db.sql(text, least=1).rows() == db.sql(text, engine="duckdb", least=1).rows()
+    hidden = "WITH v AS (SELECT DISTINCT a FROM t) SELECT a FROM v"
+    assert [(1,), (2,)] == sorted(db.sql(hidden, engine="duckdb").rows())
+    db.sql("BEGIN; INSERT INTO t VALUES (3, 'z')")
+    assert 4 == db.sql("SELECT COUNT(*) AS n FROM t", engine="duckdb").scalar()
+    db.sql("ROLLBACK")
+    assert 3 == db.sql("SELECT COUNT(*) AS n FROM t", engine="duckdb").scalar()
+    for wrong, message in (
+        ("DELETE FROM t", "one SELECT at a time"),
+        ("SELECT 1; SELECT 2", "one SELECT at a time"),
+        ("SELECT a FROM nothing", "DuckDB refuses"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "DuckDB refuses"),
+        ("SELECT a FROM t WHERE a = :a", "no value"),
+    ):
+        with pytest.raises(IvmeError, match=message):
+            db.sql(wrong, engine="duckdb")
+    with pytest.raises(IvmeError, match="'ivme' or 'duckdb'"):
+        db.sql("SELECT a FROM t", engine="sqlite")

@@ -45,7 +45,8 @@ def show_directory(path: Path) -> Iterator[Table]:
 
     with _opened(path) as db:
         tables = Table("table", "columns", "distinct rows", title=f"{path}", title_justify="left")
-        for name, state in db.definitions.runtime.catalog.tables.items():
+        for name in db.tables:
+            state = db.definitions.runtime.catalog.tables[name]
             columns = ", ".join(f"{column.name} {column.type}" for column in state.table.columns)
             tables.add_row(name, columns, f"{db.definitions.runtime.backend.size(state.rows):,}")
         yield tables

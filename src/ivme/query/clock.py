@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivme.query.model import Table, table
+from ivme.query.names import CLOCK
 
-CLOCK = "ivme_clock"
 NOW = "#now"
 """The column of the clock: no star shows it, and no column of a user is called so."""
 

@@ -1,21 +1,25 @@
 """CREATE TABLE statements, in Spark's dialect, to tables.
 
-Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and FOREIGN KEY, COMMENT (which says
-nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH (append_only =
-true). Everything else is refused by name.
+Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and FOREIGN KEY, DEFAULT, COMMENT
+(which says nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH
+(append_only = true). Everything else is refused by name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from sqlglot import exp
 
 from ivme.errors import SchemaError
+from ivme.query.column_defaults import read_default
 from ivme.query.ddl_constraints import Constraints, constraints_of
 from ivme.query.model import Column, Table, check_table
 from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import DIALECT, SqlText, is_set, read_statements, refuse_other_arguments
 from ivme.query.sql_types import read_type
+from ivme.query.table import Default
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
 _OPTIONS = ("append_only", "static")
@@ -73,11 +77,21 @@ def read_table(source: SqlText, statement: exp.Expr) -> Table:
             unique=tuple(said.unique),
             not_null=tuple(said.not_null),
             references=tuple(said.references),
+            defaults=tuple(_defaults(source, columns)),
         )
         check_table(made)
     except SchemaError as error:
         raise source.unsupported(str(error), schema.this, "correct the definition") from error
     return made
+
+
+def _defaults(source: SqlText, columns: Iterable[exp.ColumnDef]) -> Iterator[tuple[str, Default]]:
+    """The columns that have a DEFAULT, with it."""
+    for column in columns:
+        for node in column.find_all(exp.DefaultColumnConstraint):
+            default = read_default(source, node.this, read_type(source, column.args["kind"]))
+            if default is not None:
+                yield column.name, default
 
 
 def _column(source: SqlText, node: exp.ColumnDef) -> Column:

@@ -42,7 +42,6 @@ def constraints_of(source: SqlText, schema: exp.Schema, usage: str) -> Constrain
 
 
 _VALUED = (
-    exp.DefaultColumnConstraint,
     exp.AutoIncrementColumnConstraint,
     exp.GeneratedAsIdentityColumnConstraint,
     exp.ComputedColumnConstraint,
@@ -60,7 +59,7 @@ def _read_column(source: SqlText, node: exp.ColumnDef, found: Constraints, usage
             found.not_null.append(node.name)
         elif isinstance(kind, exp.Reference):
             found.references.append(_reference(source, (node.name,), kind, usage))
-        elif not isinstance(kind, exp.CommentColumnConstraint):
+        elif not isinstance(kind, exp.CommentColumnConstraint | exp.DefaultColumnConstraint):
             told = "a constraint" if kind is None else kind.sql(dialect=DIALECT)
             instead = "leave it out, and give the value in INSERT" if isinstance(kind, _VALUED) else usage
             raise source.unsupported(f"{told} of the column {node.name} is not supported", node, instead)

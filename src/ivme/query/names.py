@@ -15,6 +15,10 @@ from ivme.errors import ParseError, SchemaError, shown
 MOST_CHARACTERS = 255
 """The longest name."""
 
+CLOCK, REQUESTS = "ivme_clock", "ivme_requests"
+OWN_TABLES = frozenset({CLOCK, REQUESTS})
+"""Tables that ivme makes for itself: the clock, and the requests that a server has applied. Lists leave them out."""
+
 _MOST_TEXT = 1_000_000
 """The longest text of a query; reading it takes time that grows with it."""
 

@@ -7,7 +7,8 @@ answer is wrong where one is broken. `structure.dependencies` reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from ivme.errors import SchemaError
@@ -49,11 +50,37 @@ class ForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Default:
+    """What a column has in rows that do not give it: a constant, or the time when they come, in UTC."""
+
+    value: Any = None
+    is_time: bool = False
+
+    def at(self, moment: datetime, type_: Type | None) -> Any:
+        """The value for rows that come at a moment."""
+        if not self.is_time:
+            return self.value
+        return moment.date() if type_ is not None and type_.kind == "date" else moment
+
+    def __str__(self) -> str:
+        """As SQL has it."""
+        if self.is_time:
+            return "now()"
+        if isinstance(self.value, bool):
+            return str(self.value).upper()
+        if isinstance(self.value, bytes):
+            return f"X'{self.value.hex()}'"
+        text = str(self.value)
+        return text if isinstance(self.value, int | float) else "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What is known about a table.
 
     `unique` are further keys, whose columns may be NULL in many rows, unless they are in `not_null`. `keys` are those
-    of a view, where NULL counts as a value. `references` are foreign keys. `inferred` marks a table that nobody
+    of a view, where NULL counts as a value. `references` are foreign keys, and `defaults` what columns have in rows
+    that do not give them; a column that is not listed there has NULL. `inferred` marks a table that nobody
     declared: its columns are those that the query mentions. `rows` and `distinct` (distinct values by column) are
     statistics; they only break ties between plans. `closure_of` says of a closure, seen as a relation, what it is the
     closure of.
@@ -72,6 +99,7 @@ class Table:
     not_null: tuple[str, ...] = ()
     references: tuple[ForeignKey, ...] = ()
     keys: tuple[tuple[str, ...], ...] = ()
+    defaults: tuple[tuple[str, Default], ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name.lower() for column in self.columns]
@@ -107,6 +135,15 @@ class Table:
         key = {name.lower() for name in self.primary_key}
         return tuple(i for i, column in enumerate(self.columns) if column.name.lower() in key)
 
+    def without_defaults(self) -> Table:
+        """The table as rows that go see it: they have all columns."""
+        return replace(self, defaults=()) if self.defaults else self
+
+    def default_row(self, moment: datetime) -> list[Any]:
+        """What each column has in rows that come at a moment and do not give it."""
+        known = dict(self.defaults)
+        return [known[each.name].at(moment, each.type) if each.name in known else None for each in self.columns]
+
     def column(self, name: str) -> Column | None:
         """The column of that name, whatever its case, or None."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
@@ -128,6 +165,7 @@ def table(
     references: References | None = None,
     unique: Iterable[str | Iterable[str]] = (),
     not_null: str | Iterable[str] = (),
+    defaults: Iterable[tuple[str, Default]] = (),
 ) -> Table:
     """A declared table from plain Python values, as `Database.create_table` takes them."""
     if isinstance(schema, Mapping):
@@ -145,6 +183,7 @@ def table(
         unique=tuple(map(_names, (unique,) if isinstance(unique, str) else unique)),
         not_null=_names(not_null),
         references=_references(name, references or ()),
+        defaults=tuple(defaults),
     )
 
 
@@ -172,6 +211,12 @@ def _foreign_key(name: str, columns: object, target: object) -> ForeignKey:
     if not found.table or (there and len(there) != len(found.columns)):
         raise SchemaError(f"table {name} references {target!r}: write a table, or a table with as many columns")
     return found
+
+
+def with_renamed_table(of: Table, name: str, to: str) -> Table:
+    """A table as it is declared after a table, itself or one that it references, was given another name."""
+    references = tuple(replace(each, table=to) if each.table == name else each for each in of.references)
+    return replace(of, name=to if of.name == name else of.name, references=references)
 
 
 def promises(of: Table) -> dict[str, Any]:

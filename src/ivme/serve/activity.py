@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,13 +44,16 @@ class Activity:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
+        self.tables: Counter[str] = Counter()
+        """How many rows of each table have changed so far."""
         self._kept: dict[str, deque[_Step]] = {span: deque(maxlen=SLOTS + 1) for span in SPANS}
 
-    def changed(self, rows: int, seconds: float) -> None:
-        """A batch of so many rows was applied."""
+    def changed(self, rows: Mapping[str, int], seconds: float) -> None:
+        """A batch of so many rows of each table was applied."""
         with self._lock:
+            self.tables.update(rows)
             for now in self._now():
-                now.rows += rows
+                now.rows += sum(rows.values())
                 now.batches[_bucket(seconds)] += 1
 
     def asked(self, seconds: float) -> None:

@@ -56,7 +56,7 @@ _ROWS = {"type": "array", "items": {"anyOf": [{"type": "array"}, {"type": "objec
 _CHANGES = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"insert": _ROWS, "delete": _ROWS},
+    "properties": {"insert": _ROWS, "delete": _ROWS, "upsert": _ROWS, "replace": _ROWS},
 }
 _BATCH = {
     "type": "object",
@@ -171,7 +171,7 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
         maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
         grant = grant_of(request)
         followed = {name: each for name, each in hub.followed.items() if grant.sees(name)}
-        found = await asyncio.to_thread(stats, database, hub.subscribers, grant, maps=maps)
+        found = await asyncio.to_thread(stats, database, hub.subscribers, grant, metrics.activity.tables, maps=maps)
         return json_answer({**found, "followed": followed})
 
     @app.get("/token", summary="What the token of this request allows", responses=answers)

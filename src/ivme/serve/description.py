@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.plan.explain.verdict import verdict
+from ivme.query.names import OWN_TABLES
 from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
 from ivme.serve.grants import Grant
 from ivme.serve.values import dumps, nullable, schema_of
-from ivme.serve.writing import REQUESTS
 from ivme.statements.definition import view_text
 from ivme.view import View
 
@@ -32,8 +33,17 @@ def describe_view(database: Database, view: View) -> dict[str, Any]:
         "delay": str(found.delay),
         "cost": verdict(found),
         "query": view_text(database, view.name),
-        "reads": list(view.state.relations),
+        "reads": [name for name in _reads(database, view.name) if name not in OWN_TABLES],
     }
+
+
+def _reads(database: Database, name: str) -> list[str]:
+    """The tables and views that a view reads; what its own blocks and closures read, in their place."""
+    definitions, found = database.definitions, list[str]()
+    for relation in definitions.catalog.views[name].relations:
+        is_own = relation not in definitions.views and relation in definitions.catalog.views
+        found += _reads(database, relation) if is_own else [relation]
+    return list(dict.fromkeys(found))
 
 
 def describe_broken(database: Database, grant: Grant) -> list[dict[str, Any]]:
@@ -53,21 +63,30 @@ def describe_table(database: Database, name: str) -> dict[str, Any]:
         "references": {", ".join(each.columns): each.table for each in state.table.references},
         "unique": state.table.unique,
         "not_null": state.table.not_null,
+        "defaults": {name: str(default) for name, default in state.table.defaults},
         "rows": database.definitions.runtime.backend.size(state.rows),
     }
 
 
 def listed_tables(database: Database, grant: Grant) -> list[str]:
     """The tables that a token sees, without those of ivme itself."""
-    return [name for name in database.tables if name != REQUESTS and grant.sees(name)]
+    return [name for name in database.tables if grant.sees(name)]
 
 
-def stats(database: Database, subscribers: int, grant: Grant, *, maps: bool = True) -> dict[str, Any]:
-    """Sizes of everything that a token sees; without `maps`, of tables only, which takes no time to speak of."""
+def stats(
+    database: Database, subscribers: int, grant: Grant, changed: Mapping[str, int], *, maps: bool = True
+) -> dict[str, Any]:
+    """Sizes of everything that a token sees, and how many rows of tables have `changed`.
+
+    Without `maps`, views have no sizes, which takes no time to speak of.
+    """
     with database.definitions.runtime.lock:
         seen = [name for name in database.definitions.map_views if grant.sees(name)]
         return {
-            "tables": [describe_table(database, name) for name in listed_tables(database, grant)],
+            "tables": [
+                {**describe_table(database, name), "changed_rows": changed.get(name, 0)}
+                for name in listed_tables(database, grant)
+            ],
             "views": [
                 _with_maps(database, view) if maps else describe_view(database, view)
                 for view in map(database.definitions.map_view, seen)
@@ -118,7 +137,7 @@ def view_paths(database: Database, grant: Grant) -> dict[str, Any]:
 
 
 def _rows_operation(view: View) -> dict[str, Any]:
-    found = view.explain()
+    found, query = view.explain(), view.state.typed.written.text or view.state.typed.query
     columns = [schema_of(column.type) for column in view.state.table.columns if column.type is not None]
     row = {"type": "array", "prefixItems": nullable(columns), "minItems": len(columns), "maxItems": len(columns)}
     page = {
@@ -135,7 +154,7 @@ def _rows_operation(view: View) -> dict[str, Any]:
     paging = [_parameter("_limit", {"type": "integer", "minimum": 1}), *texts]
     return {
         "summary": f"Rows of {view.name}",
-        "description": f"{view.state.typed.query}. {found.query_class}: update {found.update}, delay {found.delay}.",
+        "description": f"{query}. {found.query_class}: update {found.update}, delay {found.delay}.",
         "operationId": f"rows of {view.name}",
         "tags": ["views"],
         "parameters": [*_parameters(view, required=True), *paging],

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ivme.compile import Request, compile_view
+from ivme.compile import CompiledView, Request, compile_view
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.verdict import verdict
 from ivme.plan.ir.exponent import Bound
+from ivme.query.names import OWN_TABLES
 from ivme.serve.grants import Grant
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import dumps, read_json
-from ivme.serve.writing import REQUESTS
 from ivme.view import View
 
 MOST_CHARACTERS = 10_000
@@ -62,18 +62,21 @@ def explain_request(database: Database, body: bytes, grant: Grant) -> dict[str, 
     if len(query) > MOST_CHARACTERS:
         raise Problem(413, f"the query has more than {MOST_CHARACTERS} characters")
     try:
-        return explained(explain_for(database, query, options, grant))
+        compiled = compiled_for(database, query, options, grant)
+        asked = compiled.typed.query
+        types = {name: str(compiled.typed.types[v]) for name, v in zip(asked.parameters, asked.input, strict=True)}
+        return {**explained(compiled.explanation), "parameters": types}
     except IvmeError as error:
         problem = problem_of(error)
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None
 
 
-def explain_for(database: Database, query: str, options: Mapping[str, Any], grant: Grant) -> Explanation:
-    """The explanation that a view of this database would have; the same errors as if it were made."""
+def compiled_for(database: Database, query: str, options: Mapping[str, Any], grant: Grant) -> CompiledView:
+    """The view of this database that a query would be; the same errors as if it were made."""
     with database.definitions.runtime.lock:
-        relations = tuple(table for table in database.definitions.relations() if table.name != REQUESTS)
+        relations = tuple(table for table in database.definitions.relations() if table.name not in OWN_TABLES)
     compiled = compile_view(Request(query, relations, options))
     database.definitions.check_sources(compiled.sources)
-    for each in compiled.sources:
+    for each in (each for each in compiled.sources if each.name not in OWN_TABLES):
         grant.require("read", each.name if each.closure_of is None else each.closure_of.relation)
-    return compiled.explanation
+    return compiled

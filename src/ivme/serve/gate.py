@@ -42,6 +42,8 @@ _KNOWN = (
     "activity",
     "page",
     "sql",
+    "clock",
+    "token",
 )
 """The first parts of paths that metrics name; there are endless others."""
 

@@ -80,7 +80,7 @@ def _of_hub(hub: Hub) -> Iterator[str]:
 def _of_database(database: Database) -> Iterator[str]:
     runtime = database.definitions.runtime
     with runtime.lock:
-        sizes = {name: runtime.backend.size(state.rows) for name, state in runtime.catalog.tables.items()}
+        sizes = {name: runtime.backend.size(runtime.catalog.tables[name].rows) for name in database.tables}
         memory, operations = runtime.catalog.memory(), runtime.backend.operations
     yield from _head("ivme_table_rows", "gauge", "Distinct rows of tables.")
     for name, size in sizes.items():

@@ -53,8 +53,8 @@ def check_scopes(database: Database, grant: Grant, statement: Statement) -> None
 def _looks_at_rows(statement: Change) -> bool:
     """Whether a change depends on the rows that are there, or gives rows back: that tells something of them."""
     if isinstance(statement, Insert):
-        return statement.conflict is not None
-    return isinstance(statement, Update | Merge) or statement.where is not None
+        return statement.conflict is not None or bool(statement.returning)
+    return bool(statement.returning) or isinstance(statement, Update | Merge) or statement.where is not None
 
 
 def _expressions(database: Database, statement: Statement) -> Iterator[exp.Expr]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,12 @@ _SQL = {
     "additionalProperties": False,
     "required": ["sql"],
     "properties": {"sql": {"type": "string"}, "parameters": {"type": "object"}},
+}
+_CLOCK = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["now"],
+    "properties": {"now": {"type": "string", "format": "date-time"}},
 }
 _LIMIT = {"name": "_limit", "in": "query", "required": False, "schema": {"type": "integer", "minimum": 1}}
 
@@ -71,6 +78,22 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
             raise problem_of(error) from None
         return await _answer(data, form, settings.rows)
 
+    @app.get("/clock", summary="What the clock of the database says", responses=answers)
+    async def clock() -> Response:
+        return json_answer({"now": await asyncio.to_thread(lambda: database.now)})
+
+    @app.post("/clock", summary="Move the clock on", openapi_extra=described_body(_CLOCK), responses=answers)
+    async def advance(request: Request) -> Response:
+        grant_of(request).require_define()
+        if settings.owner:
+            raise Problem(403, settings.owner)
+        moment = _moment(read_json(await read_body(request)))
+        try:
+            await asyncio.to_thread(database.advance, moment)
+        except IvmeError as error:
+            raise problem_of(error) from None
+        return json_answer({"now": database.now})
+
     @app.delete("/views/{view}", summary="Drop a view", responses=answers)
     async def drop_view(view: str, request: Request) -> Response:
         grant_of(request).require_define()
@@ -80,6 +103,13 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
     async def drop_table(table: str, request: Request) -> Response:
         grant_of(request).require_define()
         return await _drop(database.drop_table, table, settings)
+
+
+def _moment(given: Any) -> datetime:
+    if not isinstance(given, dict) or given.keys() != {"now"} or not isinstance(given["now"], str):
+        raise Problem(422, 'a moment is {"now": "2024-05-01T12:00:00"}, in UTC')
+    found: datetime = read_text(given["now"], Type("timestamp"), "now")
+    return found
 
 
 def _limit(request: Request) -> int | None:

@@ -18,16 +18,16 @@ from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.runtime.batch import Batch
 from ivme.errors import IvmeError, ServeError
 from ivme.query.model import Table
+from ivme.query.names import REQUESTS
 from ivme.query.types import Type
 from ivme.serve.grants import Grant
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.values import json_reader, read_json
 
-REQUESTS = "ivme_requests"
 KEPT_KEYS = 10_000
 
 _COLUMNS = {"number": "int", "key": "string", "digest": "string"}
-_KINDS = ("insert", "delete")
+_KINDS = ("insert", "delete", "upsert", "replace")
 _MOST_KEY = 200
 
 
@@ -40,7 +40,7 @@ class Writing:
         self._keys: dict[str, tuple[int, str]] = {}
         self._pending: set[str] = set()
         self._number = 0
-        if REQUESTS in database.tables:
+        if REQUESTS in database.definitions.catalog.tables:
             self._remember()
 
     def _remember(self) -> None:
@@ -53,7 +53,7 @@ class Writing:
             self._number = max(self._number, row["number"])
 
     def table_changes(self, table: str, body: bytes, key: str | None) -> dict[str, Any]:
-        """A batch for one table: `{"insert": [...], "delete": [...]}`."""
+        """A batch for one table: `{"insert": [...], "delete": [...], "upsert": [...]}`, or `{"replace": [...]}`."""
         return self._once({table: read_json(body)}, body, key, table)
 
     def batch(self, body: bytes, key: str | None, grant: Grant) -> dict[str, Any]:
@@ -108,14 +108,19 @@ class Writing:
     def _add(self, batch: Batch, name: str, kinds: Any) -> None:
         table = self._table(name)
         if not isinstance(kinds, dict) or not kinds.keys() <= set(_KINDS):
-            raise Problem(422, f'the changes of table {name} are {{"insert": [row, ...], "delete": [row, ...]}}')
+            raise Problem(
+                422,
+                f'the changes of table {name} are {{"insert": [row, ...], "delete": [row, ...]}}; '
+                "other kinds are upsert and replace",
+            )
         for kind, rows in kinds.items():
             if not isinstance(rows, list):
                 raise Problem(422, f"table {name}: {kind} has a list of rows")
-            (batch.insert if kind == "insert" else batch.delete)(name, _read_rows(rows, table))
+            add = {"insert": batch.insert, "delete": batch.delete, "upsert": batch.upsert, "replace": batch.replace}
+            add[kind](name, _read_rows(rows, table))
 
     def _table(self, name: str) -> Table:
-        known = {table.lower(): table for table in self._database.tables if table != REQUESTS}
+        known = {table.lower(): table for table in self._database.tables}
         if name.lower() not in known:
             raise Problem(404, f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._database.relation(known[name.lower()])
@@ -124,7 +129,7 @@ class Writing:
 
     def _make_requests(self) -> None:
         with self._lock:
-            if REQUESTS not in self._database.tables:
+            if REQUESTS not in self._database.definitions.catalog.tables:
                 self._database.create_table(REQUESTS, _COLUMNS, primary_key="key")
 
     def _add_key(self, batch: Batch, key: str, digest: str) -> int:

@@ -15,14 +15,17 @@ from sqlglot import exp
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.expression.arrow_expression import evaluate_columns
+from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime import table_change
+from ivme.query.column_defaults import as_assigned
 from ivme.query.expression import ColumnRef
 from ivme.query.model import Table
 from ivme.query.one_type import cast_to
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters, check_assignable, read_condition, read_value
-from ivme.statements.constants import as_assigned, value_of, with_time, with_values
+from ivme.query.written import in_place_of
+from ivme.statements.constants import constant_node, value_of, with_time, with_values
 from ivme.statements.files import read_file
 from ivme.statements.model import Delete, File, Insert, Select, Update, Values
 from ivme.statements.select import Rows, made_rows, select_rows
@@ -70,26 +73,45 @@ def named_places(source: SqlText, table: Table, named: Sequence[exp.Identifier])
     return positions(source, table, named) if named else list(range(len(table.columns)))
 
 
-def insert(definitions: Definitions, statement: Insert, values: Parameters, batch: Batch) -> int:
+Taken = list[pa.Table]
+"""The rows that a change brings or takes away, for RETURNING."""
+
+
+def insert(definitions: Definitions, statement: Insert, values: Parameters, batch: Batch, taken: Taken) -> int:
     """Adds the rows of an INSERT or a COPY to a batch; how many they are."""
+    table, rows = _inserted(definitions, statement, values, batch)
+    add = {"insert": batch.insert, "upsert": batch.upsert, "replace": batch.replace}[statement.how]
+    add(table.name, rows)
+    if statement.returning:
+        taken.append(to_arrow(rows, table))
+    return len(rows)
+
+
+def _inserted(
+    definitions: Definitions, statement: Insert, values: Parameters, batch: Batch
+) -> tuple[Table, pa.Table | list[tuple[object, ...]]]:
+    """The table and the rows that come."""
     source = statement.source
     table = changed_table(definitions, source, statement.table)
     places = named_places(source, table, statement.columns)
-    add = {"insert": batch.insert, "upsert": batch.upsert, "replace": batch.replace}[statement.how]
     if isinstance(statement.rows, File):
         data = _file_rows(source, statement, values, _part(table, places))
-        add(table.name, whole_rows(table, places, data.columns, data.num_rows))
-        return int(data.num_rows)
+        return table, whole_rows(table, places, data.columns, data.num_rows, values)
     if isinstance(statement.rows, Select):
         types = [declared_type(table, table.columns[place]) for place in places]
         selected = select_rows(definitions, statement.rows, values.given, types, batch)
         values.used.update(values.given)
         columns = _converted(source, selected, table, places, statement.rows.start)
-        add(table.name, whole_rows(table, places, columns, selected.data.num_rows))
-        return int(selected.data.num_rows)
-    listed = _values(source, table, places, statement.rows, values)
-    add(table.name, listed)
-    return len(listed)
+        return table, whole_rows(table, places, columns, selected.data.num_rows, values)
+    if statement.rows == ((),) and not statement.columns:
+        return table, [tuple(table.default_row(values.moment))]
+    return table, _values(source, table, places, statement.rows, values)
+
+
+def is_default(node: exp.Expr, table: Table) -> bool:
+    """Whether an expression is the word DEFAULT, and not a column of that name."""
+    is_word = isinstance(node, exp.Var) or (isinstance(node, exp.Column) and not node.this.args.get("quoted"))
+    return is_word and node.name.upper() == "DEFAULT" and table.column("default") is None
 
 
 def _file_rows(source: SqlText, statement: Insert, values: Parameters, table: Table) -> pa.Table:
@@ -112,14 +134,15 @@ def _values(
     source: SqlText, table: Table, places: Sequence[int], rows: Values, values: Parameters
 ) -> list[tuple[object, ...]]:
     types = [declared_type(table, table.columns[place]) for place in places]
-    made = []
+    made, defaults = [], table.default_row(values.moment)
     for nodes in rows:
         if len(nodes) != len(places):
             message = f"the row has {len(nodes)} values for {len(places)} columns"
             raise source.unsupported(message, nodes[0] if nodes else None, "give a value for each column")
-        row: list[object] = [None] * len(table.columns)
+        row = list(defaults)
         for place, type_, node in zip(places, types, nodes, strict=True):
-            row[place] = value_of(source, node, type_, values)
+            if not is_default(node, table):
+                row[place] = value_of(source, node, type_, values)
         made.append(tuple(row))
     return made
 
@@ -142,12 +165,12 @@ def _converted(
 
 
 def whole_rows(
-    table: Table, places: Sequence[int], columns: Sequence[pa.Array | pa.ChunkedArray], rows: int
+    table: Table, places: Sequence[int], columns: Sequence[pa.Array | pa.ChunkedArray], rows: int, values: Parameters
 ) -> pa.Table:
-    """Rows of a table, NULL in the columns that are not given."""
-    given = dict(zip(places, columns, strict=True))
+    """Rows of a table, with the defaults of the columns that are not given."""
+    given, defaults = dict(zip(places, columns, strict=True)), table.default_row(values.moment)
     arrays = [
-        given[place] if place in given else pa.nulls(rows, field.type)
+        given[place] if place in given else pa.repeat(pa.scalar(defaults[place], field.type), rows)
         for place, field in enumerate(arrow_schema(table))
     ]
     return pa.table(arrays, names=list(table.column_names))
@@ -161,14 +184,17 @@ def has_query(*nodes: exp.Expr | None) -> bool:
     return any(node is not None and node.find(exp.Query, exp.Exists) is not None for node in nodes)
 
 
-def delete(definitions: Definitions, statement: Delete, values: Parameters, batch: Batch, counts: list[int]) -> None:
-    """Adds a DELETE to a batch; `counts` gets the number of rows."""
+def delete(
+    definitions: Definitions, statement: Delete, values: Parameters, batch: Batch, counts: list[int], taken: Taken
+) -> None:
+    """Adds a DELETE to a batch; `counts` gets the number of rows, and `taken` those that go, if they are asked for."""
     source, where = statement.source, statement.where
     table = changed_table(definitions, source, statement.table)
-    if has_query(where):
+    if statement.returning or has_query(where):
         select = _select(statement.table, table, [], where, values, source)
         old = made_rows(definitions, source, select, batch).data
         batch.delete(table.name, old.rename_columns(list(table.column_names)))
+        taken.append(old)
         counts.append(old.num_rows)
         return
     condition = None
@@ -178,18 +204,22 @@ def delete(definitions: Definitions, statement: Delete, values: Parameters, batc
     batch.change(table.name, table_change.DeleteWhere(condition, counts.append))
 
 
-def update(definitions: Definitions, statement: Update, values: Parameters, batch: Batch, counts: list[int]) -> None:
-    """Adds an UPDATE to a batch; `counts` gets the number of rows."""
+def update(
+    definitions: Definitions, statement: Update, values: Parameters, batch: Batch, counts: list[int], taken: Taken
+) -> None:
+    """Adds an UPDATE to a batch; `counts` gets the number of rows, and `taken` the new ones, if they are asked for."""
     source, where = statement.source, statement.where
     table = changed_table(definitions, source, statement.table)
     places = positions(source, table, [name for name, _ in statement.values])
     types = [declared_type(table, table.columns[place]) for place in places]
-    given = [with_time(node, values) for _, node in statement.values]
+    written = [node for _, node in statement.values]
+    given = [with_time(node, values) for node in with_defaults(table, places, written, values)]
     nodes = [as_assigned(node, type_) for node, type_ in zip(given, types, strict=True)]
-    if has_query(where, *nodes):
+    if statement.returning or has_query(where, *nodes):
         select = _select(statement.table, table, nodes, where, values, source)
         rows = made_rows(definitions, source, select, batch)
-        counts.append(replace_rows(source, table, places, rows, nodes, batch))
+        taken.append(replace_rows(source, table, places, rows, nodes, batch))
+        counts.append(int(rows.data.num_rows))
         return
     from_ = _from(statement.table)
     condition = None
@@ -198,6 +228,15 @@ def update(definitions: Definitions, statement: Update, values: Parameters, batc
     read = partial(read_value, source, from_, table=table, values=values)
     made = {place: read(node, wanted=type_) for place, node, type_ in zip(places, nodes, types, strict=True)}
     batch.change(table.name, table_change.Update(condition, made, counts.append))
+
+
+def with_defaults(table: Table, places: Sequence[int], nodes: Sequence[exp.Expr], values: Parameters) -> list[exp.Expr]:
+    """The values that columns get, with constants in the place of DEFAULT."""
+    defaults = table.default_row(values.moment)
+    return [
+        in_place_of(constant_node(defaults[place], "default"), node) if is_default(node, table) else node
+        for place, node in zip(places, nodes, strict=True)
+    ]
 
 
 def _from(table: exp.Table) -> exp.Select:
@@ -239,16 +278,17 @@ def new_columns(source: SqlText, nodes: Sequence[exp.Expr], values: Parameters) 
 
 def replace_rows(
     source: SqlText, table: Table, places: Sequence[int], rows: Rows, nodes: Sequence[exp.Expr], batch: Batch
-) -> int:
-    """Takes the old rows away and adds the new ones; how many there are."""
+) -> pa.Table:
+    """Takes the old rows away and adds the new ones, which it returns."""
     width = len(table.columns)
     old = [rows.data.column(number) for number in range(width)]
     new = list(old)
     for place, number, node in zip(places, range(width, rows.data.num_columns), nodes, strict=True):
         new[place] = assigned(source, node, rows, number, table, place)
     batch.delete(table.name, pa.table(old, names=list(table.column_names)))
-    batch.insert(table.name, pa.table(new, names=list(table.column_names)))
-    return int(rows.data.num_rows)
+    come = pa.table(new, names=list(table.column_names))
+    batch.insert(table.name, come)
+    return come
 
 
 def assigned(

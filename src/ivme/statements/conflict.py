@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ivme.engine.codes.arrow_types import declared_type
+from ivme.query.column_defaults import as_assigned
 from ivme.query.model import Table
 from ivme.query.sql_scope import same_name
 from ivme.query.sql_text import SqlText
@@ -16,8 +17,8 @@ from ivme.query.sql_types import type_node
 from ivme.query.table_expression import Parameters
 from ivme.query.types import Type
 from ivme.query.written import in_place_of
-from ivme.statements.change import changed_table, insert, named_places, positions
-from ivme.statements.constants import as_assigned, constant_node, value_of, with_time
+from ivme.statements.change import Taken, changed_table, insert, named_places, positions, with_defaults
+from ivme.statements.constants import constant_node, value_of, with_time
 from ivme.statements.merge import merge
 from ivme.statements.model import Insert, Merge, OnConflict, Values, When
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 _NEW = "excluded"
 
 
-def insert_on_conflict(definitions: Definitions, statement: Insert, values: Parameters, batch: Batch) -> int:
+def insert_on_conflict(
+    definitions: Definitions, statement: Insert, values: Parameters, batch: Batch, taken: Taken
+) -> int:
     """Adds the rows of an INSERT with ON CONFLICT to a batch; how many come or change."""
     table = changed_table(definitions, statement.source, statement.table)
     places = named_places(statement.source, table, statement.columns)
@@ -36,8 +39,8 @@ def insert_on_conflict(definitions: Definitions, statement: Insert, values: Para
     assert conflict is not None
     _check(statement, conflict, table)
     if _is_upsert(conflict, table, places):
-        return insert(definitions, replace(statement, how="upsert", conflict=None), values, batch)
-    return merge(definitions, _merge(statement, conflict, table, places, values), values, batch)
+        return insert(definitions, replace(statement, how="upsert", conflict=None), values, batch, taken)
+    return merge(definitions, _merge(statement, conflict, table, places, values), values, batch, taken)
 
 
 def _is_upsert(conflict: OnConflict, table: Table, places: Sequence[int]) -> bool:
@@ -71,7 +74,8 @@ def _merge(statement: Insert, conflict: OnConflict, table: Table, places: Sequen
     if conflict.values is not None:
         where = None if conflict.where is None else _of_target(conflict.where, target.name)
         whens.append(When("both", where, _set(statement, conflict.values, table, values)))
-    return Merge(source, target, _rows(statement, rows, table, places, values), on, tuple(whens))
+    using = _rows(statement, rows, table, places, values)
+    return Merge(source, target, using, on, tuple(whens), statement.returning)
 
 
 def _set(
@@ -81,6 +85,7 @@ def _set(
     made = []
     for column, value in values:
         (place,) = positions(statement.source, table, [column])
+        (value,) = with_defaults(table, [place], [value], given)
         assigned = as_assigned(with_time(value, given), declared_type(table, table.columns[place]))
         made.append((column, _of_target(assigned, statement.table.name)))
     return tuple(made)
@@ -106,7 +111,8 @@ def _rows(statement: Insert, rows: Values, table: Table, places: Sequence[int], 
             message = f"the row has {len(row)} values for {len(places)} columns"
             raise statement.source.unsupported(message, row[0] if row else None, "give a value for each column")
         given = dict(zip(places, row, strict=True))
-        nodes = [given.get(place, exp.Null()) for place in range(len(types))]
+        nodes = [given.get(place, exp.Var(this="DEFAULT")) for place in range(len(types))]
+        nodes = with_defaults(table, range(len(types)), nodes, values)
         made.append(
             exp.Tuple(
                 expressions=[

@@ -11,17 +11,14 @@ import sqlglot
 from sqlglot import exp
 
 from ivme.errors import SchemaError, shown
+from ivme.query.column_defaults import NOTHING, as_assigned, cast_text, from_nothing
 from ivme.query.expression import evaluate
 from ivme.query.inference import type_of
-from ivme.query.model import Table
 from ivme.query.sql_literals import read_number
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.table_expression import Parameters, literal, read_expression, read_value
 from ivme.query.types import Type
 from ivme.query.written import in_place_of
-
-_NOTHING = Table("values", ())
-"""What expressions without columns are over."""
 
 _SAFE = 2**53
 
@@ -100,31 +97,17 @@ def constant_node(value: Any, name: str) -> exp.Expr:
     if isinstance(value, bytes):
         return exp.HexString(this=value.hex())
     if isinstance(value, float):
-        return _cast(repr(value), "DOUBLE")
+        return cast_text(repr(value), "DOUBLE")
     if isinstance(value, datetime.datetime):
-        return _cast(value.isoformat(" "), "TIMESTAMP")
+        return cast_text(value.isoformat(" "), "TIMESTAMP")
     if isinstance(value, datetime.date):
-        return _cast(value.isoformat(), "DATE")
+        return cast_text(value.isoformat(), "DATE")
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         scale = max(-int(exponent), 0)
         precision = max(len(digits) + max(int(exponent), 0), scale, 1)
-        return _cast(f"{value:f}", f"DECIMAL({precision}, {scale})")
+        return cast_text(f"{value:f}", f"DECIMAL({precision}, {scale})")
     raise SchemaError(f"the parameter :{name} is {shown(value)}, which no column holds")
-
-
-def _cast(text: str, type_: str) -> exp.Expr:
-    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build(type_, dialect="spark"))
-
-
-_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP"}
-
-
-def as_assigned(node: exp.Expr, wanted: Type) -> exp.Expr:
-    """A value as a column takes it: a string for a date or a timestamp is a literal of that type."""
-    if isinstance(node, exp.Literal) and node.is_string and wanted.kind in _TIMES:
-        return in_place_of(_cast(node.name, _TIMES[wanted.kind]), node)
-    return node
 
 
 def with_time(node: exp.Expr, values: Parameters) -> exp.Expr:
@@ -147,20 +130,20 @@ def value_of(source: SqlText, node: exp.Expr, wanted: Type, values: Parameters) 
     """The value that an expression without columns gives to a column."""
     if isinstance(node, exp.Placeholder) and node.this:
         value = given(source, node, values)
-        if not isinstance(value, str) or wanted.kind not in _TIMES:
+        if not isinstance(value, str) or wanted.kind not in ("date", "timestamp"):
             return value
         node = in_place_of(exp.Literal.string(value), node)
     node = as_assigned(with_time(node, values), wanted)
     plain = _plain(source, node, wanted)
     if plain is not None:
         return plain
-    return evaluate(read_value(source, _from_nothing(), node, _NOTHING, wanted, values), {})
+    return evaluate(read_value(source, from_nothing(), node, NOTHING, wanted, values), {})
 
 
 def typed_value(source: SqlText, node: exp.Expr, values: Parameters) -> tuple[Any, Type | None]:
     """The value of an expression without columns, and its type; None if it is NULL."""
-    expression = read_expression(source, _from_nothing(), node, _NOTHING, values)
-    return evaluate(expression, {}), type_of(expression, _NOTHING)
+    expression = read_expression(source, from_nothing(), node, NOTHING, values)
+    return evaluate(expression, {}), type_of(expression, NOTHING)
 
 
 def _plain(source: SqlText, node: exp.Expr, wanted: Type) -> Any:
@@ -177,7 +160,3 @@ def _plain(source: SqlText, node: exp.Expr, wanted: Type) -> Any:
     if isinstance(value, int):
         return value if wanted.kind == "int" or (wanted.kind == "float" and abs(value) <= _SAFE) else None
     return float(value) if wanted.kind == "float" else None
-
-
-def _from_nothing() -> exp.Select:
-    return exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(_NOTHING.name, quoted=True))))

@@ -10,18 +10,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ivme.compile import Request, compile_view
+from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.measuring import measured
+from ivme.query.column_defaults import read_default
 from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
+from ivme.query.types import Type
 from ivme.schemas import columns_of_arrow
-from ivme.statements.change import changed_table
-from ivme.statements.constants import value_of
+from ivme.statements.change import changed_table, positions
+from ivme.statements.constants import value_of, with_values
 from ivme.statements.files import read_file
 from ivme.statements.model import (
     AddColumn,
+    AdvanceClock,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -31,11 +35,14 @@ from ivme.statements.model import (
     Explain,
     File,
     RenameColumn,
+    RenameTable,
+    SetDefault,
     Show,
     Statement,
 )
 from ivme.statements.result import Result
 from ivme.statements.select import pointing_into, select_rows
+from ivme.table_columns import add_column, set_default
 
 if TYPE_CHECKING:
     from ivme.database import Database
@@ -114,9 +121,10 @@ def _drop(database: Database, statement: Drop, _: Parameters) -> Result:
 def _add_column(database: Database, statement: AddColumn, values: Parameters) -> Result:
     source = statement.source
     table = changed_table(database.definitions, source, statement.table)
-    default = None if statement.default is None else value_of(source, statement.default, statement.type, values)
+    node = statement.default
+    default = None if node is None else read_default(source, with_values(source, node, values), statement.type)
     with _blaming(source, statement.table):
-        database.add_column(table.name, statement.name, statement.type, default)
+        add_column(database.definitions, table.name, statement.name, statement.type, default)
     return Result(message=f"column {statement.name} is added to table {table.name}")
 
 
@@ -134,12 +142,39 @@ def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -
     return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
 
 
+def _set_default(database: Database, statement: SetDefault, _: Parameters) -> Result:
+    source = statement.source
+    table = changed_table(database.definitions, source, statement.table)
+    (place,) = positions(source, table, [statement.name])
+    column = table.columns[place]
+    node = statement.default
+    default = None if node is None else read_default(source, node, declared_type(table, column))
+    set_default(database.definitions, table.name, column.name, default)
+    done = "is dropped" if default is None else "is set"
+    return Result(message=f"the default of column {column.name} of table {table.name} {done}")
+
+
+def _rename_table(database: Database, statement: RenameTable, _: Parameters) -> Result:
+    table, to = changed_table(database.definitions, statement.source, statement.table), _name(statement.to)
+    with _blaming(statement.source, statement.to):
+        database.rename_table(table.name, to)
+    return Result(message=f"table {table.name} is now {to}")
+
+
+def _advance_clock(database: Database, statement: AdvanceClock, values: Parameters) -> Result:
+    moment = value_of(statement.source, statement.to, Type("timestamp"), values)
+    database.advance(moment)
+    return Result(message=f"the clock says {database.now}")
+
+
 def show(database: Database, statement: Show, sees: Callable[[str], bool]) -> Result:
     """The tables or views, of those that may be seen."""
     if statement.kind == "TABLES":
         tables = [database.relation(name) for name in database.tables if sees(name)]
         columns = [", ".join(f"{column.name} {column.type}" for column in table.columns) for table in tables]
         return Result(_texts(table=[table.name for table in tables], columns=columns))
+    if statement.kind == "CLOCK":
+        return Result(pa.table({"now": pa.array([database.now], pa.timestamp("us"))}))
     broken = database.broken_views
     names = [name for name in (*database.views, *broken) if sees(name)]
     texts = [view_text(database, name) for name in names]
@@ -168,17 +203,20 @@ def _describe(database: Database, statement: Describe, _: Parameters) -> Result:
     names = [column.name for column in table.columns]
     key = {each.lower() for each in table.primary_key or ()}
     types = [str(column.type) for column in table.columns]
-    return Result(_texts(column=names, type=types, key=["primary" if n.lower() in key else None for n in names]))
+    keys = ["primary" if name.lower() in key else None for name in names]
+    defaults = {name: str(default) for name, default in table.defaults}
+    return Result(_texts(column=names, type=types, key=keys, default=[defaults.get(name) for name in names]))
 
 
 def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
     query, definitions = statement.query, database.definitions
     with pointing_into(query):
         if statement.analyze:
-            text = str(measured(definitions, definitions.unused_name(), query.text, {}))
+            found = measured(definitions, definitions.unused_name(), query.text, {})
         else:
             functions = dict(definitions.functions.defined)
-            text = str(compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation)
+            found = compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation
+    text = str(found) if statement.why else found.brief()
     return Result(_texts(explanation=text.split("\n")), message=text)
 
 
@@ -194,6 +232,7 @@ def _blaming(source: SqlText, node: exp.Table) -> Iterator[None]:
 
 
 _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = {
+    AdvanceClock: _advance_clock,
     AddColumn: _add_column,
     CreateTable: _create_table,
     CreateTableAs: _create_table_as,
@@ -203,4 +242,6 @@ _RUN: Mapping[type[Statement], Callable[[Database, Any, Parameters], Result]] = 
     DropColumn: _drop_column,
     Explain: _explain,
     RenameColumn: _rename_column,
+    RenameTable: _rename_table,
+    SetDefault: _set_default,
 }

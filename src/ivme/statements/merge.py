@@ -18,6 +18,7 @@ from ivme.query.model import Table
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.statements.change import (
+    Taken,
     assigned,
     changed_table,
     column,
@@ -26,6 +27,7 @@ from ivme.statements.change import (
     positions,
     replace_rows,
     whole_rows,
+    with_defaults,
 )
 from ivme.statements.constants import with_values
 from ivme.statements.model import Merge, When
@@ -36,14 +38,18 @@ if TYPE_CHECKING:
     from ivme.engine.runtime.batch import Batch
 
 
-def merge(definitions: Definitions, statement: Merge, values: Parameters, batch: Batch) -> int:
-    """Adds a MERGE to a batch; how many rows it changes. All rows are read before the first is changed."""
+def merge(definitions: Definitions, statement: Merge, values: Parameters, batch: Batch, taken: Taken) -> int:
+    """Adds a MERGE to a batch; how many rows it changes. All rows are read before the first is changed.
+
+    `taken` gets the rows that come, and those that go without another in their place.
+    """
     table = changed_table(definitions, statement.source, statement.table)
     run = _Run(definitions, statement, values, table, batch)
     made_rows(definitions, statement.source, run.joined([exp.Literal.number(1)]))  # refuses what is ambiguous in ON
     found = [(when, run.rows(number, when)) for number, when in enumerate(statement.whens)]
     run.refuse_several([rows for when, rows in found if when.rows == "both"])
-    return sum(run.apply(when, rows) for when, rows in found)
+    taken += [run.apply(when, rows) for when, rows in found]
+    return sum(int(rows.data.num_rows) for _, rows in found)
 
 
 class _Run:
@@ -114,7 +120,7 @@ class _Run:
     def _nodes(self, when: When) -> list[exp.Expr]:
         if when.is_all:
             return [column(self._using, name) for name in self._table.column_names]
-        return [node for _, node in when.values or ()]
+        return with_defaults(self._table, self._places(when), [node for _, node in when.values or ()], self._values)
 
     def _places(self, when: When) -> list[int]:
         if when.is_all:
@@ -138,18 +144,20 @@ class _Run:
                     "row only; nothing was changed. Make them one, by GROUP BY for instance"
                 )
 
-    def apply(self, when: When, rows: Rows) -> int:
-        """Changes the rows of a clause; how many they are."""
+    def apply(self, when: When, rows: Rows) -> pa.Table:
+        """Changes the rows of a clause; what they are then, or were."""
         count, width = int(rows.data.num_rows), len(self._table.columns)
         names = list(self._table.column_names)
         if when.values is None:
             old = [rows.data.column(number) for number in range(width)]
-            self._batch.delete(self._table.name, pa.table(old, names=names))
-        elif when.rows == "source":
+            gone = pa.table(old, names=names)
+            self._batch.delete(self._table.name, gone)
+            return gone
+        if when.rows == "source":
             places, nodes = self._places(when), self._nodes(when)
             numbered = enumerate(zip(places, nodes, strict=True))
             made = [assigned(self._source, node, rows, i, self._table, place) for i, (place, node) in numbered]
-            self._batch.insert(self._table.name, whole_rows(self._table, places, made, count))
-        else:
-            replace_rows(self._source, self._table, self._places(when), rows, self._nodes(when), self._batch)
-        return count
+            come = whole_rows(self._table, places, made, count, self._values)
+            self._batch.insert(self._table.name, come)
+            return come
+        return replace_rows(self._source, self._table, self._places(when), rows, self._nodes(when), self._batch)

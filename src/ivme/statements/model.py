@@ -111,6 +111,21 @@ class RenameColumn(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class SetDefault(Statement):
+    """Another DEFAULT for a column; None drops it."""
+
+    table: exp.Table
+    name: exp.Identifier
+    default: exp.Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable(Statement):
+    table: exp.Table
+    to: exp.Table
+
+
+@dataclass(frozen=True, slots=True)
 class OnConflict:
     """What is done with a row whose key is there already: `values` set columns of that one; without them, nothing."""
 
@@ -130,6 +145,8 @@ class Insert(Statement):
     is_copy: bool = False
     """Whether the columns of a file go by their names."""
     conflict: OnConflict | None = None
+    returning: tuple[exp.Expr, ...] = ()
+    """The expressions over the rows that come; empty if none are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +154,14 @@ class Update(Statement):
     table: exp.Table
     values: tuple[tuple[exp.Identifier, exp.Expr], ...]
     where: exp.Expr | None
+    returning: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delete(Statement):
     table: exp.Table
     where: exp.Expr | None
+    returning: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +184,7 @@ class Merge(Statement):
     using: exp.Expr
     on: exp.Expr
     whens: tuple[When, ...]
+    returning: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +193,15 @@ class Transaction(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class AdvanceClock(Statement):
+    """ADVANCE CLOCK TO a moment: an expression without columns."""
+
+    to: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Show(Statement):
-    kind: Literal["TABLES", "VIEWS"]
+    kind: Literal["TABLES", "VIEWS", "CLOCK"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +211,11 @@ class Describe(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Statement):
+    """What a view of a query would cost; with `why`, the proof of it; with `analyze`, measured on a copy."""
+
     query: Select
     analyze: bool = False
+    why: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -18,14 +18,21 @@ from ivme.query.names import check_text
 from ivme.query.sql_strictness import refuse_gaps, refuse_odd_names
 from ivme.query.sql_text import SqlText, tokenize
 from ivme.statements.dialect import StatementDialect, parse_tokens
-from ivme.statements.model import Describe, Explain, Show, Statement, Transaction
-from ivme.statements.parse_change import read_copy, read_delete, read_insert, read_truncate, read_update
+from ivme.statements.model import AdvanceClock, Describe, Explain, Show, Statement, Transaction
+from ivme.statements.parse_change import (
+    gap_tokens,
+    read_copy,
+    read_delete,
+    read_insert,
+    read_truncate,
+    read_update,
+)
 from ivme.statements.parse_definition import read_alter, read_create, read_drop, select_of
 from ivme.statements.parse_merge import merge_tokens, read_merge
 
 _BEGINNINGS = (
     "begin it with SELECT, CREATE, DROP, ALTER, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, "
-    "ROLLBACK, SHOW, DESCRIBE or EXPLAIN"
+    "ROLLBACK, SHOW, DESCRIBE, EXPLAIN or ADVANCE"
 )
 
 
@@ -77,13 +84,15 @@ def _statement(source: SqlText) -> Statement:
         return _describe(source)
     if first == "EXPLAIN":
         return _explain(source)
+    if first == "ADVANCE":
+        return _advance(source)
     if first not in _READERS or source.tokens[0].token_type == TokenType.STRING:
         message = f"a statement cannot begin with {source.tokens[0].text!r}"
         raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
     instead = f"see docs/statements.md for the form of {first}"
     node = parse_tokens(source, source.tokens, instead)
-    checked = replace(source, tokens=merge_tokens(source.tokens)) if first in ("MERGE", "DELETE") else source
-    refuse_gaps(checked, [node])
+    tokens = merge_tokens(source.tokens) if first in ("MERGE", "DELETE") else source.tokens
+    refuse_gaps(replace(source, tokens=gap_tokens(tokens)), [node])
     refuse_odd_names(source, [node])
     return _READERS[first](source, node)
 
@@ -120,9 +129,18 @@ def _show(source: SqlText) -> Show:
             return Show(source, "TABLES")
         case ["SHOW", "VIEWS"]:
             return Show(source, "VIEWS")
+        case ["SHOW", "CLOCK"]:
+            return Show(source, "CLOCK")
     place = source.tokens[min(1, len(source.tokens) - 1)].start
-    instead = "write SHOW TABLES or SHOW VIEWS; DESCRIBE name shows the columns of one"
-    raise source.unsupported("only tables and views can be shown", place, instead)
+    instead = "write SHOW TABLES, SHOW VIEWS or SHOW CLOCK; DESCRIBE name shows the columns of one"
+    raise source.unsupported("only tables, views and the clock can be shown", place, instead)
+
+
+def _advance(source: SqlText) -> AdvanceClock:
+    instead = "write ADVANCE CLOCK TO TIMESTAMP '2024-05-01 12:00:00', or :now"
+    if _words(source)[:3] != ["ADVANCE", "CLOCK", "TO"] or len(source.tokens) < 4:
+        raise source.unsupported("only the clock can be advanced", source.tokens[0].start, instead)
+    return AdvanceClock(source, parse_tokens(source, source.tokens[3:], instead))
 
 
 def _describe(source: SqlText) -> Describe:
@@ -135,9 +153,28 @@ def _describe(source: SqlText) -> Describe:
 
 
 def _explain(source: SqlText) -> Explain:
-    instead = "write EXPLAIN [ANALYZE] and a SELECT; an existing view is explained by db.view(name).explain()"
-    analyze = len(source.tokens) > 1 and source.tokens[1].text.upper() == "ANALYZE"
-    second = source.tokens[min(1 + analyze, len(source.tokens) - 1)]
-    if second.text.upper() not in ("SELECT", "WITH", "("):
-        raise source.unsupported("only a SELECT can be explained", second.start, instead)
-    return Explain(source, select_of(source, second), analyze)
+    options, place = _explain_options(source)
+    second = source.tokens[min(place, len(source.tokens) - 1)]
+    if second.text.upper() not in ("SELECT", "WITH", "(") or place >= len(source.tokens):
+        raise source.unsupported("only a SELECT can be explained", second.start, _EXPLAIN)
+    return Explain(source, select_of(source, second), "ANALYZE" in options, "WHY" in options)
+
+
+_EXPLAIN = (
+    "write EXPLAIN [ANALYZE] SELECT ..., or EXPLAIN (why, analyze) SELECT ...; an existing view is explained by "
+    "db.view(name).explain()"
+)
+
+
+def _explain_options(source: SqlText) -> tuple[set[str], int]:
+    """The options behind EXPLAIN, and the place of the token behind them."""
+    words = _words(source)
+    if words[1:2] == ["ANALYZE"]:
+        return {"ANALYZE"}, 2
+    if words[1:2] != ["("] or words[2:3] in (["SELECT"], ["WITH"], ["("], ["FROM"]):
+        return set(), 1
+    end = words.index(")") if ")" in words else len(words)
+    for number, (word, token) in enumerate(zip(words[2:end], source.tokens[2:end], strict=True)):
+        if word not in (("ANALYZE", "WHY") if number % 2 == 0 else (",",)):
+            raise source.unsupported(f"{token.text} is not an option of EXPLAIN", token.start, _EXPLAIN)
+    return set(words[2:end]), end + 1

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 from ivme.statements.model import Delete, File, Insert, OnConflict, Select, Update, Values
 from ivme.statements.parse_definition import file_of, select_of
 
-_INSERT = "write INSERT INTO table [(column, ...)] VALUES (value, ...), ..., or SELECT ..."
+_INSERT = "write INSERT INTO table [(column, ...)] VALUES (value, ...), ..., or SELECT ... [RETURNING column, ...]"
 _CONFLICT = "write ON CONFLICT [(key, ...)] DO NOTHING, or DO UPDATE SET column = value, ... [WHERE condition]"
 _UPDATE = "write UPDATE table SET column = value, ... [WHERE condition]"
 _DELETE = "write DELETE FROM table [WHERE condition]"
 _COPY = "write COPY table FROM 'file.parquet' [(FORMAT csv, HEADER true, DELIMITER ';')]"
 _ONE = "use MERGE INTO ... USING ... for a change that depends on other tables, or a subquery in WHERE"
 _QUERIES = (TokenType.SELECT, TokenType.WITH)
+_RETURNING = TokenType.RETURNING
+
+
+def gap_tokens(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens with SELECT in the place of RETURNING, behind which items stand as they do there."""
+    return tuple(
+        Token(TokenType.SELECT, token.text, token.line, token.col, token.start, token.end)
+        if token.token_type == _RETURNING
+        else token
+        for token in tokens
+    )
+
+
+def read_returning(source: SqlText, node: exp.Expr | None) -> tuple[exp.Expr, ...]:
+    """The expressions behind RETURNING; none if there is none."""
+    if node is None:
+        return ()
+    refuse_other_arguments(source, node, ("expressions",), "write RETURNING * or RETURNING expression [AS name], ...")
+    return tuple(node.expressions)
 
 
 def plain_table(source: SqlText, node: object, instead: str, handled: tuple[str, ...] = ()) -> exp.Table:
@@ -32,7 +52,7 @@ def read_insert(source: SqlText, node: exp.Expr) -> Insert:
     """INSERT [OR REPLACE] INTO, and INSERT OVERWRITE."""
     if not isinstance(node, exp.Insert):
         raise source.unsupported("this is not an INSERT", source.tokens[0].start, _INSERT)
-    handled = ("this", "expression", "overwrite", "alternative", "conflict")
+    handled = ("this", "expression", "overwrite", "alternative", "conflict", "returning", "default")
     refuse_other_arguments(source, node, handled, _INSERT)
     alternative = node.args.get("alternative")
     if alternative not in (None, "REPLACE"):
@@ -53,7 +73,18 @@ def read_insert(source: SqlText, node: exp.Expr) -> Insert:
         schema = schema.this
     table = plain_table(source, schema, _INSERT)
     conflict = _conflict(source, node.args.get("conflict"), table)
-    return Insert(source, table, columns, _rows(source, node.expression), how, conflict=conflict)
+    has_default = bool(node.args.get("default"))
+    if has_default and columns:
+        raise source.unsupported("DEFAULT VALUES has no columns", schema, "leave them out")
+    rows = ((),) if has_default else _rows(_before_returning(source), node.expression)
+    returning = read_returning(source, node.args.get("returning"))
+    return Insert(source, table, columns, rows, how, conflict=conflict, returning=returning)
+
+
+def _before_returning(source: SqlText) -> SqlText:
+    """The statement up to RETURNING, which is not a part of the query that is inserted."""
+    words = [token.token_type for token in source.tokens]
+    return replace(source, tokens=source.tokens[: words.index(_RETURNING)]) if _RETURNING in words else source
 
 
 def _conflict(source: SqlText, node: exp.Expr | None, table: exp.Table) -> OnConflict | None:
@@ -91,10 +122,11 @@ def read_update(source: SqlText, node: exp.Expr) -> Update:
     """UPDATE of one table."""
     if not isinstance(node, exp.Update):
         raise source.unsupported("this is not an UPDATE", source.tokens[0].start, _UPDATE)
-    refuse_other_arguments(source, node, ("this", "expressions", "where"), _ONE)
+    refuse_other_arguments(source, node, ("this", "expressions", "where", "returning"), _ONE)
     where = node.args.get("where")
     table = plain_table(source, node.this, _UPDATE, ("alias",))
-    return Update(source, table, assignments(source, node.expressions, table), None if where is None else where.this)
+    values, returning = assignments(source, node.expressions, table), read_returning(source, node.args.get("returning"))
+    return Update(source, table, values, None if where is None else where.this, returning)
 
 
 def assignments(
@@ -116,10 +148,10 @@ def read_delete(source: SqlText, node: exp.Expr) -> Delete:
     """DELETE from one table."""
     if not isinstance(node, exp.Delete):
         raise source.unsupported("this is not a DELETE", source.tokens[0].start, _DELETE)
-    refuse_other_arguments(source, node, ("this", "where"), _ONE)
-    where = node.args.get("where")
+    refuse_other_arguments(source, node, ("this", "where", "returning"), _ONE)
+    where, returning = node.args.get("where"), read_returning(source, node.args.get("returning"))
     table = plain_table(source, node.this, _DELETE, ("alias",))
-    return Delete(source, table, None if where is None else where.this)
+    return Delete(source, table, None if where is None else where.this, returning)
 
 
 def read_truncate(source: SqlText, node: exp.Expr) -> Delete:

@@ -22,14 +22,19 @@ from ivme.statements.model import (
     DropColumn,
     File,
     RenameColumn,
+    RenameTable,
     Select,
+    SetDefault,
     Statement,
 )
 
 _VIEW = "write CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name [WITH (strategy = '...')] AS SELECT ..."
 _TABLE = "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column TYPE, ...), or name AS SELECT ..."
 _DROP = "write DROP TABLE [IF EXISTS] name, or DROP VIEW [IF EXISTS] name"
-_ALTER = "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], DROP COLUMN column or RENAME COLUMN a TO b"
+_ALTER = (
+    "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], DROP COLUMN column, RENAME COLUMN a TO b, "
+    "ALTER COLUMN column SET DEFAULT value or DROP DEFAULT, or RENAME TO name"
+)
 _FORMATS = ("parquet", "csv", "json")
 
 
@@ -160,10 +165,10 @@ def read_drop(source: SqlText, node: exp.Expr) -> Drop:
 
 
 def read_alter(source: SqlText, node: exp.Expr) -> Statement:
-    """ALTER TABLE ... ADD COLUMN, DROP COLUMN and RENAME COLUMN."""
+    """ALTER TABLE ... ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN and RENAME TO."""
     actions = node.args.get("actions") or []
     if not isinstance(node, exp.Alter) or node.args.get("kind") != "TABLE" or len(actions) != 1:
-        raise source.unsupported("one column of a table is changed at a time", source.tokens[0].start, _ALTER)
+        raise source.unsupported("one thing of a table is changed at a time", source.tokens[0].start, _ALTER)
     refuse_other_arguments(source, node, ("this", "kind", "actions"), _ALTER)
     action = actions[0]
     if isinstance(action, exp.Schema) and len(action.expressions) == 1:
@@ -174,9 +179,12 @@ def read_alter(source: SqlText, node: exp.Expr) -> Statement:
     if isinstance(action, exp.RenameColumn):
         refuse_other_arguments(source, action, ("this", "to"), _ALTER)
         return RenameColumn(source, node.this, action.this.name, action.args["to"].name)
-    if isinstance(action, exp.AlterRename):
-        instead = "CREATE TABLE new AS SELECT ... FROM old, and drop the old one"
-        raise source.unsupported("a table cannot be given another name", action.this, instead)
+    if isinstance(action, exp.AlterRename) and isinstance(action.this, exp.Table):
+        refuse_other_arguments(source, action.this, ("this", "db", "catalog"), _ALTER)
+        return RenameTable(source, node.this, action.this)
+    if isinstance(action, exp.AlterColumn) and (action.args.get("drop") or action.args.get("default") is not None):
+        refuse_other_arguments(source, action, ("this", "drop", "default"), _ALTER)
+        return SetDefault(source, node.this, action.this, action.args.get("default"))
     if not isinstance(action, exp.ColumnDef):
         raise source.unsupported("this is not supported here", action, _ALTER)
     return _added(source, node.this, action)

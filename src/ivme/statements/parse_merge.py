@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 from ivme.statements.model import Merge, When
-from ivme.statements.parse_change import assignments, plain_table
+from ivme.statements.parse_change import assignments, plain_table, read_returning
 
 _MERGE = (
     "write MERGE INTO target USING source ON condition WHEN MATCHED [AND condition] THEN UPDATE SET ... or DELETE, "
@@ -46,7 +46,7 @@ def read_merge(source: SqlText, node: exp.Expr) -> Merge:
     """MERGE with clauses of every kind, in their order."""
     if not isinstance(node, exp.Merge) or node.args.get("on") is None or node.args.get("whens") is None:
         raise source.unsupported("this is not a MERGE", source.tokens[0].start, _MERGE)
-    refuse_other_arguments(source, node, ("this", "using", "on", "whens"), _MERGE)
+    refuse_other_arguments(source, node, ("this", "using", "on", "whens", "returning"), _MERGE)
     table = plain_table(source, node.this, _MERGE, ("alias",))
     using = node.args["using"]
     if not using.alias_or_name:
@@ -54,7 +54,7 @@ def read_merge(source: SqlText, node: exp.Expr) -> Merge:
     if using.alias_or_name.lower() == table.alias_or_name.lower():
         raise source.unsupported("the source and the target have the same name", using, "give one an alias")
     whens = tuple(_when(source, each, table) for each in node.args["whens"].expressions)
-    return Merge(source, table, using, node.args["on"], whens)
+    return Merge(source, table, using, node.args["on"], whens, read_returning(source, node.args.get("returning")))
 
 
 def _when(source: SqlText, node: exp.Expr, table: exp.Table) -> When:

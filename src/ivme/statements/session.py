@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from ivme.errors import PlanError, UnknownNameError
 from ivme.query.table_expression import Parameters
 from ivme.statements import definition
-from ivme.statements.change import delete, insert, update
+from ivme.statements.change import Taken, delete, insert, update
 from ivme.statements.conflict import insert_on_conflict
 from ivme.statements.constants import plain_value
+from ivme.statements.duckdb_engine import ask_duckdb
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Show, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
+from ivme.statements.returning import returned_rows, returned_schema
 from ivme.statements.select import select_rows
 
 if TYPE_CHECKING:
@@ -49,8 +54,10 @@ class Session:
     def in_transaction(self) -> bool:
         return self._batch is not None
 
-    def run(self, text: str, parameters: Mapping[str, Any]) -> Result:
+    def run(self, text: str, parameters: Mapping[str, Any], engine: str = "ivme") -> Result:
         """Runs the statements of a text; the result of the last. An error ends it: what came before stays done."""
+        if engine != "ivme":
+            return self._ask(text, parameters, engine)
         results = deque(self.results(text, parameters), maxlen=1)
         return results[0] if results else Result(message="there is no statement in the text")
 
@@ -69,6 +76,19 @@ class Session:
         for statement in statements:
             mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
             yield self._run(statement, mine)
+
+    def _ask(self, text: str, parameters: Mapping[str, Any], engine: str) -> Result:
+        """The answer of another engine to a SELECT, which sees the changes of the transaction, too."""
+        if engine != "duckdb":
+            raise PlanError(f"the engine is 'ivme' or 'duckdb'; it is {engine!r}")
+        self.database.definitions.check_open()
+        match parse_statements(text, self.database.definitions.functions.defined):
+            case [Select() as query]:
+                self._check(query)
+                values = {name: plain_value(value) for name, value in parameters.items()}
+                read = partial(ask_duckdb, self.database.definitions, query, values)
+                return Result(read() if self._batch is None else self._batch.look(read))
+        raise PlanError("DuckDB answers one SELECT at a time; run other statements without engine=")
 
     def close(self) -> None:
         """Gives up the transaction, if there is one."""
@@ -128,15 +148,26 @@ class Session:
 
     def _change(self, statement: Insert | Update | Delete | Merge, values: Parameters) -> Result:
         definitions, counts, start = self.database.definitions, list[int](), perf_counter()
+        taken: Taken = []
         batch = self._batch or self.database.batch()
         with definitions.runtime.lock:
             with batch.all_or_nothing():
-                _add(definitions, statement, values, batch, counts)
+                _add(definitions, statement, values, batch, counts, taken)
+                answer = returned_rows(definitions, statement, values, taken) if statement.returning else None
             made = None if batch is self._batch else batch.make()
         if made is not None:
             definitions.runtime.wait_durable()
             definitions.runtime.notify_observers(made, start)
-        return _counted(statement, counts[0] if counts else None)
+        return _counted(statement, counts[0] if counts else None) if answer is None else Result(answer)
+
+    def returned_schema(self, text: str) -> pa.Schema | None:
+        """The columns that a single change answers with by RETURNING, without making it; None for all else."""
+        statements = parse_statements(text, self.database.definitions.functions.defined)
+        match statements:
+            case [Insert() | Update() | Delete() | Merge() as change] if change.returning:
+                self._check(change)
+                return returned_schema(self.database.definitions, change)
+        return None
 
 
 def _add(
@@ -145,18 +176,19 @@ def _add(
     values: Parameters,
     batch: Batch,
     counts: list[int],
+    taken: Taken,
 ) -> None:
-    """Adds a change to a batch; `counts` gets the number of rows when it is known."""
+    """Adds a change to a batch; `counts` gets the number of rows when it is known, and `taken` those for RETURNING."""
     match statement:
         case Insert():
             add = insert if statement.conflict is None else insert_on_conflict
-            counts.append(add(definitions, statement, values, batch))
+            counts.append(add(definitions, statement, values, batch, taken))
         case Update():
-            update(definitions, statement, values, batch, counts)
+            update(definitions, statement, values, batch, counts, taken)
         case Delete():
-            delete(definitions, statement, values, batch, counts)
+            delete(definitions, statement, values, batch, counts, taken)
         case Merge():
-            counts.append(merge(definitions, statement, values, batch))
+            counts.append(merge(definitions, statement, values, batch, taken))
 
 
 _DONE: Mapping[type[Statement], str] = {Insert: "inserted", Update: "updated", Delete: "deleted", Merge: "merged"}

@@ -1,9 +1,10 @@
 """What records of the log say, and what they add up to.
 
 A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
-name}`, `{"change_columns": ...}`, `{"create_view": ...}`, `{"drop_view": name}` and `{"closed": true}`; one that
-creates something in the place of another drops that, too. A batch has a part for each table: a few rows stand in the
-text, more are an Arrow stream in the record's bytes, with the weights as its last column.
+name}`, `{"change_columns": ...}`, `{"rename_table": [name, to]}`, `{"create_view": ...}`, `{"drop_view": name}` and
+`{"closed": true}`; one that creates something in the place of another drops that, too. A batch has a part for each
+table: a few rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as its last
+column.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError
 from ivme.query.model import Table
+from ivme.query.table import with_renamed_table
 from ivme.store.plain import convert, read_option, read_table, readers, writers
 from ivme.store.record import Record
 
@@ -176,7 +178,10 @@ def _joined(pieces: list[tuple[pa.Table, Codes]]) -> tuple[pa.Table, Codes]:
     return pa.concat_tables(data for data, _ in pieces), np.concatenate([weights for _, weights in pieces])
 
 
-_CATALOG_RECORDS = ("drop_table", "drop_view", "create_table", "change_columns", "create_view", "closed")
+_CATALOG_RECORDS = (
+    *("drop_table", "drop_view", "create_table", "change_columns", "rename_table", "create_view"),
+    "closed",
+)
 """What records say about the catalog. One that replaces something has what goes and what comes, in this order."""
 
 
@@ -241,6 +246,8 @@ class Contents:
             self.changed.add(what["name"])
         elif kind == "change_columns":
             self._change_columns(**what)
+        elif kind == "rename_table":
+            self._rename_table(*what)
         elif kind == "create_view":
             self.views[what["name"]] = StoredView(**what)
             self.new_views.add(what["name"])
@@ -250,6 +257,19 @@ class Contents:
             del self.tables[what]
         elif kind == "drop_view":
             del self.views[what]
+
+    def _rename_table(self, name: str, to: str) -> None:
+        if name in self.lost:
+            self.lost = self.lost - {name} | {to}
+        elif name not in self.tables:
+            raise KeyError(name)
+        for each in tuple(self.tables):
+            stored = self.tables.pop(each)
+            renamed = with_renamed_table(stored.table, name, to)
+            if renamed != stored.table:
+                self.changed.add(renamed.name)
+            stored.table = renamed
+            self.tables[renamed.name] = stored
 
     def _change_columns(self, table: Mapping[str, Any], places: list[int | None], default: Any) -> None:
         declared = read_table(table)

@@ -6,7 +6,8 @@ A value's form depends on its column's type alone: what JSON knows stays as it i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import StorageError
 from ivme.query.model import Table, table
-from ivme.query.table import plain_promises, read_promises
+from ivme.query.table import Default, plain_promises, read_promises
 from ivme.query.types import Type
 
 Convert = Callable[[Any], Any]
@@ -94,11 +95,30 @@ def plain_table(of: Table) -> dict[str, Any]:
         "name": of.name,
         "columns": [[column.name, str(declared_type(of, column))] for column in of.columns],
         **plain_promises(of),
+        **({"defaults": [*map(list, _plain_defaults(of))]} if of.defaults else {}),
     }
 
 
+def _plain_defaults(of: Table) -> Iterator[tuple[str, Any]]:
+    """The columns with a default: a list with its value, or "time" for the time when rows come."""
+    writes = dict(writers(of))
+    for name, default in of.defaults:
+        write = writes.get(of.column_names.index(name), _same)
+        yield name, "time" if default.is_time else [write(default.value)]
+
+
 def read_table(given: Mapping[str, Any]) -> Table:
-    return table(given["name"], dict(given["columns"]), **read_promises(given))
+    read = table(given["name"], dict(given["columns"]), **read_promises(given))
+    reads, names = dict(readers(read)), read.column_names
+    defaults = tuple(
+        (name, Default(is_time=True) if plain == "time" else Default(reads.get(names.index(name), _same)(plain[0])))
+        for name, plain in given.get("defaults", ())
+    )
+    return replace(read, defaults=defaults)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def plain_option(name: str, value: object) -> Any:

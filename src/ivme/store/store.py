@@ -110,13 +110,20 @@ class Store:
         self._changed.add(table.name)
 
     def change_columns(self, table: Table, places: Sequence[int | None], default: object) -> None:
-        """Keeps that a table has other columns; see `Installation.change_columns`."""
+        """Keeps that a table has other columns; see `altered_tables.change_columns`."""
         new = [list(places).index(None)] if None in places else []
         row = [[default if place is None else None for place in places]]
         (plain,) = convert(row, writers(table))
         change = {"table": plain_table(table), "places": list(places), "default": plain[new[0]] if new else None}
         self.log.append({"change_columns": change})
         self._changed.add(table.name)
+
+    def rename_table(self, name: str, to: str) -> None:
+        """Keeps that a table, and what references it, has another name for it."""
+        self.log.append({"rename_table": [name, to]})
+        tables = [state.table for state in self._runtime.catalog.tables.values()]
+        self._changed.update(each.name for each in tables if any(key.table == name for key in each.references))
+        self._changed.add(to)
 
     def create_view(
         self,

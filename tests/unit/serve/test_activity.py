@@ -18,8 +18,8 @@ class Clock:
 def test_a_second_is_told_when_it_is_over() -> None:
     clock = Clock()
     activity = Activity(clock)
-    activity.changed(5, 0.001)
-    activity.changed(7, 0.001)
+    activity.changed({"t": 5}, 0.001)
+    activity.changed({"t": 7}, 0.001)
     assert [0] * SLOTS == activity.to_dict()["rows"]
     clock.now += 1
     found = activity.to_dict()
@@ -41,7 +41,7 @@ def test_quantiles_are_within_a_tenth() -> None:
     clock = Clock()
     activity = Activity(clock)
     for i in range(1, 1001):
-        activity.changed(1, i / 1000)
+        activity.changed({"t": 1}, i / 1000)
     clock.now += 1
     found = activity.to_dict()
     assert 0.5 == pytest.approx(found["batch_median"][-1], rel=0.1)
@@ -52,7 +52,7 @@ def test_what_is_older_than_two_minutes_is_forgotten() -> None:
     clock = Clock()
     activity = Activity(clock)
     for _ in range(3 * SLOTS):
-        activity.changed(1, 0.0)
+        activity.changed({"t": 1}, 0.0)
         clock.now += 1
     assert [1] * SLOTS == activity.to_dict()["rows"]
     clock.now += SLOTS
@@ -62,9 +62,9 @@ def test_what_is_older_than_two_minutes_is_forgotten() -> None:
 def test_a_clock_that_is_set_back_loses_nothing_and_fails_nowhere() -> None:
     clock = Clock()
     activity = Activity(clock)
-    activity.changed(1, 0.1)
+    activity.changed({"t": 1}, 0.1)
     clock.now -= 10
-    activity.changed(1, 0.1)
+    activity.changed({"t": 1}, 0.1)
     clock.now += 11
     assert 2 == sum(activity.to_dict()["rows"])
 
@@ -74,7 +74,7 @@ def test_an_hour_is_kept_in_half_minutes_and_no_more() -> None:
     clock.now = 3000.0
     activity = Activity(clock)
     for _ in range(3 * 3600):
-        activity.changed(2, 0.001)
+        activity.changed({"t": 2}, 0.001)
         activity.refused()
         clock.now += 1
     found = activity.to_dict("hour")

@@ -18,7 +18,7 @@ def test_a_server_shows_views_of_queries_and_refuses_those_of_rings() -> None:
     db.create_view("v", "SELECT a FROM r")
     db.create_ring_view("model", "Q(A) = r(A, B)", Covariance("B"))
     assert ("v", "model") == db.views
-    assert ["v"] == [view["name"] for view in stats(db, 0, OPEN)["views"]]
+    assert ["v"] == [view["name"] for view in stats(db, 0, OPEN, {})["views"]]
     assert {"/views/v", "/views/v/changes"} == view_paths(db, OPEN).keys()
     with pytest.raises(Problem, match="view model is maintained by view-tree in Python"):
         find_view(db, "model")

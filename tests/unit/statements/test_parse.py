@@ -29,6 +29,14 @@ VALID = (
     "INSERT INTO t (SELECT a, b FROM t)",
     "UPDATE t AS x SET b = upper(x.b), a = a + 1 WHERE a BETWEEN 1 AND 2 AND b IS NOT NULL",
     "DELETE FROM t WHERE a IN (SELECT a FROM u) OR b LIKE 'x%'",
+    "UPDATE t SET a = DEFAULT RETURNING *, a * 2 AS b",
+    "DELETE FROM t WHERE a = 1 RETURNING t.a",
+    "INSERT INTO t DEFAULT VALUES RETURNING *",
+    "INSERT INTO t (a) SELECT a FROM u RETURNING a",
+    "ALTER TABLE t RENAME TO u",
+    "ALTER TABLE t ALTER COLUMN a SET DEFAULT now()",
+    "ALTER TABLE t ALTER COLUMN a DROP DEFAULT",
+    "CREATE TABLE t (a BIGINT DEFAULT 3 NOT NULL, b DATE DEFAULT current_date())",
     "TRUNCATE TABLE t",
     "COPY t (a, b) FROM 'x.csv' (FORMAT csv, HEADER false)",
     "MERGE INTO t USING (SELECT a FROM u) AS s ON t.a = s.a WHEN MATCHED AND s.a > 1 THEN UPDATE SET b = 'x' "
@@ -40,6 +48,9 @@ VALID = (
     "SHOW TABLES",
     "DESCRIBE TABLE t",
     "EXPLAIN SELECT a FROM t",
+    "EXPLAIN (why) SELECT a FROM t",
+    "EXPLAIN (ANALYZE, why) (SELECT a FROM t)",
+    "EXPLAIN (SELECT a FROM t)",
     "SELECT a FROM t WHERE b = :b DEFAULT 'x;y'",
 )
 
@@ -76,7 +87,7 @@ def test_the_parts_of_a_change_are_read() -> None:
     (update,) = parse_statements("UPDATE t SET a = 1, t.b = 2")
     assert isinstance(update, Update)
     assert [name.name for name, _ in update.values] == ["a", "b"]
-    (merge,) = parse_statements(VALID[17])
+    (merge,) = parse_statements(next(each for each in VALID if each.startswith("MERGE")))
     assert isinstance(merge, Merge)
     assert [(when.rows, when.values is None) for when in merge.whens] == [
         ("both", False),
@@ -94,7 +105,7 @@ REFUSED = [
     ("CREATE INDEX i ON t (a)", 1, "CREATE [OR REPLACE] TABLE"),
     ("DROP TABLE t, u", 1, "DROP TABLE [IF EXISTS] name"),
     ("DROP INDEX i", 1, "DROP TABLE [IF EXISTS] name"),
-    ("ALTER TABLE t RENAME TO u", 25, "drop the old one"),
+    ("ALTER TABLE t ALTER COLUMN a SET NOT NULL", 28, "SET DEFAULT value"),
     ("INSERT INTO t BY NAME SELECT a FROM u", 13, "INSERT INTO table"),
     ("UPDATE t SET a = 1 FROM u WHERE t.a = u.a", 20, "MERGE INTO"),
     ("UPDATE t SET u.a = 1", 14, "UPDATE table SET"),
@@ -103,7 +114,10 @@ REFUSED = [
     ("MERGE INTO t USING t ON t.a = t.a WHEN MATCHED THEN DELETE", 20, "alias"),
     ("COPY t TO 'x.csv'", 1, "pyarrow"),
     ("SHOW COLUMNS", 6, "DESCRIBE"),
-    ("EXPLAIN DELETE FROM t", 9, "and a SELECT"),
+    ("EXPLAIN DELETE FROM t", 9, "EXPLAIN (why, analyze) SELECT"),
+    ("EXPLAIN (costs) SELECT a FROM t", 10, "EXPLAIN (why, analyze) SELECT"),
+    ("EXPLAIN (why", 10, "EXPLAIN (why, analyze) SELECT"),
+    ("EXPLAIN (why)", 13, "EXPLAIN (why, analyze) SELECT"),
     ("DESCRIBE SELECT a FROM t", 1, "DESCRIBE and the name"),
     ("COMMIT PREPARED", 8, "BEGIN, COMMIT or ROLLBACK"),
     ("GRANT ALL ON t", 1, "begin it with"),

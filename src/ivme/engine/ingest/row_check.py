@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -86,11 +87,13 @@ def _sequence(
         reader = readers.get(names)
         if reader is None:
             order = matched(names, table, f"table {table.name}, rows[{number}]")
-            reader = readers[names] = _reader([names[position] for position in order])
+            reader = readers[names] = _reader([names[p] if p is not None else None for p in order], table)
         return reader(row)
     if is_dataclass(row) and not isinstance(row, type):
         names = tuple(field.name for field in fields(row))
-        return tuple([getattr(row, names[i]) for i in matched(names, table, f"table {table.name}, rows[{number}]")])
+        order = matched(names, table, f"table {table.name}, rows[{number}]")
+        values = default_values(table)
+        return tuple([values[i] if p is None else getattr(row, names[p]) for i, p in enumerate(order)])
     if not isinstance(row, tuple | list):
         raise DataError(
             f"table {table.name}: rows[{number}] is {shown(row)}, which is no row; "
@@ -101,7 +104,15 @@ def _sequence(
     return row
 
 
-def _reader(names: list[Any]) -> Callable[[Any], Row]:
+def default_values(table: Table) -> list[Any]:
+    """What each column has in rows that come now and do not give it."""
+    return table.default_row(datetime.now(UTC).replace(tzinfo=None))
+
+
+def _reader(names: list[Any], table: Table) -> Callable[[Any], Row]:
+    if None in names:
+        values = default_values(table)
+        return lambda row: tuple(values[i] if name is None else row[name] for i, name in enumerate(names))
     if len(names) > 1:
         return itemgetter(*names)
     return lambda row: tuple(row[name] for name in names)
@@ -114,10 +125,11 @@ def _wrong_arity(row: Sequence[Any], number: int, table: Table) -> DataError:
     )
 
 
-def matched(names: Iterable[Any], table: Table, where: str) -> list[int]:
+def matched(names: Iterable[Any], table: Table, where: str) -> list[int | None]:
     """For each of the table's columns the position of its name among `names`, whatever the case of letters.
 
-    Raises `DataError`, starting with `where`, if a column is missing, unknown, or there twice.
+    None stands for a column that is not among them and has a default. Raises `DataError`, starting with `where`, if a
+    column is missing, unknown, or there twice.
     """
     given: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -127,10 +139,11 @@ def matched(names: Iterable[Any], table: Table, where: str) -> list[int]:
         if column.name in given:
             raise DataError(f"{where}: the column {column.name} is there twice")
         given[column.name] = position
-    missing = [name for name in table.column_names if name not in given]
+    defaults = dict(table.defaults)
+    missing = [name for name in table.column_names if name not in given and name not in defaults]
     if missing:
         raise DataError(f"{where}: the column {missing[0]} is missing; give None for NULL")
-    return [given[name] for name in table.column_names]
+    return [given.get(name) for name in table.column_names]
 
 
 def refuse_single(rows: Any, table: Table) -> None:

@@ -15,7 +15,7 @@ import datetime
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
@@ -28,7 +28,7 @@ from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_typ
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.codes.value_check import checked
 from ivme.engine.ingest.files import names_file, read_path
-from ivme.engine.ingest.row_check import check_row, matched, place, positional, refuse_single, row_check
+from ivme.engine.ingest.row_check import check_row, default_values, matched, place, positional, refuse_single, row_check
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
 
@@ -99,14 +99,20 @@ def _frame_columns(rows: Any, table: Table) -> list[_Given] | None:
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(rows, pandas.DataFrame):
         order = matched(rows.columns, table, f"table {table.name}")
-        return [_pandas_column(rows.iloc[:, position], pandas) for position in order]
+        return _with_defaults(order, lambda position: _pandas_column(rows.iloc[:, position], pandas), table, len(rows))
     if isinstance(rows, np.ndarray):
         return _numpy_columns(rows, table)
     arrow = _arrow_table(rows, table)
     if arrow is None:
         return None
     order = matched(arrow.column_names, table, f"table {table.name}")
-    return [(arrow.column(position), False) for position in order]
+    return _with_defaults(order, lambda position: (arrow.column(position), False), table, arrow.num_rows)
+
+
+def _with_defaults(order: list[int | None], column: Callable[[int], _Given], table: Table, rows: int) -> list[_Given]:
+    """The columns at some positions; those that are not given have their defaults."""
+    values = default_values(table) if None in order else []
+    return [([values[i]] * rows, False) if place is None else column(place) for i, place in enumerate(order)]
 
 
 def _arrow_table(rows: Any, table: Table) -> pa.Table | None:
@@ -144,7 +150,8 @@ def _is_missing(value: Any, pandas: Any) -> bool:
 def _numpy_columns(rows: np.ndarray[Any, Any], table: Table) -> list[_Given]:
     if rows.dtype.names is not None and rows.ndim == 1:
         order = matched(rows.dtype.names, table, f"table {table.name}")
-        return [_numpy_column(rows[rows.dtype.names[position]]) for position in order]
+        names = rows.dtype.names
+        return _with_defaults(order, lambda position: _numpy_column(rows[names[position]]), table, len(rows))
     if rows.ndim != 2 or rows.shape[1] != len(table.columns):
         raise DataError(
             f"table {table.name}: a NumPy array of rows is structured, or has a column for each of the table's "

@@ -5,6 +5,7 @@ Strictness is judged on the batch's net weight per row: a row that is inserted a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, repeat, takewhile
@@ -67,10 +68,10 @@ class Batch:
         finally:
             self._parts, self._few = {}, None
 
-    def make(self) -> int:
+    def make(self) -> dict[str, int]:
         """Makes the changes, for a caller who holds the lock, and waits until they are durable when it has released it.
 
-        How many rows they have.
+        How many rows of each table they have.
         """
         self._over = True
         try:
@@ -79,11 +80,11 @@ class Batch:
         finally:
             self._parts, self._few = {}, None
 
-    def _commit_all(self) -> int:
-        """Makes the changes, durably if that was asked for; how many rows they have."""
+    def _commit_all(self) -> dict[str, int]:
+        """Makes the changes, durably if that was asked for; how many rows of each table they have."""
         few = self._few
         if few and self._runtime.try_apply_rows(few):
-            return len(few)
+            return Counter(change.table for change in few)
         self._take_batch_path()
         rows = self._commit(self._parts)
         self._runtime.wait_durable()
@@ -262,7 +263,8 @@ class Batch:
                 held = RowBatch(layout, read_weights(weights, len(rows), state.table.name), None, codes)
                 self._runtime.catalog.holders.add(held)
                 return held
-        data = to_arrow(rows, state.table) if codes is None else rows
+        comes = type(weights) is int and weights > 0
+        data = to_arrow(rows, state.table if comes else state.table.without_defaults()) if codes is None else rows
         _check_key(state.table, data)
         return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
 
@@ -280,8 +282,10 @@ class Batch:
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.catalog.tables[known[name.lower()]]
 
-    def _commit(self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, look: Act | None = None) -> int:
-        """Makes the changes; how many rows they have."""
+    def _commit(
+        self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, look: Act | None = None
+    ) -> dict[str, int]:
+        """Makes the changes; how many rows of each table they have."""
         batch = {}
         with self._runtime.lock:
             self._encode_anew(collected)
@@ -297,7 +301,7 @@ class Batch:
                     batch[name] = changed
             if batch or self._progress is not None:
                 self._runtime.transact(batch, self._progress, look=look)
-        return sum(len(changed.weights) for changed in batch.values())
+        return {name: len(changed.weights) for name, changed in batch.items()}
 
     def _resolved(self, state: TableState, parts: Sequence[RowBatch | TableChange]) -> RowBatch:
         """The rows of all changes of a table: those that depend on what is in it see the ones before them."""

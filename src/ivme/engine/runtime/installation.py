@@ -5,12 +5,10 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-
-import numpy as np
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
@@ -74,22 +72,6 @@ class Installation:
         )
         state.ring = ring
         self.catalog.forget_inputs()
-
-    def change_columns(self, table: Table, places: Sequence[int | None], default: object = None) -> None:
-        """Gives a table other columns: each of the old one at a place, or where there is none one of a constant."""
-        with self.catalog_change():
-            backend, state = self.catalog.backend, self.catalog.tables[table.name]
-            domains = [self.catalog.domains.domain(declared_type(table, column)) for column in table.columns]
-            old, weights = backend.scan(state.rows, distinct=False)
-            columns = [
-                np.full(len(weights), domain.encode_value(default)) if place is None else old[place]
-                for place, domain in zip(places, domains, strict=True)
-            ]
-            backend.drop_table(state.rows)
-            changed = TableState(table, domains, state.rows, Feed(()))
-            self.set_checks(changed, ring=state.ring)
-            self.catalog.tables[table.name] = changed
-            backend.run(state.rows, {table.name: (columns, weights)})
 
     def drop_table(self, name: str) -> None:
         with self.catalog_change():

@@ -39,7 +39,7 @@ from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.errors import MemoryLimitError
 from ivme.query.functions.running import refuse_within_functions
 
-Observer = Callable[[int, float], None]
+Observer = Callable[[Mapping[str, int], float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
 
 Apply = Callable[[str, RowBatch], None]
@@ -285,7 +285,7 @@ class Runtime:
                     self._reclaim_after_rows()
         if start is not None and done:
             self.wait_durable()
-            self.notify_observers(1, start)
+            self.notify_observers({name: 1}, start)
         return done
 
     def prepare_rows(self, name: str, rows: Sequence[Any], weight: int) -> list[RowChange] | None:
@@ -384,7 +384,7 @@ class Runtime:
 
     # Observers and durability
 
-    def notify_observers(self, rows: int, start: float) -> None:
+    def notify_observers(self, rows: Mapping[str, int], start: float) -> None:
         """Tells the observers of a batch that has been applied, and is as durable as was requested."""
         seconds = perf_counter() - start
         for observer in self.observers:

@@ -173,7 +173,7 @@ def single_row(
     is_plain = not (rebalanced or checks or followed) and log is None
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
     return SingleRowPath(
-        partial(_checked, row_check(table), table.key_positions),
+        partial(_checked, row_check(table.without_defaults()), table.key_positions),
         native.encode,
         partial(_completed, compute),
         run,

@@ -21,13 +21,15 @@ _Edges = frozenset[Edge]
 
 
 class JoinSizes:
-    """Exponents of joins of edges; `epsilons` are those of the partitions. `rules` are added as edges turn up."""
+    """Exponents of joins of edges; `epsilons` are those of the partitions. `rules`, and the labels of the atoms that
+    indicators are `projected` from, are added as edges turn up."""
 
     def __init__(self, sources: Mapping[str, ir.Source], epsilons: Epsilons, *, exponents: bool) -> None:
         self._sources = sources
         self._epsilons = epsilons
         self._exponents = exponents
         self.rules: dict[Edge, tuple[Rule, ...]] = {}
+        self.projected: dict[Edge, str] = {}
         self._covers: dict[_Edges, EdgeCovers] = {}
         self._wide: dict[_Edges, _Edges] = {}
         self._sizes: dict[tuple[_Edges, frozenset[str]], tuple[Fraction, frozenset[Limit]]] = {}
@@ -101,12 +103,17 @@ class JoinSizes:
 
     def _limits(self, edges: _Edges) -> frozenset[Limit]:
         """The limits of the edges, if one of them is a part; under other names for its variables an edge keeps only the
-        size of its relation."""
-        found = [(edge.variables, self._sources.get(edge.label)) for edge in edges]
+        size of its relation. A projection of a part has its limits on the keys that it shows."""
+        found = [(edge, self._sources.get(self.projected.get(edge, edge.label))) for edge in edges]
         if not any(source.part for _, source in found if source):
             return frozenset()
-        named = [(v, source.part if source and v == frozenset(source.schema) else ()) for v, source in found]
-        return frozenset(limit for variables, part in named for limit in limits_of(variables, part))
+        parts = [(edge.variables, self._sides(edge, source)) for edge, source in found]
+        return frozenset(limit for variables, part in parts for limit in limits_of(variables, part))
+
+    def _sides(self, edge: Edge, source: ir.Source | None) -> tuple[ir.Side, ...]:
+        if source is None or (edge not in self.projected and edge.variables != frozenset(source.schema)):
+            return ()
+        return tuple(side for side in source.part if edge.variables.issuperset(side.key))
 
     def _cover(self, edges: _Edges, variables: Iterable[str]) -> Fraction:
         if edges not in self._covers:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ivme.plan.assemble.blueprint import Leaf, Split, referred
+from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Split, StoredView, referred
 from ivme.plan.assemble.leaf_deltas import LeafDeltas
 from ivme.plan.assemble.moves import MovedDeltas, Transfer, pseudo_source, transfers
 from ivme.plan.assemble.prune import without_dead_steps
@@ -143,9 +143,14 @@ def _transferred(assembly: Assembly, transfer: Transfer, keys: tuple[str, str], 
     affected = assembly.affected(assembly.relation_of(transfer.origin)) if views else []
     affected = [propagation for propagation in affected if propagation.use.label in labels]
     used = (*assembly.stored, *(rule.origin for propagation in affected for rule in propagation.rules))
-    nodes = [n for n in map(referred, used) if isinstance(n, Leaf) and n.label in labels]
-    nodes = sorted(dict.fromkeys(nodes), key=lambda n: (labels.index(n.label), -len(n.schema), n.schema))
+    nodes = [n for n in map(referred, used) if not isinstance(n, StoredView) and n.label in labels]
+    nodes = sorted(dict.fromkeys(nodes), key=lambda n: _in_turn(n, labels))
     moved = MovedDeltas(storage, nodes, assembly.register, transfer, names)
     yield from moved.rows()
     yield from moved.steps(assembly.stored_keys)
     yield from (step for step in assembly.propagated(affected, moved) if not isinstance(step, ir.Emit))
+
+
+def _in_turn(node: Leaf | IndicatorLeaf, labels: list[str]) -> tuple[bool, int, int, tuple[str, ...]]:
+    """Indicators judge what leaves have, so they come behind these."""
+    return isinstance(node, IndicatorLeaf), labels.index(node.label), -len(node.schema), node.schema

@@ -287,6 +287,8 @@ class Storage:
         }
         for edge, (label, shown) in found.items():
             self.sizes.rules[edge] = self.catalog.dependencies.of(label, shown)
+            if shown is not None:
+                self.sizes.projected[edge] = label
         return frozenset(found)
 
     def determined(self, node: Node, known: frozenset[str]) -> frozenset[str]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ivme.plan.explain.block_text import WIDTH, block_sections
 from ivme.plan.explain.draw import Box, order_boxes, text_tree
-from ivme.plan.explain.verdict import verdict
+from ivme.plan.explain.verdict import shown_table, verdict
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.query.model import Query
+from ivme.query.parse import is_sql
 from ivme.structure.fracture import Fracture
 
 if TYPE_CHECKING:
@@ -47,32 +48,44 @@ def explanation_text(explanation: Explanation) -> str:
         *_fracture(explanation),
         *_trees(explanation),
     ]
-    if explanation.notes:
-        sections.append(["notes", *(line for note in explanation.notes for line in _item(note))])
+    return "\n\n".join("\n".join(section) for section in [*sections, *_notes(explanation)])
+
+
+def brief_text(explanation: Explanation) -> str:
+    """What the view costs and what would lower that, without the proof: no class, no widths and no trees."""
+    costs = [("strategy", explanation.strategy or f"none: {explanation.reason}"), *_cost_pairs(explanation)]
+    blocks = [*block_sections(explanation)]
+    sections = [*(blocks or [[*_written(explanation)]]), *_verdict(explanation), _table(costs), *_notes(explanation)]
     return "\n\n".join("\n".join(section) for section in sections)
 
 
 def summary_lines(explanation: Explanation) -> list[str]:
     """The class, the plan and its bounds, one a line, with the lower bound of any algorithm."""
     named = _CLASSES.get(explanation.query_class)
-    epsilon = explanation.epsilon if isinstance(explanation.epsilon, Fraction) else None
     pairs = [("class", f"{explanation.query_class}: {named}" if named else explanation.query_class)]
     pairs.append(("strategy", f"{explanation.strategy or 'none'}: {explanation.reason}"))
-    if explanation.update is not None:
-        bounds = ("update", "delay", "preprocessing", "space")
-        told = {name: bound_text(getattr(explanation, name), epsilon) for name in bounds}
-        told["update"] += _by_table(explanation)
-        pairs += [*told.items()]
+    pairs += _cost_pairs(explanation)
     if explanation.dynamic_width is not None:
         pairs.append(("widths", f"dynamic δ = {explanation.dynamic_width}, static w = {explanation.static_width}"))
     return _table(pairs)
+
+
+def _cost_pairs(explanation: Explanation) -> list[tuple[str, str]]:
+    """The bounds, each with its name; nothing where no strategy maintains the view."""
+    if explanation.update is None:
+        return []
+    epsilon = explanation.epsilon if isinstance(explanation.epsilon, Fraction) else None
+    bounds = ("update", "delay", "preprocessing", "space")
+    told = {name: bound_text(getattr(explanation, name), epsilon) for name in bounds}
+    told["update"] += _by_table(explanation)
+    return [*told.items()]
 
 
 def _by_table(explanation: Explanation) -> str:
     """The bounds of the tables, where they differ."""
     if len({cost.update for cost in explanation.costs}) < 2:
         return ""
-    return ", the worst of " + ", ".join(f"{cost.table} {cost.update}" for cost in explanation.costs)
+    return ", the worst of " + ", ".join(f"{shown_table(cost.table)} {cost.update}" for cost in explanation.costs)
 
 
 def lower_bound_lines(explanation: Explanation) -> list[str]:
@@ -118,11 +131,33 @@ def _renaming(fracture: Fracture, index: int) -> dict[str, str]:
 
 
 def _heading(explanation: Explanation) -> Iterator[list[str]]:
-    yield wrap(str(explanation.query), WIDTH, subsequent_indent="    ", break_long_words=False)
+    yield _query(str(explanation.query)) if explanation.blocks else _written(explanation)
+    yield from _verdict(explanation)
+    yield summary_lines(explanation)
+
+
+def _written(explanation: Explanation) -> list[str]:
+    """The text of the user; of a query that was made otherwise, the rule that it is."""
+    return _query(" ".join(explanation.query.text.split()) if _is_sql(explanation) else str(explanation.query))
+
+
+def _is_sql(explanation: Explanation) -> bool:
+    return bool(explanation.query.text) and is_sql(explanation.query.text)
+
+
+def _query(text: str) -> list[str]:
+    return wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False)
+
+
+def _verdict(explanation: Explanation) -> Iterator[list[str]]:
     told = verdict(explanation)
     if told:
         yield wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False)
-    yield summary_lines(explanation)
+
+
+def _notes(explanation: Explanation) -> Iterator[list[str]]:
+    if explanation.notes:
+        yield ["notes", *(line for note in explanation.notes for line in _item(note))]
 
 
 def _bounds(explanation: Explanation) -> Iterator[list[str]]:
@@ -135,7 +170,8 @@ def _fracture(explanation: Explanation) -> Iterator[list[str]]:
     query, fracture = explanation.query, explanation.fracture
     renamed = any(variable != original for variable, original in fracture.origin)
     if len(fracture.components) == 1 and not renamed:
-        yield ["fracture", "  the query itself"]
+        rule = _query(str(query)) if _is_sql(explanation) and not explanation.blocks else []
+        yield ["fracture", "  the query itself", *_indented(_indented(rule))]
         return
     lines = (wrap(line, WIDTH - 2, subsequent_indent="    ") for line in fracture_lines(query, fracture))
     given = "given the inputs, " if query.input else ""

@@ -89,6 +89,13 @@ class Explanation:
         told = explanation_text(self)
         return told if self.measured is None else f"{told}\n\n{self.measured}"
 
+    def brief(self) -> str:
+        """What the view costs, in a page: without the class, the lower bound and the trees that say why."""
+        from ivme.plan.explain.as_text import brief_text
+
+        told = brief_text(self)
+        return told if self.measured is None else f"{told}\n\n{self.measured}"
+
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain values that `json.dumps` takes; docs/explain.md lists the keys."""
         from ivme.plan.explain.as_dict import explanation_dict

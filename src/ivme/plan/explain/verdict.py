@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ivme.plan.ir.exponent import Bound
+from ivme.query.names import CLOCK
 
 if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
@@ -29,12 +30,17 @@ def _updates(explanation: Explanation) -> str:
     assert explanation.update is not None
     by_cost: dict[Bound, list[str]] = {}
     for cost in explanation.costs:
-        by_cost.setdefault(cost.update, []).append(cost.table)
+        by_cost.setdefault(cost.update, []).append(shown_table(cost.table))
     if len(by_cost) < 2:
         return f"An update costs {_told(explanation, explanation.update)}"
     ranked = sorted(by_cost, key=lambda each: (each.exponent.at(_epsilon(explanation)), each.amortised))
     told = [f"of {_listed(by_cost[each])} costs {_told(explanation, each)}" for each in ranked]
     return f"A change {'; one '.join(told)}"
+
+
+def shown_table(name: str) -> str:
+    """A table as users know it: the clock is no table of theirs."""
+    return "the clock" if name == CLOCK else name
 
 
 def _listed(names: list[str]) -> str:

@@ -16,8 +16,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ivme.errors import PlanError, shown
-from ivme.query.clock import CLOCK, CLOCK_TABLE, NOW
+from ivme.query.clock import CLOCK_TABLE, NOW
 from ivme.query.model import Table
+from ivme.query.names import CLOCK
 from ivme.query.rewrite.clauses import condition_of, own_nodes, replaced, set_where
 from ivme.query.rewrite.script import column
 from ivme.query.sql_text import DIALECT, SqlText

@@ -11,10 +11,11 @@ const STRATEGIES = ["view-tree", "skew", "marks", "classical", "recursive", "fac
 const STATEMENT = /^\s*(create|drop|alter|insert|update|delete|merge|truncate|copy|begin|commit|rollback|show|describe|explain)\b/i;
 const HINT = "A SELECT, or a rule such as Q(B | A) = R(A, B), can be made a view: it then stays up to date.";
 
-/** The card beside the editor; `made` is called with the name of a view that was made. */
+/** The card beside the editor; `made` is called with the name of a view that was made, `typed` with the types of parameters. */
 export class AsView {
-  constructor(made) {
+  constructor(made, typed) {
     this.made = made;
+    this.tellTypes = typed;
     this.query = "";
     this.strategy = el("select", { id: "strategy", change: () => this.now() }, el("option", { value: "" }, "the best"), ...STRATEGIES.map((name) => el("option", {}, name)));
     this.epsilon = el("input", { id: "epsilon", type: "number", min: 0, max: 1, step: "any", placeholder: "by itself", input: () => this.soon() });
@@ -57,6 +58,7 @@ export class AsView {
     try {
       const found = await ask("explain", { body: { query, options: this.options() }, signal: asked.signal });
       this.tell(found.cost || "Nothing is promised about its cost.", "", found);
+      this.tellTypes(found.parameters);
     } catch (error) {
       if (error.name === "AbortError" || asked !== this.asked) return;
       this.tell("", error.message, null);

@@ -15,7 +15,7 @@ const LETTERS = 22;
 export class Flow {
   constructor() {
     this.picture = el("div", { class: "scroller", tabindex: 0, role: "group", "aria-label": "Graph of tables, views and subscribers" });
-    this.node = el("div", {}, this.picture, el("p", { class: "quiet" }, "A table says by how many rows it grows or shrinks; a view that is followed, how many of its rows change."));
+    this.node = el("div", {}, this.picture, el("p", { class: "quiet" }, "A table says how many of its rows change; so does a view that is followed."));
     this.rates = new Map();
     this.last = null;
   }
@@ -39,8 +39,8 @@ export class Flow {
     if (total === null) return "nobody follows it";
     const before = this.last?.totals.get(id) ?? null;
     const rate = before === null ? 0 : ((total - before) * 1000) / (now.at - this.last.at);
-    const shown = `${rate < 0 ? "−" : ""}${short(Math.abs(rate))}`;
-    return kind === "table" ? `${size}, ${rate > 0 ? "+" : ""}${shown}/s` : `${shown} changes/s`;
+    const shown = `${short(Math.max(0, rate))} changes/s`;
+    return kind === "table" ? `${size}, ${shown}` : shown;
   }
 
   draw(nodes) {
@@ -69,7 +69,7 @@ function nodesOf({ tables, views, followed }) {
   const id = (name) => `${known.has(name) ? "table" : "view"} ${name}`;
   const subscribers = Object.entries(followed).filter(([, each]) => each.subscribers);
   return [
-    ...tables.map(({ name, rows }) => ({ id: `table ${name}`, kind: "table", name, reads: [], total: rows, size: `${short(rows)} rows`, href: tableHref(name) })),
+    ...tables.map(({ name, rows, changed_rows }) => ({ id: `table ${name}`, kind: "table", name, reads: [], total: changed_rows, size: `${short(rows)} rows`, href: tableHref(name) })),
     ...views.map(({ name, reads }) => ({ id: `view ${name}`, kind: "view", name, reads: [...new Set(reads.map(id))], total: followed[name]?.changed_rows ?? null, href: viewHref(name) })),
     ...subscribers.map(([name, each]) => ({ id: `of ${name}`, kind: "subscribers", name: "subscribers", reads: [`view ${name}`], total: null, size: many(each.subscribers, "subscriber"), href: null })),
   ];

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\//g;
+const PICKED = { date: "date", timestamp: "datetime-local" };
 const PARAMETER = /(?<![:\w]):([a-z_]\w*)/gi;
 
 export class Given {
@@ -22,12 +23,23 @@ export class Given {
 
   field(name) {
     const input = el("input", { id: `given-${name}`, type: "text", autocomplete: "off", spellcheck: "false" });
-    return { input, node: el("div", { class: "field" }, el("label", { for: `given-${name}` }, `:${name}`), input) };
+    return { input, type: null, node: el("div", { class: "field" }, el("label", { for: `given-${name}` }, `:${name}`), input) };
   }
 
-  /** Values as JSON has them: numbers, true, false, null, and texts, which may have quotes. */
+  /** Dates and times are picked, once it is known which parameters are such. */
+  typed(types) {
+    for (const [name, each] of this.fields) {
+      const kind = PICKED[types[name]];
+      each.type = kind === undefined ? null : types[name];
+      if (each.input.type !== (kind ?? "text")) each.input.type = kind ?? "text";
+      if (kind) each.input.step = "any";
+    }
+  }
+
+  /** Values as JSON has them: numbers, true, false, null, and texts, which may have quotes; dates with their type. */
   values() {
-    return Object.fromEntries([...this.fields].map(([name, { input }]) => [name, read(input.value.trim())]));
+    const value = ({ input, type }) => (type && input.value ? { type, value: input.value } : read(input.value.trim()));
+    return Object.fromEntries([...this.fields].map(([name, each]) => [name, value(each)]));
   }
 }
 

@@ -21,7 +21,7 @@ export class SqlScreen {
     this.given = new Given();
     this.message = el("p", { class: "message", role: "status" });
     this.wrong = el("pre", { class: "wrong", role: "alert", hidden: true });
-    this.asView = new AsView(made);
+    this.asView = new AsView(made, (types) => this.given.typed(types));
     this.grid = new Grid("Rows of the result");
     this.chart = new Chart();
     this.result = card("Result", { class: "answer", hidden: true }, this.message, this.wrong, this.grid.node, this.chart.node);

@@ -99,7 +99,7 @@ class PostgresCatalog:
     def _relations(self) -> tuple[Any, Any]:
         definitions = self._database.definitions
         with definitions.runtime.lock:
-            tables = [state.table for name, state in definitions.catalog.tables.items() if self._grant.sees(name)]
+            tables = [definitions.table(name) for name in self._database.tables if self._grant.sees(name)]
             states = [definitions.map_view(name).state for name in definitions.map_views if self._grant.sees(name)]
             views = [(state.table, state.typed.written.text or "") for state in states if not state.typed.query.input]
         return tables, views

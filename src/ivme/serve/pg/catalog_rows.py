@@ -135,15 +135,16 @@ def _attributes(oid: int, table: Table) -> Rows:
 
 
 def _columns(table: Table) -> Rows:
-    firm = {*(table.primary_key or ()), *table.not_null}
+    firm, defaults = {*(table.primary_key or ()), *table.not_null}, dict(table.defaults)
     made = []
     for number, column in enumerate(table.columns, 1):
         type_, name, _, _ = type_of(column.type)
+        default = str(defaults[column.name]) if column.name in defaults else None
         decimal = column.type is not None and column.type.kind == "decimal"
         digits = (column.type.precision, column.type.scale) if decimal and column.type is not None else (None, None)
         nullable, kind = "NO" if column.name in firm else "YES", name.partition("(")[0]
         rest = (_NAMES.get(type_, "json"), *digits, None, None, "NO", "NEVER")
-        made.append((column.name, number, None, nullable, kind, *rest))
+        made.append((column.name, number, default, nullable, kind, *rest))
     return made
 
 

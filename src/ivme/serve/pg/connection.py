@@ -213,13 +213,17 @@ class Connection:
     async def _description(self, portal: Portal) -> bytes:
         """The columns of a result; a query is run for it, and its rows are kept for Execute."""
         piece = portal.statement.piece
-        if piece is None or piece.words[0] not in READS:
+        if piece is None:
             return m.NO_DATA
-        await self._open(portal, piece)
-        outcome = portal.outcome
-        if outcome is None or outcome.data is None:
+        if piece.words[0] in READS:
+            await self._open(portal, piece)
+            data = None if portal.outcome is None else portal.outcome.data
+            schema = None if data is None else data.schema
+        else:
+            schema = await asyncio.to_thread(self._runner.returned_schema, piece)
+        if schema is None:
             return m.NO_DATA
-        columns = [result_column(field) for field in outcome.data.schema]
+        columns = [result_column(field) for field in schema]
         return m.row_description(columns, _formats(portal.formats, len(columns)))
 
     async def _open(self, portal: Portal, piece: Piece) -> None:

@@ -145,6 +145,12 @@ class Runner:
             return Outcome(found, f"SELECT {found.num_rows}")
         return self._run(piece, parameters)
 
+    def returned_schema(self, piece: Piece) -> pa.Schema | None:
+        """The columns of a change with RETURNING, which is not made for that; None for other statements."""
+        if piece.words[0] not in _CHANGES or "RETURNING" not in piece.words:
+            return None
+        return self._session.returned_schema(ivme_text(piece))
+
     def _run(self, piece: Piece, parameters: Sequence[Any]) -> Outcome:
         first, notice = piece.words[0], ""
         if first in _DEFINITIONS and self._session.in_transaction:
@@ -163,6 +169,9 @@ class Runner:
         words = piece.words
         named = {parameter_name(number): value for number, value in enumerate(parameters, 1)}
         result = self._session.run(ivme_text(piece), named)
+        if words[0] in _CHANGES:
+            data = result.to_arrow() if result.is_query else None
+            return Outcome(data, f"{_CHANGES[words[0]]} {result.count or 0}")
         if result.is_query:
             data = result.to_arrow()
             if data.num_rows > self._settings.rows:
@@ -170,8 +179,6 @@ class Runner:
                     f"the answer has more than {self._settings.rows:,} rows; ask for fewer, or follow a view"
                 )
             return Outcome(data, f"SELECT {data.num_rows}" if words[0] not in ("EXPLAIN", "SHOW") else words[0])
-        if words[0] in _CHANGES:
-            return Outcome(None, f"{_CHANGES[words[0]]} {result.count or 0}")
         kinds = [word for word in words[1:6] if word in ("TABLE", "VIEW")]
         return Outcome(None, " ".join([words[0], *kinds[:1]]))
 

@@ -143,10 +143,10 @@ def test_what_the_kernel_must_not_take_alone_is_left_to_python() -> None:
     assert before == [first, *reading]
     with made._runtime.lock:
         assert not gate.apply("R", row, 1), "a change may be under way"
-    seen: list[int] = []
-    made._runtime.observers += (lambda rows, _: seen.append(rows),)
+    seen: list[dict[str, int]] = []
+    made._runtime.observers += (lambda rows, _: seen.append(dict(rows)),)
     made.insert("R", [row])
-    assert seen == [1]
+    assert seen == [{"R": 1}]
     made._runtime.observers = ()
     feed = made.view("sums").changes()
     made.insert("R", [row])

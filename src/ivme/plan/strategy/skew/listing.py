@@ -21,8 +21,10 @@ from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.order.degree import Limit, degree_bound, limits_of
 from ivme.plan.order.variable_order import order_of
+from ivme.plan.strategy.skew.hung_listing import hung_listings
 from ivme.plan.strategy.skew.omega import Strategy
 from ivme.plan.strategy.skew.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
+from ivme.plan.strategy.skew.peeling import core_of, ear_parts, ears_of, peeled, without_ears
 from ivme.plan.strategy.skew.trees import (
     HALF,
     Branch,
@@ -32,6 +34,7 @@ from ivme.plan.strategy.skew.trees import (
     skew_plan,
     strategy_tree,
     tree_branch,
+    with_changes,
 )
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
 from ivme.structure.width import edge_cover_number
@@ -43,8 +46,19 @@ MOST_ATOMS = 6
 
 
 def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
-    """The cheapest tree or listing for each signature."""
-    roles = variable_roles(leaves)
+    """The cheapest tree or listing for each signature, without the ears if there are some and a core to split."""
+    ears = ears_of(whole, leaves)
+    core, core_leaves = core_of(whole, leaves, ears)
+    roles = without_ears(variable_roles(core_leaves), ears)
+    if not (ears and roles):
+        return _chosen(whole, leaves, variable_roles(leaves))
+    made = _chosen(core, core_leaves, roles)
+    branches = made.branches
+    blueprint = peeled(made.blueprint, ear_parts(leaves, ears, roles), leaves.outputs, branches)
+    return replace(made, blueprint=blueprint, followed=with_changes(blueprint, branches))
+
+
+def _chosen(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> SkewPlan:
     check_roles(leaves, roles)
     parted, options = options_of(whole, leaves, roles)
     footprints = [footprint_of(tree, branch, parted, roles) for tree, branch in options[0]]
@@ -119,6 +133,7 @@ def _options(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) 
             strategy = Strategy(order_of(cqap, _parents(cqap, chain)), cqap, {})
             tree = strategy_tree(strategy, leaves, suffix)
             yield tree, tree_branch((tree,), whole, leaves)
+    yield from hung_listings(whole, leaves, labels, suffix)
 
 
 def _parents(cqap: Cqap, chain: list[str]) -> dict[str, str | None]:

@@ -16,8 +16,9 @@ from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.assemble.update_costs import same_costs
+from ivme.plan.ir.exponent import Bound
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.skew.bounds import Measure
+from ivme.plan.strategy.skew.bounds import GRID, Measure
 from ivme.plan.strategy.skew.count import count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
@@ -109,6 +110,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
     program = program_of(assembly, "")
     measure = Measure(made, assembly, epsilons)
     preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
+    best = _balanced(update, delay, best)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
     notes: tuple[str, ...] = ()
     if tuning is not None:
@@ -138,6 +140,13 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         epsilon=chosen if even and blueprint.splits else None,
         tuning=tuning,
     )
+
+
+def _balanced(update: Bound, delay: Bound, usual: Fraction) -> Fraction:
+    """The ε with the cheapest updates of those whose delay is no longer than at the usual one, which wins ties."""
+    limit = delay.exponent.at(usual)
+    open_to = [epsilon for epsilon in (usual, *GRID) if delay.exponent.at(epsilon) <= limit]
+    return min(open_to, key=update.exponent.at)
 
 
 def _size(query: Query) -> int:

@@ -15,7 +15,17 @@ from functools import reduce
 from itertools import product
 
 from ivme.budget import spend
-from ivme.plan.assemble.blueprint import Blueprint, Leaf, Propagation, Reading, Reference, Rule, StoredView, combine
+from ivme.plan.assemble.blueprint import (
+    Blueprint,
+    IndicatorLeaf,
+    Leaf,
+    Propagation,
+    Reading,
+    Reference,
+    Rule,
+    StoredView,
+    combine,
+)
 from ivme.plan.assemble.branch_reading import BranchReading, Visits, branch_reading, contexts
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
@@ -55,13 +65,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class SkewPlan:
-    """A blueprint over parts, and what bounds the steps for a row: visits, with the parts that limit them."""
+    """A blueprint over parts, and what bounds the steps for a row: visits, with the parts that limit them. `branches`
+    are the parts that each way to find rows joins."""
 
     blueprint: Blueprint
     followed: Blueprint
     roles: tuple[Role, ...]
     roots: tuple[ViewNode, ...] = ()
     visits: tuple[tuple[Visits, tuple[str, ...]], ...] = ()
+    branches: tuple[tuple[str, ...], ...] = ()
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -128,9 +140,10 @@ def skew_plan(trees: list[Tree], branches: list[Branch], roles: tuple[Role, ...]
     else:
         disjoint = plain and all((whole.input | whole.output).issuperset(role.key) for role in roles)
         blueprint = replace(merged, reading=Reading((), ()), branches=readings, disjoint=disjoint, splits=splits)
-    followed = with_changes(blueprint, [branch.labels for branch in branches])
+    labels = tuple(branch.labels for branch in branches)
     visits = tuple((visit, branch.labels) for branch in branches for visit in branch.found.visits)
-    return SkewPlan(blueprint, followed, roles, tuple(root for tree in trees for root in tree.roots), visits)
+    roots = tuple(root for tree in trees for root in tree.roots)
+    return SkewPlan(blueprint, with_changes(blueprint, labels), roles, roots, visits, labels)
 
 
 def with_changes(blueprint: Blueprint, branches: Iterable[tuple[str, ...]]) -> Blueprint:
@@ -149,11 +162,12 @@ def with_changes(blueprint: Blueprint, branches: Iterable[tuple[str, ...]]) -> B
         for label in labels:
             others = tuple(_named(leaves, other, names, needed) for other in labels if other != label)
             extra[label].append(Rule(view, _named(leaves, label, names, needed), (others,) if others else ()))
-    known = {propagation.use.label: propagation for propagation in blueprint.propagations}
+    known = {(p.use.label, isinstance(p.use, IndicatorLeaf)): p for p in blueprint.propagations}
     propagations = []
     for label, _ in leaves.sources:
-        mine = known.get(label, Propagation(_whole(leaves, label), ()))
+        mine = known.get((label, False), Propagation(_whole(leaves, label), ()))
         propagations.append(Propagation(mine.use, (*mine.rules, *extra[label])))
+        propagations += [known[label, True]] if (label, True) in known else []
     return replace(blueprint, propagations=tuple(propagations), changes=tuple(changes))
 
 
