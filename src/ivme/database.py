@@ -279,7 +279,7 @@ class Database(Altering, Clocked):
     # Changes
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path; `round_floats` for columns of decimals."""
+        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path; `round_floats` is for decimals."""
         if round_floats:
             rows = to_arrow(rows, self.definitions.table(table), round_floats=True)
         if type(rows) is list and len(rows) == 1:
