@@ -637,3 +637,12 @@ def test_a_file_that_does_not_fit_is_refused(shop: Database, tmp_path: Path) -> 
     with pytest.raises(DataError, match="cannot be read as csv"):
         shop.sql(f"COPY sales FROM '{path}'")
     assert len(shop.sql("SELECT * FROM sales")) == 3
+
+
+def test_a_select_without_from_but_with_clauses_means_what_its_view_does(shop: Database) -> None:
+    for text, rows in (
+        ("SELECT ARRAY[-3, 0, 7] AS c ORDER BY c DESC NULLS FIRST LIMIT 1", [((-3, 0, 7),)]),
+        ("SELECT 1 AS a LIMIT 1 OFFSET 2", []),
+    ):
+        assert rows == list(shop.create_view("v", text)) == shop.sql(text).rows()
+        shop.drop_view("v")

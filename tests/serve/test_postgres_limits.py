@@ -177,6 +177,24 @@ def test_a_client_that_is_killed_while_it_waits_leaves_nothing(db: Database) -> 
         assert _still_serves(server)
 
 
+def test_a_client_that_is_killed_in_a_transaction_has_changed_nothing(db: Database) -> None:
+    with running(db, Settings(port=0, pg_port=0)) as server:
+        raw = _raw(server)
+        changes = (
+            b"BEGIN; INSERT INTO big VALUES (-1, 0); DELETE FROM big WHERE a < 10; SELECT COUNT(*) AS n FROM big\0"
+        )
+        raw.sendall(_sized(_STARTUP) + _sized(changes, b"Q"))
+        found = b""
+        while not found.endswith(b"Z\0\0\0\5T"):
+            found += raw.recv(65536)
+        assert b"2990" in found
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # as if the process was killed
+        raw.close()
+        assert _still_serves(server)
+        assert 3000 == len(db.table("big"))
+        db.insert("big", [(-1, 0)])
+
+
 def test_answers_and_texts_have_limits(db: Database) -> None:
     settings = Settings(port=0, pg_port=0, token=TOKEN, rows=100, statement_characters=200)
     with running(db, settings) as server, _connect(server) as connection:

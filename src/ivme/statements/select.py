@@ -72,7 +72,7 @@ def select_rows(
     """
     with pointing_into(query):
         source, node = whole_statement(query.text, functions=definitions.functions.defined)
-        if isinstance(node, exp.Select) and node.args.get("from_") is None and not node.args.get("with_"):
+        if isinstance(node, exp.Select) and {name for name, value in node.args.items() if value} == {"expressions"}:
             return _constants(source, node, parameters)
         with definitions.runtime.lock:
             found = _whole_relation(definitions, node, parameters) or _same_view(definitions, query.text)

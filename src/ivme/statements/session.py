@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ivme.statements import definition
 from ivme.statements.change import Taken, delete, insert, update
 from ivme.statements.conflict import insert_on_conflict
 from ivme.statements.constants import plain_value
+from ivme.statements.duckdb_engine import ask_duckdb
 from ivme.statements.merge import merge
 from ivme.statements.model import Delete, Insert, Merge, Select, Show, Statement, Transaction, Update
 from ivme.statements.parse import parse_statements
@@ -52,8 +54,10 @@ class Session:
     def in_transaction(self) -> bool:
         return self._batch is not None
 
-    def run(self, text: str, parameters: Mapping[str, Any]) -> Result:
+    def run(self, text: str, parameters: Mapping[str, Any], engine: str = "ivme") -> Result:
         """Runs the statements of a text; the result of the last. An error ends it: what came before stays done."""
+        if engine != "ivme":
+            return self._ask(text, parameters, engine)
         results = deque(self.results(text, parameters), maxlen=1)
         return results[0] if results else Result(message="there is no statement in the text")
 
@@ -72,6 +76,19 @@ class Session:
         for statement in statements:
             mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
             yield self._run(statement, mine)
+
+    def _ask(self, text: str, parameters: Mapping[str, Any], engine: str) -> Result:
+        """The answer of another engine to a SELECT, which sees the changes of the transaction, too."""
+        if engine != "duckdb":
+            raise PlanError(f"the engine is 'ivme' or 'duckdb'; it is {engine!r}")
+        self.database.definitions.check_open()
+        match parse_statements(text, self.database.definitions.functions.defined):
+            case [Select() as query]:
+                self._check(query)
+                values = {name: plain_value(value) for name, value in parameters.items()}
+                read = partial(ask_duckdb, self.database.definitions, query, values)
+                return Result(read() if self._batch is None else self._batch.look(read))
+        raise PlanError("DuckDB answers one SELECT at a time; run other statements without engine=")
 
     def close(self) -> None:
         """Gives up the transaction, if there is one."""
