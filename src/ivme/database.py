@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ivme.altering import Altering, read_defaults
 from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
+from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
@@ -277,8 +278,10 @@ class Database(Altering, Clocked):
 
     # Changes
 
-    def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples, dicts, dataclasses, also of a generator; pandas, polars, pyarrow, numpy; or a path."""
+    def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path; `round_floats` is for decimals."""
+        if round_floats:
+            rows = to_arrow(rows, self.definitions.table(table), round_floats=True)
         if type(rows) is list and len(rows) == 1:
             if self._take_row(table, rows[0], 1):
                 return
@@ -298,6 +301,11 @@ class Database(Altering, Clocked):
                 return
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
+
+    def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
+        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
+        with self.batch() as batch:
+            batch.delete_keys(table, keys, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
         """Adds each row with its weight as multiplicity; a negative weight takes it away."""

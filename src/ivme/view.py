@@ -26,6 +26,7 @@ from ivme.errors import DataError, PlanError, VerificationError
 from ivme.positioned_view import PositionedView
 
 if TYPE_CHECKING:
+    from ivme.plan.assemble.plan import Plan
     from ivme.plan.explain.explanation import Explanation
 
 
@@ -266,38 +267,51 @@ class View(PositionedView):
     # Reasons
 
     def why(self, row: Row, **parameters: Any) -> Reasons:
-        """Which tuples support a row of a view that `marks` maintains; time linear in the tables."""
+        """Which rows of its tables make a row of the view; time linear in the tables, and in what joins to the row."""
         return self._reasons(row, parameters, present=True)
 
     def why_not(self, row: Row, **parameters: Any) -> Reasons:
-        """Which relation has no partner, and at which key, for a row that is not in a view that `marks` maintains."""
+        """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
         return self._reasons(row, parameters, present=False)
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        from ivme.engine.read.why import Partners
-
         self.check_alive()
-        plan, query = self.state.plan, self.state.typed.query
-        if plan is None or plan.marks is None:
+        plan = self.state.plan
+        if plan is None:
             raise PlanError(
-                f"view {self.name} is maintained by {self.state.explanation.strategy}, which keeps no marks to tell "
-                "why; create it with strategy='marks' to ask"
+                f"view {self.name} is not a join of tables, but maintained by {self.state.explanation.strategy}; ask "
+                "the views that it reads"
             )
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
                 verb, other = ("is not in", "why_not") if present else ("is in", "why")
                 raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
-            shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
-            hidden = [v for v in query.output if v not in shown_values]
-            if hidden:
-                raise PlanError(
-                    f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys"
-                )
-            values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
-            originals = dict(plan.blueprint.leaves.inputs)
-            free = [*originals, *query.output]
-            codes = {v: self._code(originals.get(v, v), values) for v in free}
-            return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
+            if plan.marks is None:
+                return self._derived(row, parameters, present=present)
+            return self._marked(plan, row, parameters, present=present)
+
+    def _derived(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        from ivme.engine.read.derivations import Derivations
+
+        query = self.state.typed.written
+        shown_values = zip((column.source for column in query.head), row, strict=True)
+        known = {source: value for source, value in shown_values if isinstance(source, str)}
+        known |= {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
+        return Derivations(self._runtime.reader, query, known).reasons(self.name, row, present=present)
+
+    def _marked(self, plan: Plan, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        from ivme.engine.read.why import Partners
+
+        query = self.state.typed.query
+        shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
+        hidden = [v for v in query.output if v not in shown_values]
+        if hidden:
+            raise PlanError(f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys")
+        values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
+        originals = dict(plan.blueprint.leaves.inputs)
+        free = [*originals, *query.output]
+        codes = {v: self._code(originals.get(v, v), values) for v in free}
+        return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
 
     def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
         return self.state.finisher.domain(variable).find_value(values[variable])

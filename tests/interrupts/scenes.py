@@ -9,8 +9,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ivme
 from ivme.engine.native_backend import NativeBackend
@@ -19,6 +20,8 @@ from tests.databases import make_database
 
 Rows = Counter[tuple[Any, ...]]
 Tables = dict[str, Rows]
+View = tuple[str, dict[str, Any], Callable[[Tables], Rows]]
+"""A query, its options, and its rows computed from the tables."""
 
 TABLES = {"r": {"a": "int", "b": "int"}, "s": {"b": "int", "c": "int"}, "e": {"x": "int", "y": "int"}}
 KEYED = {"k": {"id": "int", "name": "string"}}
@@ -79,7 +82,7 @@ def _triangles(t: Tables) -> Rows:
 
 
 JOIN = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b"
-VIEWS: dict[str, tuple[str, dict[str, Any], Callable[[Tables], Rows]]] = {
+VIEWS: dict[str, View] = {
     "counts": ("SELECT a, COUNT(*) AS n, SUM(b) AS t FROM r GROUP BY a", {}, _counts),
     "sizes": ("SELECT n, COUNT(*) AS m FROM counts GROUP BY n", {}, _sizes),
     "joined": (JOIN, {}, _joined),
@@ -103,9 +106,15 @@ FOLLOWED = ("sizes", "joined", "reach", "skewed", "top")
 
 
 class Scene:
-    """A database, what it should hold, and what those who follow its views have heard."""
+    """A database, what it should hold, and what those who follow its views have heard.
 
-    def __init__(self, kind: str, seed: int) -> None:
+    With a `clock`, the moment that it shows is the row of a table, too.
+    """
+
+    definitions: ClassVar[dict[str, View]] = VIEWS
+    followed: ClassVar[tuple[str, ...]] = FOLLOWED
+
+    def __init__(self, kind: str, seed: int, clock: datetime | None = None) -> None:
         self.random = random.Random(seed)
         self.directory = Path(tempfile.mkdtemp(prefix="ivme-interrupts-")) if kind == "durable" else None
         self.kind = kind
@@ -117,11 +126,13 @@ class Scene:
         for name, schema in TABLES.items():
             self.db.create_table(name, schema)
         self.db.create_table("k", KEYED["k"], primary_key="id")
-        for name, (query, options, _) in VIEWS.items():
+        for name, (query, options, _) in self.definitions.items():
             self.db.create_view(name, query, **options)
             self.views.append(name)
+        if clock is not None:
+            self.tables["ivme_clock"] = Counter({(clock,): 1})
         self.ring: Any = None
-        if kind != "durable":
+        if kind != "durable" and clock is None:
             self.ring = self.db.create_ring_view("ring", "Q(B) = r(A, B)", Covariance("A"))
         self._follow()
 
@@ -131,8 +142,8 @@ class Scene:
         return ivme.Database() if self.directory is None else ivme.Database(self.directory, durability=self.durability)
 
     def _follow(self) -> None:
-        self.feeds = {name: self.db.view(name).changes() for name in FOLLOWED}
-        self.heard = {name: VIEWS[name][2](self.tables) for name in FOLLOWED}
+        self.feeds = {name: self.db.view(name).changes() for name in self.followed}
+        self.heard = {name: self.definitions[name][2](self.tables) for name in self.followed}
 
     def close(self) -> None:
         self.db.close()
@@ -214,13 +225,13 @@ class Scene:
             assert (db.position(source) is not None) == done, "the position is not that of the rows"
         self.tables = now = after if done else before
         for name in self.views:
-            expected = VIEWS[name][2](now)
+            expected = self.definitions[name][2](now)
             assert expected == Counter(db.view(name)), f"view {name}: {expected} is not {Counter(db.view(name))}"
         for name, feed in self.feeds.items():
             for change in feed:
                 self.heard[name].update(change)
             heard = _positive({name: self.heard[name]})[name]
-            assert VIEWS[name][2](now) == heard, f"follower of {name} heard {heard}"
+            assert self.definitions[name][2](now) == heard, f"follower of {name} heard {heard}"
         if self.ring is not None:
             expected = Counter(b for (_, b), n in now["r"].items() for _ in range(n))
             assert expected == Counter({row[0]: value.count for row, value in self.ring.items()}), "the ring view"

@@ -180,7 +180,7 @@ def test_a_read_that_is_interrupted_changes_nothing(scene: Scene) -> None:
             scene.check(scene.tables, scene.tables)
 
 
-def _go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
+def go_on(scene: Scene, means: str, interrupts: int, seconds: float) -> int:
     """Changes that are interrupted at random; how many were."""
     end = time.monotonic() + seconds
     chance = random.Random(scene.random.random())
@@ -225,7 +225,7 @@ INTERRUPTS = {"memory": 480, "durable": 64, "pure": 32}
 def _interrupt(scene: Scene, means: str, times: int) -> None:
     """So many interrupts in all kinds of databases and by all means together, each of which leaves no trace."""
     interrupts = times * INTERRUPTS[scene.kind] // MEANS[means]
-    assert interrupts <= _go_on(scene, means, interrupts, 0)
+    assert interrupts <= go_on(scene, means, interrupts, 0)
     _check_all(scene)
 
 
@@ -243,7 +243,7 @@ def test_ten_thousand_interrupts_leave_no_trace(scene: Scene, means: str) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("means", MEANS)
 def test_changes_are_interrupted_for_as_long_as_asked(scene: Scene, means: str) -> None:
-    _go_on(scene, means, 1, SECONDS / len(KINDS) / len(MEANS))
+    go_on(scene, means, 1, SECONDS / len(KINDS) / len(MEANS))
     _check_all(scene)
 
 

@@ -22,7 +22,7 @@ from ivme.store.group_commit import GroupCommit
 from ivme.store.log import Log
 from tests.interrupts.means import Lines
 from tests.interrupts.scenes import JOIN, Scene
-from tests.interrupts.test_interrupts import _alive, _go_on, lines_of
+from tests.interrupts.test_interrupts import _alive, go_on, lines_of
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -151,7 +151,7 @@ def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
     kind, plant = FAULTS[name]
     plant(monkeypatch)
     with pytest.raises(BaseException):  # noqa: B017, PT011  whatever shows it
-        _go_on(Scene(kind, 1), "lines", 3000, 0)
+        go_on(Scene(kind, 1), "lines", 3000, 0)
 
 
 CATALOG_FAULTS: dict[str, Plant] = {

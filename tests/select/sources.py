@@ -25,6 +25,10 @@ class From:
         return bool(self.alias)
 
 
+_ORDERED = ("int", "string", "decimal", "date", "timestamp")
+"""The kinds that ASOF joins compare."""
+
+
 class Sources(Aggregates):
     """Draws FROM clauses over the relations that are known."""
 
@@ -124,10 +128,15 @@ class Sources(Aggregates):
     def _join(self, left: From, depth: int, outer: tuple[Atom, ...]) -> From:
         drawn = self.pick(
             "join", inner=5, left=4, right=1.5, full=1.5, semi=0.8, anti=0.8, cross=0.6, using=1.2, natural=1,
-            lateral=0.6 if depth > 0 and self.budget > 0 else 0,
+            lateral=0.6 if depth > 0 and self.budget > 0 else 0, asof=0.8,
         )  # fmt: skip
         if drawn == "lateral":
             return self._lateral(left, depth)
+        if drawn == "asof":
+            found = self._asof(left)
+            if found is not None:
+                return found
+            drawn = "inner"
         right = self._source(depth, outer)
         if drawn in ("using", "natural"):
             shared = _shared(drawn, left, right)
@@ -169,6 +178,30 @@ class Sources(Aggregates):
         on = "" if word == "CROSS JOIN" else " ON TRUE"
         return self._joined(f"{left.text} {word} LATERAL ({made.text}) {alias}{on}", left, found)
 
+    def _asof(self, left: From) -> From | None:
+        """An ASOF join with groups of a table, so that no two partners are equally near: there DuckDB takes either."""
+        name = self.one_of(list(self.relations))
+        columns = self.relations[name]
+        known = [atom for atom in left.atoms if atom.qualified and atom.kind in _ORDERED]
+        pairs = [(atom, c) for atom in known for c in columns if atom.kind == c.kind]
+        shown = [c for c in columns if c.kind in _ORDERED]
+        if not pairs:
+            return None
+        (first, near), (second, key) = self.one_of(pairs), self.one_of(pairs)
+        alias, value = self.fresh("t"), self.one_of(shown)
+        made = [Output(self.fresh("n"), each.kind) for each in (near, key, value)]
+        items = f"{near.name} AS {made[0].name}, {key.name} AS {made[1].name}, MAX({value.name}) AS {made[2].name}"
+        if self.pick("asof by", key=2, order_alone=1) == "order alone":
+            del made[1]
+            items = f"{near.name} AS {made[0].name}, MAX({value.name}) AS {made[1].name}"
+        grouped = ", ".join(dict.fromkeys([near.name, *([key.name] if len(made) == 3 else [])]))
+        equal = f" AND {second.text} = {alias}.{made[1].name}" if len(made) == 3 else ""
+        right = self._named(f"(SELECT {items} FROM {name} GROUP BY {grouped})", alias, tuple(made))
+        word = "ASOF JOIN" if self.pick("asof join", inner=1, left=1) == "inner" else "ASOF LEFT JOIN"
+        sign = self.one_of([">=", ">", "<=", "<"])
+        on = f"{first.text} {sign} {alias}.{made[0].name}{equal}"
+        return self._joined(f"{left.text} {word} {right.text} ON {on}", left, right)
+
     def _on(self, left: From, right: From) -> str:
         pairs = [(a, b) for a in left.atoms for b in right.atoms if a.kind == b.kind and a.qualified and b.qualified]
         both = Scope((*left.atoms, *right.atoms))
@@ -179,6 +212,8 @@ class Sources(Aggregates):
             equality_and_one_side=2 if pairs else 0,
             two_equalities=1 if pairs else 0,
             inequality=1 if pairs else 0,
+            equality_and_inequality=1 if pairs else 0,
+            between=0.7 if pairs else 0,
             equality_or=0.6 if pairs else 0,
             null_safe=0.4 if pairs else 0,
             computed=0.7,
@@ -193,6 +228,12 @@ class Sources(Aggregates):
         equal = f"{first.text} = {second.text}"
         if drawn == "inequality":
             return f"{first.text} {self.one_of(['<', '<=', '>', '<>'])} {second.text}"
+        if drawn == "equality and inequality":
+            third, fourth = self.one_of(pairs)
+            return f"{equal} AND {third.text} {self.one_of(['<', '<=', '>', '>='])} {fourth.text}"
+        if drawn == "between":
+            others = [b for b in right.atoms if b.kind == first.kind and b.qualified]
+            return f"{first.text} BETWEEN {self.one_of(others).text} AND {self.one_of(others).text}"
         if drawn == "null safe":
             return f"{first.text} IS NOT DISTINCT FROM {second.text}"
         if drawn == "two equalities":

@@ -252,3 +252,51 @@ def test_duckdb_answers_a_select_by_choice() -> None:
             db.sql(wrong, engine="duckdb")
     with pytest.raises(IvmeError, match="'ivme' or 'duckdb'"):
         db.sql("SELECT a FROM t", engine="sqlite")
+
+
+def test_rows_go_by_their_keys() -> None:
+    db = Database()
+    db.create_table("t", {"b": "string", "k": "int", "l": "string"}, primary_key=["k", "l"])
+    db.create_table("u", {"k": "int", "b": "string"}, primary_key="k")
+    db.create_table("plain", {"k": "int"})
+    db.insert("t", [("x", n, "l") for n in range(5)])
+    db.insert("u", [(n, "x") for n in range(5)])
+    db.delete_keys("t", [(0, "l"), {"L": "l", "k": 1}])
+    db.delete_keys("u", [0, (1,), 1])
+    assert [2, 3, 4] == sorted(k for _, k, _ in db.table("t")) == sorted(k for k, _ in db.table("u"))
+    with pytest.raises(DataError, match="no row with the key \\(9,\\)"):
+        db.delete_keys("u", [2, 9])
+    db.delete_keys("u", [2, 9], strict=False)
+    with db.batch() as batch:
+        batch.insert("u", [(7, "y")])
+        batch.delete_keys("u", [7, 3])
+    assert [(4, "x")] == list(db.table("u"))
+    for keys in ("4", [(1, 2)], [{"b": "x"}], [None], 4):
+        with pytest.raises(DataError):
+            db.delete_keys("u", keys)
+    with pytest.raises(SchemaError, match="no primary key"):
+        db.delete_keys("plain", [1])
+    assert [(4, "x")] == list(db.table("u"))
+
+
+def test_floats_are_rounded_into_decimals_by_choice() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int", "p": "decimal(6, 2)"})
+    with pytest.raises(DataError, match="is a float"):
+        db.insert("t", [(1, 0.125)])
+    db.insert("t", [(1, 0.125), (2, -2.675), (3, Decimal("1.10")), (4, None), {"p": 7, "a": 5}], round_floats=True)
+    db.insert("t", pd.DataFrame({"a": [6], "p": [1 / 3]}), round_floats=True)
+    found = [Decimal(text) for text in ("0.13", "-2.68", "1.10", "7.00", "0.33")]
+    assert [*found[:3], None, *found[3:]] == [p for _, p in sorted(db.table("t"))]
+    for value in (float("nan"), float("inf"), 12345.678):
+        with pytest.raises(DataError):
+            db.insert("t", [(7, value)], round_floats=True)
+    assert 6 == len(db.table("t"))
+
+
+def test_an_explanation_is_shown_in_a_notebook() -> None:
+    db = Database()
+    db.create_table("t", {"a": "int"})
+    found = db.create_view("v", "SELECT a, COUNT(*) AS n FROM t WHERE a < 3 GROUP BY a").explain()
+    assert found._repr_svg_().startswith("<svg")
+    assert "a &lt; 3" in found._repr_html_()

@@ -146,6 +146,22 @@ def matched(names: Iterable[Any], table: Table, where: str) -> list[int | None]:
     return [given.get(name) for name in table.column_names]
 
 
+def keyed_rows(table: Table, keys: Any) -> list[Row]:
+    """Rows that have primary keys, each a value, a tuple or a mapping, and NULL in all other columns."""
+    if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
+        raise DataError(f"table {table.name}: {shown(keys)} is not a list of keys; wrap it in a list")
+    places = table.key_positions
+    part = Table(table.name, tuple(table.columns[position] for position in places))
+    listed = [key if isinstance(key, tuple | list | Mapping) else (key,) for key in keys]
+    made = []
+    for key in positional(listed, part):
+        row: list[Any] = [None] * len(table.columns)
+        for position, value in zip(places, key, strict=True):
+            row[position] = value
+        made.append(tuple(row))
+    return made
+
+
 def refuse_single(rows: Any, table: Table) -> None:
     """Raises `DataError` if what was given is one row, or text, and not a collection of rows."""
     if isinstance(rows, Mapping) or (

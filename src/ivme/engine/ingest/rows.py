@@ -16,7 +16,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -31,6 +31,7 @@ from ivme.engine.ingest.files import names_file, read_path
 from ivme.engine.ingest.row_check import check_row, default_values, matched, place, positional, refuse_single, row_check
 from ivme.errors import DataError
 from ivme.query.model import Column, Table
+from ivme.query.types import Type
 
 __all__ = ["check_row", "row_check", "to_arrow"]
 
@@ -46,29 +47,53 @@ _PYTHON_TYPES: dict[str, set[type]] = {
 }
 """The Python types whose values Arrow converts exactly, or refuses."""
 
+MAX_PRECISION = 38
 _MOST_ROWS_BY_HAND = 16
 """Up to this many rows in a list are checked value by value."""
 
 _CONVERSION_ERRORS = (pa.ArrowException, OverflowError, ValueError, TypeError)
 
 
-def to_arrow(rows: Any, table: Table) -> pa.Table:
+def to_arrow(rows: Any, table: Table, *, round_floats: bool = False) -> pa.Table:
     """The rows as an Arrow table with the columns of `table`, in its order and types; linear in the rows.
+
+    With `round_floats`, floats in columns of decimals are rounded to their scale, halves away from zero.
 
     >>> from ivme.query.model import table
     >>> to_arrow([(1, "x"), {"B": None, "a": 2}], table("R", {"a": "int", "b": "string"})).to_pylist()
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
     """
-    if isinstance(rows, list) and len(rows) <= _MOST_ROWS_BY_HAND:
+    if isinstance(rows, list) and len(rows) <= _MOST_ROWS_BY_HAND and not round_floats:
         return _few_rows(rows, table)
     columns = _frame_columns(rows, table)
     if columns is None:
         columns = _row_columns(rows, table)
+    if round_floats:
+        columns = [
+            (_rounded(values, declared_type(table, column)), from_pandas)
+            for column, (values, from_pandas) in zip(table.columns, columns, strict=True)
+        ]
     arrays = [
         _conformed(values, table, column, from_pandas=from_pandas)
         for column, (values, from_pandas) in zip(table.columns, columns, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(table))
+
+
+def _rounded(values: Any, type_: Type) -> Any:
+    """The values of a column with decimals in the place of floats, if it is one of decimals; NaN and infinities stay.
+
+    A float is the decimal that it is written as: 0.125 has three digits behind the point, and 0.1 has one.
+    """
+    if type_.kind != "decimal":
+        return values
+    listed = values if isinstance(values, list) else values.to_pylist()
+    unit = Decimal(1).scaleb(-(type_.scale or 0))
+    digits = Context(prec=2 * MAX_PRECISION, rounding=ROUND_HALF_UP)
+    return [
+        Decimal(repr(value)).quantize(unit, context=digits) if isinstance(value, float) and abs(value) < 1e38 else value
+        for value in listed
+    ]
 
 
 def _few_rows(rows: list[Any], table: Table) -> pa.Table:

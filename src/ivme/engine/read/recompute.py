@@ -47,7 +47,7 @@ def recompute(tables: Tables, query: Query) -> dict[Row, tuple[Row, int]]:
     groups = _groups(tables, query)
     if not groups and not query.input and not query.output and query.aggregates:
         groups[()] = []
-    return {key: _row(query, key, group) for key, group in groups.items()}
+    return {key: row_of(query, key, group) for key, group in groups.items()}
 
 
 def recompute_elements(tables: Tables, query: Query, ring: Ring) -> dict[Row, dict[Row, Element]]:
@@ -73,8 +73,8 @@ def _groups(tables: Tables, query: Query) -> dict[Row, Assignments]:
     joined = query.never_null
     kinds: dict[str, str] = {}
     for number, atom in enumerate(query.atoms):
-        mine = _kinds(atom, tables.relation(atom.relation))
-        partial = _join(partial, list(tuples_of(tables, atom, joined, number)), kinds, mine)
+        mine = kinds_of(atom, tables.relation(atom.relation))
+        partial = joined_with(partial, list(tuples_of(tables, atom, joined, number)), kinds, mine)
         kinds = {**mine, **kinds}
     groups: dict[Row, Assignments] = {}
     for assignment, weight in partial:
@@ -158,7 +158,7 @@ def _in_type(value: Any, type_: Type | None) -> Any:
     return to_timestamp(value) if type_.kind == "timestamp" else value
 
 
-def _kinds(atom: Atom, table: Table) -> dict[str, str]:
+def kinds_of(atom: Atom, table: Table) -> dict[str, str]:
     """The kinds of values of an atom's variables, each that of its first column."""
     found: dict[str, str] = {}
     for term, column in zip(atom.terms, atom.columns, strict=True):
@@ -168,7 +168,9 @@ def _kinds(atom: Atom, table: Table) -> dict[str, str]:
     return found
 
 
-def _join(left: Assignments, right: Assignments, kinds: Mapping[str, str], others: Mapping[str, str]) -> Assignments:
+def joined_with(
+    left: Assignments, right: Assignments, kinds: Mapping[str, str], others: Mapping[str, str]
+) -> Assignments:
     """The joined assignments, with the values of the left side where both have one."""
     if not left or not right:
         return []
@@ -192,7 +194,7 @@ def _comparable(kind: str | None, other: str | None) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def _row(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
+def row_of(query: Query, key: Row, group: Assignments) -> tuple[Row, int]:
     values = dict(zip(query.input + query.output, key, strict=True))
     row = tuple(
         values[c.source] if isinstance(c.source, str) else aggregate_of(c.source, group, query) for c in query.head

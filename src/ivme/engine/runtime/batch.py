@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from ivme.engine.backend import Codes
 from ivme.engine.ingest.row_batch import RowBatch, codes_of, joined
-from ivme.engine.ingest.row_check import place
+from ivme.engine.ingest.row_check import keyed_rows, place
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
-from ivme.engine.runtime.table_change import DeleteWhere, Replace, TableChange, Upsert
+from ivme.engine.runtime.table_change import DeleteKeys, DeleteWhere, Replace, TableChange, Upsert
 from ivme.engine.runtime.table_statement import delete_where, update
 from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState
@@ -137,6 +137,15 @@ class Batch:
         self._check_open()
         self._take_batch_path()
         self._clipped.add(self._take_all(table, rows, -1).table.name)
+
+    def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
+        """Takes away the rows with some primary keys: values, or tuples or dicts for keys of several columns."""
+        state = self._changed_table(table)
+        if not state.table.key_positions:
+            raise SchemaError(f"table {state.table.name} has no primary key to delete by; declare one, or give rows")
+        rows = keyed_rows(state.table, keys)
+        if rows:
+            self._add(state, DeleteKeys(self._rows(state, rows, 1), strict))
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
         """Adds each row with its weight as multiplicity."""

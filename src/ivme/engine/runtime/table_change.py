@@ -22,7 +22,7 @@ from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.stored_rows import StoredRows
 from ivme.engine.runtime.view_state import TableState
-from ivme.errors import DataError
+from ivme.errors import DataError, shown
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.model import Table
 
@@ -107,6 +107,36 @@ class Upsert(TableChange):
         new = self.rows.kept(last, np.ones(len(last), np.int64))
         old = _of_keys(catalog, state, before, [new.code(position) for position in keys])
         return _joined(catalog, state, _negated(old), new)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteKeys(TableChange):
+    """The rows with some primary keys go; `rows` has the keys, and NULL in the other columns."""
+
+    rows: RowBatch
+    strict: bool
+
+    def given(self) -> RowBatch | None:
+        return self.rows
+
+    def resolved(self, catalog: Catalog, state: TableState, before: RowBatch | None) -> RowBatch:
+        places = state.table.key_positions
+        distinct = _last_places([self.rows.code(place) for place in places])
+        keys = [self.rows.code(place)[distinct] for place in places]
+        old = _of_keys(catalog, state, before, keys)
+        if self.strict and len(old.weights) < len(distinct):
+            self._refuse_missing(state, keys, [old.code(place) for place in places])
+        return _negated(old)
+
+    def _refuse_missing(self, state: TableState, keys: Sequence[Codes], found: Sequence[Codes]) -> None:
+        there = set(zip(*(codes.tolist() for codes in found), strict=True))
+        missing = next(key for key in zip(*(codes.tolist() for codes in keys), strict=True) if key not in there)
+        domains = [state.domains[place] for place in state.table.key_positions]
+        key = tuple(domain.decode_value(code) for domain, code in zip(domains, missing, strict=True))
+        raise DataError(
+            f"table {state.table.name} has no row with the key {shown(key)}; nothing was changed (strict=False ignores "
+            "keys that are not there)"
+        )
 
 
 def _check_values(state: TableState, position: int, codes: Codes) -> None:

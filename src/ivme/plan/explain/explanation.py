@@ -102,6 +102,14 @@ class Explanation:
 
         return explanation_dict(self)
 
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.brief())}</pre>{self.svg()}"
+
     def svg(self) -> str:
         """The view trees as a self-contained SVG picture."""
         from ivme.plan.explain.svg import svg

@@ -164,10 +164,10 @@ def _meeting(
             both = sorted((condition, other), key=lambda each: not _is_upper(each, shared))
             left = str(alias_of(shared))
             (right,) = pair - {left}
-            consumed = (*both, *_equalities(conditions, left, right))
+            consumed = (*both, *_equalities(conditions, keys))
             return _Meeting(tables[left], tables[right], tuple(keys), tuple(both), consumed)
     left, right = _sides(condition) or ("", "")
-    consumed = (condition, *_equalities(conditions, left, right))
+    consumed = (condition, *_equalities(conditions, keys))
     return _Meeting(tables[left], tables[right], tuple(keys), (condition,), consumed)
 
 
@@ -181,8 +181,10 @@ def _is_upper(comparison: exp.Expr, shared: exp.Expr) -> bool:
     return isinstance(comparison, exp.LT | exp.LTE) == bool(comparison.this == shared)
 
 
-def _equalities(conditions: Iterable[exp.Expr], left: str, right: str) -> list[exp.Expr]:
-    return [each for each in conditions if isinstance(each, exp.EQ) and set(_sides(each) or ()) == {left, right}]
+def _equalities(conditions: Iterable[exp.Expr], keys: list[exp.Expr]) -> list[exp.Expr]:
+    """The equalities that the keys say: of `a.x = b.z AND a.y = b.z` one is a key, and the other one is not."""
+    said = [{key.this, key.expression} for key in keys]
+    return [each for each in conditions if isinstance(each, exp.EQ) and {each.this, each.expression} in said]
 
 
 def _classes(conditions: Iterable[exp.Expr]) -> list[list[exp.Expr]]:

@@ -1,0 +1,137 @@
+"""Why a row is in a view, or why not, from the rows of its tables: for views of every strategy.
+
+The query is joined as it was written, from the rows that agree with what is known of the view's row, atom by atom as
+far as there are partners. It takes time and memory linear in the tables and in the joined rows of that key, and needs
+no more of the view than its query. Marks tell the same from their maps (`why`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ivme.engine.read.reasons import Finding, Reasons, Row
+from ivme.engine.read.recompute import Assignments, Tables, joined_with, kinds_of, row_of, tuples_of
+from ivme.engine.runtime.decoding import is_global
+from ivme.query.model import Query
+from ivme.query.sql_values import compare
+
+MOST_SHOWN = 3
+
+Known = Mapping[str, Any]
+
+
+class Derivations:
+    """The joined rows of a query at the values that are known; those of a view's row, and of its inputs."""
+
+    def __init__(self, tables: Tables, query: Query, known: Known) -> None:
+        self._query = query
+        self._known = known
+        self._labels = _labels(query)
+        self._kinds = [kinds_of(atom, tables.relation(atom.relation)) for atom in query.atoms]
+        self._tuples = [
+            [each for each in tuples_of(tables, atom, query.never_null, i) if _agrees(each[0], known)]
+            for i, atom in enumerate(query.atoms)
+        ]
+
+    def reasons(self, view: str, row: Row, *, present: bool) -> Reasons:
+        """What joins to the row; or the row of its group that is there instead, or what has no partner."""
+        steps = self._steps()
+        whole = steps[-1] if len(steps) == len(self._query.atoms) else []
+        if present:
+            return Reasons(view, row, present, self._partners(whole))
+        if self._query.aggregates and (whole or is_global(self._query.head, self._query.output)):
+            return Reasons(view, row, present, (self._other(view, whole),))
+        return Reasons(view, row, present, self._lacking(steps))
+
+    def _steps(self) -> list[Assignments]:
+        """The joins of the first atoms, the first two, and so on, as far as there are partners."""
+        partial: Assignments = [({}, 1)]
+        kinds: dict[str, str] = {}
+        found: list[Assignments] = []
+        for place in self._order:
+            partial = joined_with(partial, self._tuples[place], kinds, self._kinds[place])
+            if not partial:
+                break
+            found.append(partial)
+            kinds = {**self._kinds[place], **kinds}
+        return found
+
+    @property
+    def _order(self) -> list[int]:
+        """Atoms without a row first; each of the others shares variables with one before it, if it can."""
+        left = sorted(range(len(self._tuples)), key=lambda place: bool(self._tuples[place]))
+        order: list[int] = []
+        known: set[str] = set()
+        while left:
+            place = next((p for p in left if known.intersection(self._query.atoms[p].variables)), left[0])
+            left.remove(place)
+            order.append(place)
+            known.update(self._query.atoms[place].variables)
+        return order
+
+    def _partners(self, whole: Assignments) -> tuple[Finding, ...]:
+        """For each atom the rows that take part in a derivation."""
+        return tuple(
+            self._finding(place, self._known, [*dict.fromkeys(self._row(place, one) for one, _ in whole)])
+            for place in range(len(self._query.atoms))
+        )
+
+    def _other(self, view: str, whole: Assignments) -> Finding:
+        """The rows that the groups at the key have; that of no rows, if there are none."""
+        keys = self._query.input + self._query.output
+        groups: dict[Row, Assignments] = {} if whole else {tuple(self._known[variable] for variable in keys): []}
+        for one, weight in whole:
+            groups.setdefault(tuple(one[variable] for variable in keys), []).append((one, weight))
+        there = [row_of(self._query, key, group)[0] for key, group in groups.items()]
+        at = tuple((variable, self._known[variable]) for variable in keys if variable in self._known)
+        return Finding(view, at, tuple(there[:MOST_SHOWN]), max(0, len(there) - MOST_SHOWN))
+
+    def _lacking(self, steps: list[Assignments]) -> tuple[Finding, ...]:
+        """The atoms without a row at the key; or rows that were joined so far, and the atom that has none for them."""
+        empty = [place for place, tuples in enumerate(self._tuples) if not tuples]
+        if empty:
+            return tuple(self._finding(place, self._known, []) for place in empty)
+        *before, missing = self._order[: len(steps) + 1]
+        atom = self._query.atoms[missing]
+        needed: dict[Row, Known] = {}
+        for one, _ in steps[-1]:
+            needed.setdefault(tuple(repr(one[v]) for v in atom.variables if v in one), one)
+        found = [self._chain(before, missing, one) for one in [*needed.values()][:MOST_SHOWN]]
+        return tuple(found)
+
+    def _chain(self, before: list[int], missing: int, one: Known) -> Finding:
+        """Joined rows one below the other, and what the last atom lacks at the bottom."""
+        finding = self._finding(missing, {**self._known, **one}, [])
+        for place in reversed(before):
+            row = self._row(place, one)
+            at = dict(zip(self._query.atoms[place].variables, row, strict=True))
+            above = self._finding(place, at, [row])
+            finding = Finding(above.relation, above.at, above.tuples, 0, (finding,))
+        return finding
+
+    def _row(self, place: int, assignment: Known) -> Row:
+        return tuple(assignment[variable] for variable in self._query.atoms[place].variables)
+
+    def _finding(self, place: int, known: Known, rows: list[Row]) -> Finding:
+        variables = self._query.atoms[place].variables
+        at = tuple((variable, known[variable]) for variable in variables if variable in known)
+        return Finding(self._labels[place], at, tuple(rows[:MOST_SHOWN]), max(0, len(rows) - MOST_SHOWN))
+
+
+def _agrees(assignment: Known, known: Known) -> bool:
+    return all(_is_same(value, known[variable]) for variable, value in assignment.items() if variable in known)
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    return other is value if value is None or other is None else compare(value, other) == 0
+
+
+def _labels(query: Query) -> list[str]:
+    """The relations of the atoms, numbered by occurrence where one repeats; what a filter drops is not there."""
+    names = [atom.relation for atom in query.atoms]
+    numbered = [n if names.count(n) == 1 else f"{n}#{names[: i + 1].count(n)}" for i, n in enumerate(names)]
+    return [
+        label if atom.where is None else f"{label} (filtered)"
+        for label, atom in zip(numbered, query.atoms, strict=True)
+    ]
