@@ -34,7 +34,7 @@ _SPAN = {
 
 def is_open(path: str) -> bool:
     """Whether a path is a file of the page, which anybody may have."""
-    return path == "/" or path.startswith("/page/")
+    return path in ("/", "/docs") or path.startswith("/page/")
 
 
 def add_page(app: FastAPI) -> None:
@@ -43,6 +43,10 @@ def add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return _sent(page_files()["index.html"])
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return Response(status_code=307, headers={**HEADERS, "Location": "./#/docs"})
 
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:

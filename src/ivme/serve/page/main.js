@@ -1,6 +1,7 @@
 // The page: lists at the side, what happens now, and the screen that the address names.
 
 import { activityScreen } from "./activity.js";
+import { docsScreen } from "./docs.js";
 import { byId, el } from "./dom.js";
 import { every } from "./polling.js";
 import { markCurrent, refresh, viewHref } from "./side.js";
@@ -30,6 +31,7 @@ function show({ focus }) {
   const { screen, name } = address();
   if (screen === "sql" || screen === "explain") return showFixed("sql", "SQL", () => sql.open(width()), focus);
   if (screen === "activity") return showFixed("activity", "Activity", activityScreen, focus);
+  if (screen === "docs") return showFixed("docs", "HTTP", docsScreen, focus);
   if (known === null) return;
   if (screen === "table") return showOne("table", known.tables, name, (node, table) => tableScreen(node, table, () => known.tables.find((each) => each.name === name)), focus);
   if (screen !== "view" && known.views.length) {
