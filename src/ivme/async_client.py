@@ -10,12 +10,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from ssl import SSLContext
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
 from ivme.client import RemoteDatabase, RemoteView, Row
 from ivme.statements.result import Result
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 Answer = TypeVar("Answer")
 
@@ -100,6 +104,26 @@ class AsyncDatabase:
         """Declares an empty table."""
         await self.run(lambda remote: remote.create_table(name, schema, primary_key=primary_key, **options))
 
+    async def add_column(self, table: str, name: str, type: str, default: object = None) -> None:
+        """Gives a table a further column, behind the others."""
+        await self.run(lambda remote: remote.add_column(table, name, type, default))
+
+    async def drop_column(self, table: str, name: str) -> None:
+        """Takes a column and its values away."""
+        await self.run(lambda remote: remote.drop_column(table, name))
+
+    async def rename_column(self, table: str, name: str, to: str) -> None:
+        """Gives a column another name."""
+        await self.run(lambda remote: remote.rename_column(table, name, to))
+
+    async def rename_table(self, name: str, to: str) -> None:
+        """Gives a table another name."""
+        await self.run(lambda remote: remote.rename_table(name, to))
+
+    async def contents(self, table: str) -> pa.Table:
+        """The rows of a table, in Arrow."""
+        return await self.run(lambda remote: remote.contents(table))
+
     async def truncate(self, table: str) -> None:
         """Takes all rows of a table away."""
         await self.run(lambda remote: remote.truncate(table))
@@ -160,6 +184,14 @@ class AsyncView:
     async def to_arrow(self, **parameters: Any) -> pa.Table:
         """The rows of an access request, in Arrow."""
         return await self._database.run(lambda remote: self._view.read_by(remote).to_arrow(**parameters))
+
+    async def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
+        """The rows of an access request as a pandas DataFrame."""
+        return (await self.to_arrow(**parameters)).to_pandas()
+
+    async def to_polars(self, **parameters: Any) -> polars.DataFrame:
+        """The rows of an access request as a polars DataFrame."""
+        return await self._database.run(lambda remote: self._view.read_by(remote).to_polars(**parameters))
 
     async def rows(self, **parameters: Any) -> list[Row]:
         """The rows of an access request; a row of multiplicity m is there m times."""

@@ -19,9 +19,11 @@ import pyarrow.parquet
 import pytest
 
 import ivme
+from ivme.async_client import AsyncDatabase, AsyncView
 from ivme.client import RemoteDatabase, RemoteError
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError, UnknownNameError
+from ivme.remote_view import RemoteView
 from ivme.serve.settings import Settings
 from tests.serve.running import serving
 
@@ -245,6 +247,30 @@ def test_a_client_for_event_loops_has_the_same_methods(address: str, db: Databas
             with pytest.raises(DataError, match="line 1"):
                 await remote.sql("SELECT nothing FROM items")
             assert 0 == (await remote.sql("SELECT COUNT(*) AS n FROM items")).scalar()
+
+    asyncio.run(use())
+
+
+def test_no_method_of_the_client_is_missing_for_event_loops() -> None:
+    def public(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert {"request", "open_stream"} == public(RemoteDatabase) - public(AsyncDatabase)
+    assert {"read_by"} == public(RemoteView) - public(AsyncView)
+
+
+def test_tables_are_changed_in_an_event_loop(address: str) -> None:
+    async def use() -> None:
+        async with await ivme.connect_async(address, token=TOKEN) as remote:
+            await remote.create_table("notes", {"id": "int", "text": "string"}, primary_key="id")
+            await remote.insert("notes", [(1, "one")])
+            await remote.add_column("notes", "n", "int", 7)
+            await remote.rename_column("notes", "text", "words")
+            await remote.rename_table("notes", "told")
+            assert [{"id": 1, "words": "one", "n": 7}] == (await remote.contents("told")).to_pylist()
+            await remote.drop_column("told", "words")
+            view = await remote.create_view("ns", "SELECT n FROM told")
+            assert [7] == list((await view.to_pandas())["n"]) == list((await view.to_polars())["n"])
 
     asyncio.run(use())
 
