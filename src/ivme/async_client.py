@@ -78,6 +78,10 @@ class AsyncDatabase:
         """The names of all views that can be read."""
         return await self.run(lambda remote: remote.views)
 
+    async def broken_views(self) -> dict[str, str]:
+        """The views that could not be built when the server opened its directory, and why."""
+        return await self.run(lambda remote: remote.broken_views)
+
     async def view(self, name: str) -> AsyncView:
         """The view of that name."""
         return AsyncView(self, await self.run(lambda remote: remote.view(name)))
@@ -204,6 +208,10 @@ class AsyncView:
     async def explain(self) -> dict[str, Any]:
         """How the view is maintained and what that costs, as plain values."""
         return await self._database.run(lambda remote: self._view.read_by(remote).explain())
+
+    async def stats(self) -> dict[str, Any]:
+        """The view's sizes, and its heavy and light parts."""
+        return await self._database.run(lambda remote: self._view.read_by(remote).stats())
 
     async def changes(self) -> AsyncIterator[dict[Row, int]]:
         """The changes of the view's rows from now on, as `RemoteView.changes` has them, over their own connection."""

@@ -92,6 +92,12 @@ class RemoteDatabase:
         return tuple(each["name"] for each in listed if "broken" not in each)
 
     @property
+    def broken_views(self) -> dict[str, str]:
+        """The views that could not be built when the server opened its directory, and why."""
+        listed = json.loads(self.request("GET", "/views")[1])
+        return {each["name"]: each["broken"] for each in listed if "broken" in each}
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         """What the token allows, as in `read:revenue`, `write:sales` and `define`."""
         return tuple(json.loads(self.request("GET", "/token")[1])["scopes"])

@@ -62,8 +62,15 @@ class RemoteView:
 
     def explain(self) -> dict[str, Any]:
         """How the view is maintained and what that costs, as plain values."""
+        return self._asked("explain")
+
+    def stats(self) -> dict[str, Any]:
+        """The view's sizes, and its heavy and light parts."""
+        return self._asked("stats")
+
+    def _asked(self, what: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(
-            self._database.request("GET", f"/views/{quote(self.name, safe='')}/explain")[1]
+            self._database.request("GET", f"/views/{quote(self.name, safe='')}/{what}")[1]
         )
         return found
 

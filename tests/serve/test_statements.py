@@ -239,6 +239,8 @@ def test_a_client_for_event_loops_has_the_same_methods(address: str, db: Databas
             assert {(1,), (2,)} == {row async for row in view} == set(await view.rows())
             assert 2 == (await view.to_arrow()).num_rows
             assert "strategy" in await view.explain()
+            assert "maps" in await view.stats()
+            assert {} == await remote.broken_views()
             by_name = await remote.view("by_name")
             assert [(2,)] == await by_name.rows(name="ink")
             assert 1 == await remote.update("items", set={"price": "9"}, where="id = 1")
