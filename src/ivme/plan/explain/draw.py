@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from ivme.plan.assemble.stored import stored_map
-from ivme.plan.ir.program import Program
+from ivme.plan.ir.program import Map, Program
 from ivme.plan.order.variable_order import OrderNode, VariableOrder
 from ivme.plan.order.view_tree import ViewNode
 from ivme.query.model import Query
@@ -48,6 +48,23 @@ def view_boxes(program: Program, trees: Iterable[ViewNode]) -> tuple[Box, ...]:
 
     boxes = tuple(box(tree) for tree in trees)
     return boxes or tuple(Box(str(declared), declared.role, True, (), declared.name) for declared in program.maps)
+
+
+def map_boxes(program: Program) -> tuple[Box, ...]:
+    """The maps of a plan without trees, each over what it is made of: the result over the views that are kept for its
+    changes, these over the tables or parts that they join; then the tables that no view joins, and the heavy keys."""
+
+    def box(declared: Map, *children: Box) -> Box:
+        return Box(str(declared), declared.role, True, children, declared.name)
+
+    leaves = {declared.atoms[0]: box(declared) for declared in program.maps if declared.role == "leaf"}
+    views = [each for each in program.maps if each.role not in ("leaf", "result", "heavy")]
+    below = {label for view in views for label in view.atoms}
+    inner = [box(view, *(leaves[label] for label in view.atoms if label in leaves)) for view in views]
+    inner += [leaf for label, leaf in leaves.items() if label not in below]
+    results = [each for each in program.maps if each.role == "result"]
+    others = [box(each) for each in program.maps if each.role == "heavy"]
+    return (*(box(each, *inner) for each in results), *([] if results else inner), *others)
 
 
 def query_box(query: Query, strategy: str | None) -> Box:

@@ -10,7 +10,7 @@ from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.update_costs import TableCost
 from ivme.plan.explain.advice import advice
-from ivme.plan.explain.draw import Box, mermaid, query_box, view_boxes
+from ivme.plan.explain.draw import Box, map_boxes, mermaid, query_box, view_boxes
 from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
 from ivme.plan.explain.measurement import Measurement
@@ -114,11 +114,16 @@ class Explanation:
         """The view trees as a self-contained SVG picture."""
         from ivme.plan.explain.svg import svg
 
-        return svg(self.drawing(), str(self.query))
+        return svg(self.picture(), str(self.query))
 
     def mermaid(self) -> str:
         """The view trees as Mermaid text."""
-        return mermaid(self.drawing())
+        return mermaid(self.picture())
+
+    def picture(self) -> tuple[Box, ...]:
+        """The boxes of `drawing` with lines between maps, too, where the strategy follows no trees."""
+        is_flat = self.program is not None and not self.view_trees and not self.mark_trees
+        return map_boxes(self.program) if is_flat and self.program is not None else self.drawing()
 
     def drawing(self) -> tuple[Box, ...]:
         """The boxes of the view or mark trees; of the maps, or the tables, where the strategy follows no trees."""

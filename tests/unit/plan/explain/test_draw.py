@@ -41,7 +41,7 @@ def test_the_picture_is_xml_with_a_box_for_each_node(query: str) -> None:
     found = ivme.explain(query)
     root = ElementTree.fromstring(found.svg())
     labels = [text.text for text in root.iter(f"{SPACE}text") if text.get("text-anchor") == "middle"]
-    assert [box.label for tree in found.drawing() for box in tree.walk()] == labels
+    assert [box.label for tree in found.picture() for box in tree.walk()] == labels
     assert query == root.findtext(f"{SPACE}title")
 
 
@@ -59,6 +59,36 @@ def test_boxes_lie_within_the_picture_and_apart_from_each_other(query: str) -> N
         assert spans[0][0] >= 0
         assert spans[-1][1] <= float(root.attrib["width"])
         assert all(right < left for (_, right), (left, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize("strategy", ["skew", "recursive", "classical"])
+@pytest.mark.parametrize("query", ["Q(.) = R(A, B), S(B, C), T(C, A)", "Q(.) = R(A, B), S(B, C), T(C, D), U(D, A)"])
+def test_plans_without_trees_have_lines_and_fit_a_page(query: str, strategy: str) -> None:
+    found = ivme.explain(query, strategy=strategy)
+    root = ElementTree.fromstring(found.svg())
+    assert float(root.attrib["width"]) <= 1000
+    edges = [each for each in root.iter() if each.get("class") == "edge"]
+    assert sum(1 for tree in found.picture() for _ in tree.walk()) == len(edges) + len(found.picture())
+    assert found.program is not None
+    drawn = {box.map for tree in found.picture() for box in tree.walk()}
+    assert {declared.name for declared in found.program.maps} == drawn
+
+
+def test_a_long_title_and_trees_that_do_not_fit_go_below_each_other() -> None:
+    trees = [Box(f"V_{n}(" + "a, " * 30 + "b)", "view", True, (Box("R(a)", "atom", True),)) for n in range(3)]
+    wide = Box("W", "view", True, tuple(trees))
+    root = ElementTree.fromstring(svg([*trees, wide], "a title " * 60))
+    assert float(root.attrib["width"]) <= 1000
+    tops = [box.attrib["y"] for box in root.iter(f"{SPACE}rect") if box.get("rx") == "6"]
+    assert len(set(tops)) == len(tops) == 13
+
+
+def test_signs_of_labels_are_in_the_legend() -> None:
+    picture = svg([Box("R[a→H](a)", "leaf", True), Box("∃S(b)", "indicator", True)], "t")
+    assert "those whose a" not in picture
+    for meaning in ("x→H: the rows", "∃R(x): whether"):
+        assert meaning in picture
+    assert "H_x" not in picture
 
 
 def test_a_picture_escapes_what_xml_cannot_hold() -> None:
