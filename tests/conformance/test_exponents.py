@@ -22,7 +22,7 @@ TOLERANCE = 0.3
 
 @pytest.mark.parametrize(
     "strategy",
-    [pytest.param(each, marks=[] if each in ("view-tree", "classical") else [pytest.mark.long]) for each in COUNTING],
+    [pytest.param(each, marks=[] if each == "view-tree" else [pytest.mark.long]) for each in COUNTING],
 )
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_counted_operations_grow_as_the_exponent_says(name: str, strategy: str) -> None:

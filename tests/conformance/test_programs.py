@@ -113,7 +113,7 @@ def _sorted(answers: Any) -> list[Any]:
 
 @pytest.mark.parametrize("strategy", SINGLE)
 @pytest.mark.parametrize("text", WORKED)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_every_strategy_answers_like_the_oracle_on_the_worked_examples(text: str, strategy: str, data: Any) -> None:
     query = parse_rule(text)

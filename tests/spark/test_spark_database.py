@@ -285,6 +285,7 @@ def check_kills(db: ivme.SparkDatabase, embedded: ivme.Database, seed: int, batc
     check_same(db, embedded)
 
 
+@pytest.mark.long
 def test_a_killed_daemon_loses_and_doubles_nothing(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
     check_kills(two, embedded, 1, 4)
 
