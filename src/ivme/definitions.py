@@ -20,7 +20,7 @@ from ivme.engine.runtime.altered_tables import change_columns, rename_table
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
-from ivme.errors import PlanError, SchemaError, UnknownNameError, shown
+from ivme.errors import PlanError, SchemaError, UnknownNameError, shown, still_needed
 from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
 from ivme.ies_view import IesView
 from ivme.installing import install_view, new_runtime, start_build
@@ -350,7 +350,7 @@ class Definitions:
             needed |= dict.fromkeys(map(self.owner, self.catalog.readers(found)) if hidden else [found])
         needed |= dict.fromkeys(view.name for view in waiting_views(self) if mentions(view.query, name))
         if needed:
-            raise PlanError(f"cannot {act} {kind} {name}: {', '.join(needed)} needs it; drop that first")
+            raise still_needed(act, kind, name, needed)
 
 
 def known(name: str, names: Iterable[str], kind: str) -> str:

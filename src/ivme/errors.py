@@ -6,7 +6,7 @@ instead. Catch `IvmeError` to catch them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Self
 
 _LONGEST = 80
@@ -184,3 +184,10 @@ class DamagedError(StorageError):
 
 class ServeError(IvmeError):
     """A server that cannot be started as it was asked to."""
+
+
+def still_needed(act: str, kind: str, name: str, needed: Iterable[str]) -> PlanError:
+    """What is said where a table or view cannot go or be renamed because of views that read it."""
+    views = [*needed]
+    ask = "needs it; drop that first" if len(views) == 1 else "need it; drop them first"
+    return PlanError(f"cannot {act} {kind} {name}: {', '.join(views)} {ask}")

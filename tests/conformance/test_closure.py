@@ -218,7 +218,7 @@ def test_a_closure_that_views_join_comes_once_and_goes_with_the_last(db: Databas
     db.create_view("two", "Q(Y) = closure(edge)('a', Y)")
     assert ("one", "two") == db.views
     assert ["closure(edge)", "one", "two"] == list(db._runtime.catalog.views)
-    with pytest.raises(PlanError, match="cannot drop table edge: one, two needs it"):
+    with pytest.raises(PlanError, match="cannot drop table edge: one, two need it"):
         db.drop_table("edge")
     with pytest.raises(SchemaError, match="already a view named"):
         db.create_table("closure(edge)", {"x": "int"})

@@ -153,7 +153,7 @@ def test_dropping_the_views_frees_the_function(directory: Path) -> None:
 def test_a_table_that_a_waiting_view_reads_stays(directory: Path) -> None:
     with Database(directory) as db:
         db.drop_view("plain")
-        with pytest.raises(PlanError, match="cannot drop table R: v, blocks needs it"):
+        with pytest.raises(PlanError, match="cannot drop table R: v, blocks need it"):
             db.drop_table("R")
     with Database(directory, functions=[DOUBLED]) as db:
         assert not db.broken_views

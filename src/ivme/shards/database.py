@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ivme.database import Database
-from ivme.errors import PlanError, SchemaError, SparkError
+from ivme.errors import PlanError, SchemaError, SparkError, still_needed
 from ivme.query.model import Table
 from ivme.query.names import check_name
 from ivme.query.table import References
@@ -217,7 +217,7 @@ class ShardedDatabase:
             name = self._catalog.view(name).name
             needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
             if needed:
-                raise PlanError(f"cannot drop view {name}: {', '.join(needed)} needs it; drop that first")
+                raise still_needed("drop", "view", name, needed)
             self._commit(catalog=self._catalog.without_view(name))
             self._views.pop(name, None)
             for folder in ("changes", PARTIAL):
@@ -229,7 +229,7 @@ class ShardedDatabase:
             name = self._catalog.table(name).name
             needed = [view.name for view in self._catalog.views if name in self._relations_of(view)]
             if needed:
-                raise PlanError(f"cannot drop table {name}: {', '.join(needed)} needs it; drop that first")
+                raise still_needed("drop", "table", name, needed)
             self._commit(catalog=self._catalog.without_table(name))
 
     def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:

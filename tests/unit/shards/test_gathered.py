@@ -150,7 +150,7 @@ def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shard
     assert "and the views short, degrees beneath it: it reads other views" in " ".join(
         str(db.view("named").explain()).split()
     )
-    with pytest.raises(PlanError, match="cannot drop view short: degrees, named, reach, ends, total needs it"):
+    with pytest.raises(PlanError, match="cannot drop view short: degrees, named, reach, ends, total need it"):
         db.drop_view("short")
     with pytest.raises(PlanError, match="cannot drop table edge"):
         db.drop_table("edge")
