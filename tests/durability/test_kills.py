@@ -53,8 +53,8 @@ def check(directory: Path, seed: int, committed: int, known: tuple[int, load.Bag
 @pytest.mark.parametrize(
     ("kills", "durability"),
     [
-        (6, "sync"),
-        (2, "async"),
+        (3, "sync"),
+        (1, "async"),
         pytest.param(KILLS, "sync", marks=pytest.mark.long),
         pytest.param(KILLS // 4, "async", marks=pytest.mark.long),
     ],

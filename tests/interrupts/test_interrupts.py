@@ -51,7 +51,7 @@ SMALL: dict[str, tuple[str, list[tuple[object, ...]], int]] = {
 }
 
 
-@pytest.mark.parametrize("again", [0, 3], ids=["once", "twice"])
+@pytest.mark.parametrize("again", [0, pytest.param(3, marks=pytest.mark.long)], ids=["once", "twice"])
 @pytest.mark.parametrize("name", SMALL)
 def test_a_change_is_made_or_not_at_whatever_line_it_is_interrupted(scene: Scene, name: str, again: int) -> None:
     """With `twice`, a second exception comes a few lines behind the first, in whatever takes care of that."""

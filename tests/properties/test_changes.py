@@ -53,7 +53,7 @@ STRATEGIES = ("view-tree", "factorised", "classical", "recursive", "marks")
 
 
 @pytest.mark.parametrize("followed", STRATEGIES)
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_changes_add_up_to_the_result(followed: str, data: Any) -> None:
     query = data.draw(queries(max_atoms=4, max_variables=5, constants=True))

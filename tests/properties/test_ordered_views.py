@@ -43,7 +43,7 @@ def _sorted_rows(duck: Any, select: str, order: str, columns: list[str], rest: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_limit_shows_the_rows_that_duckdb_sorts_to_the_front(backend: str, data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=2))

@@ -32,7 +32,7 @@ def _literal(value: object) -> str:
     return "CAST(NULL AS BIGINT)" if value is None else str(value)
 
 
-@pytest.mark.parametrize("backend", ["native", "pure"])
+@pytest.mark.parametrize("backend", ["native", pytest.param("pure", marks=pytest.mark.long)])
 @pytest.mark.parametrize("query", QUERIES)
 def test_requests_are_answered_like_duckdb_does(query: str, backend: str, tmp_path: Path) -> None:
     engine = Engine(backend, tmp_path)

@@ -71,7 +71,7 @@ def in_duckdb(query: str) -> str:
     return query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI").replace("<=>", "IS NOT DISTINCT FROM")
 
 
-@pytest.mark.parametrize("backend", ["native", "pure"])
+@pytest.mark.parametrize("backend", ["native", pytest.param("pure", marks=pytest.mark.long)])
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_select_is_answered_like_duckdb_does(query: str, backend: str, tmp_path: Path) -> None:
     check_followed(Engine(backend, tmp_path), query, in_duckdb(query), _BATCHES[backend])

@@ -296,6 +296,7 @@ def test_killed_daemons_lose_and_double_nothing(two: ivme.SparkDatabase, embedde
     check_kills(two, embedded, seed, 10)
 
 
+@pytest.mark.long
 def test_daemons_end_with_their_database_and_everything_is_there_when_it_opens_again(
     two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
 ) -> None:
