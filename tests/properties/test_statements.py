@@ -178,7 +178,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("backend", ["native", "pure"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 6))])
 def test_a_transaction_reads_what_duckdb_reads_in_it_and_others_do_not(backend: str, seed: int) -> None:
     rng = random.Random(200 + seed)
     db, peer = make_database(backend), duckdb.connect(config={"default_null_order": "nulls_first"})
