@@ -236,6 +236,8 @@ def compile_view(request: Request) -> CompiledView:
     """What a database installs for a view; everything a user may get wrong raises an `IvmeError`."""
     if isinstance(request.text, str) and not request.is_stored:
         check_text(request.text)
+    if any(each.defaults for each in request.tables):  # which no view depends on, and no plan keeps
+        request = replace(request, tables=tuple(each.without_defaults() for each in request.tables))
     if is_one_join(request.text, request.tables):
         return _compile_block(request)
     from ivme.compile_script import compile_script

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ivme.engine.codes.arrow_types import declared_type
+from ivme.engine.codes.value_check import checked
 from ivme.errors import StorageError
 from ivme.query.model import Table, table
 from ivme.query.table import Default, plain_promises, read_promises
@@ -109,12 +110,17 @@ def _plain_defaults(of: Table) -> Iterator[tuple[str, Any]]:
 
 def read_table(given: Mapping[str, Any]) -> Table:
     read = table(given["name"], dict(given["columns"]), **read_promises(given))
-    reads, names = dict(readers(read)), read.column_names
-    defaults = tuple(
-        (name, Default(is_time=True) if plain == "time" else Default(reads.get(names.index(name), _same)(plain[0])))
-        for name, plain in given.get("defaults", ())
-    )
-    return replace(read, defaults=defaults)
+    defaults = [(name, _read_default(read, name, plain)) for name, plain in given.get("defaults", ())]
+    return replace(read, defaults=tuple(defaults))
+
+
+def _read_default(of: Table, name: str, plain: Any) -> Default:
+    """A default in the form that rows have: what Arrow takes for arrays and structs could not be compared."""
+    if plain == "time":
+        return Default(is_time=True)
+    place = of.column_names.index(name)
+    value = dict(readers(of)).get(place, _same)(plain[0])
+    return Default(checked(value, declared_type(of, of.columns[place]), f"the default of column {name}"))
 
 
 def _same(value: Any) -> Any:
