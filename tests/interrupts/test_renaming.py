@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_a_name_is_the_old_or_the_new_one_at_whatever_line_renaming_is_interrupt
     while not done:
         to = current + 1
         lines = Lines(line)
-        done = lines.run(lambda old=current, new=to: db.rename_table(f"t{old}", f"t{new}"))  # type: ignore[misc]
+        done = lines.run(partial(db.rename_table, f"t{current}", f"t{to}"))
         names = db.tables
         assert names in ((f"t{current}", "part"), (f"t{to}", "part")), lines.where
         current = int(names[0][1:])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -15,34 +13,9 @@ from ivme.database import Database
 from ivme.errors import PlanError
 from ivme.window_request_view import WindowRequestView
 from tests.databases import BACKENDS, in_one_batch, make_database
-from tests.properties.window_queries import normal, one_window
+from tests.properties.window_queries import COLUMNS, normal, one_window, random_row
 
-_COLUMNS = {
-    "id": "int",
-    "g": "int",
-    "x": "int",
-    "f": "float",
-    "d": "decimal(10, 2)",
-    "name": "string",
-    "day": "date",
-    "moment": "timestamp",
-}
-_START = datetime(2024, 2, 27, 23)
 _KINDS = ("{}", "SELECT * FROM ({}) q WHERE id = :id", "WITH q AS ({}) SELECT w0, id AS n FROM q WHERE q.id = :id")
-
-
-def _row(rng: random.Random, number: int) -> tuple[Any, ...]:
-    moment = _START + timedelta(minutes=30 * rng.randrange(60))
-    return (
-        number,
-        rng.choice([1, 2, 3, None]),
-        rng.choice([-1, 1, 2, 3, None]),
-        rng.choice([0.25, -1.5, 2.0, None]),
-        rng.choice([Decimal("0.25"), Decimal("-3.50"), Decimal("1.00"), None]),
-        rng.choice(["a", "b", "longer than eight", "longer than nine", None]),
-        rng.choice([moment.date(), None]),
-        rng.choice([moment, None]),
-    )
 
 
 def _texts(rng: random.Random) -> tuple[str, str]:
@@ -59,7 +32,7 @@ def run_requests(backend: str, seed: int, views: int, batches: int) -> int:
     """How many of the views find values by position; the others are maintained as any view."""
     rng = random.Random(seed)
     db, duck = make_database(backend), duckdb.connect()
-    db.create_table("r", _COLUMNS)
+    db.create_table("r", COLUMNS)
     duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
     duck.execute("""CREATE TABLE r (id BIGINT, g BIGINT, x BIGINT, f DOUBLE, d DECIMAL(10, 2), name VARCHAR, day DATE,
         moment TIMESTAMP)""")
@@ -68,7 +41,7 @@ def run_requests(backend: str, seed: int, views: int, batches: int) -> int:
     rows: list[Any] = []
     fresh = rng.sample(range(10_000), 1_000)
     for _ in range(batches):
-        new = [_row(rng, fresh.pop()) for _ in range(rng.randrange(9))]
+        new = [random_row(rng, fresh.pop(), 60) for _ in range(rng.randrange(9))]
         new += [rng.choice(new)] if new and seed % 3 == 0 else []
         gone = [rows.pop(rng.randrange(len(rows))) for _ in range(min(len(rows), rng.randrange(6)))]
         in_one_batch(db, ("insert", "r", new), ("delete", "r", gone))

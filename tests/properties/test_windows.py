@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -17,39 +15,13 @@ from ivme.database import Database
 from ivme.errors import DataError
 from ivme.window_view import WindowView
 from tests.databases import BACKENDS, in_one_batch, make_database
-from tests.properties.window_queries import normal, window_select
-
-_COLUMNS = {
-    "id": "int",
-    "g": "int",
-    "x": "int",
-    "f": "float",
-    "d": "decimal(10, 2)",
-    "name": "string",
-    "day": "date",
-    "moment": "timestamp",
-}
-_START = datetime(2024, 2, 27, 23)
-
-
-def _row(rng: random.Random, number: int) -> tuple[Any, ...]:
-    moment = _START + timedelta(minutes=30 * rng.randrange(200))
-    return (
-        number,
-        rng.choice([1, 2, 3, None]),
-        rng.choice([-1, 1, 2, 3, None]),
-        rng.choice([0.25, -1.5, 2.0, None]),
-        rng.choice([Decimal("0.25"), Decimal("-3.50"), Decimal("1.00"), None]),
-        rng.choice(["a", "b", "longer than eight", "longer than nine", None]),
-        rng.choice([moment.date(), None]),
-        rng.choice([moment, None]),
-    )
+from tests.properties.window_queries import COLUMNS, normal, random_row, window_select
 
 
 def run_windows(backend: str, seed: int, views: int, batches: int) -> None:
     rng = random.Random(seed)
     db, duck = make_database(backend), duckdb.connect()
-    db.create_table("r", _COLUMNS)
+    db.create_table("r", COLUMNS)
     db.create_table("s", {"k": "int"})
     duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
     duck.execute("""CREATE TABLE r (id BIGINT, g BIGINT, x BIGINT, f DOUBLE, d DECIMAL(10, 2), name VARCHAR, day DATE,
@@ -63,7 +35,7 @@ def run_windows(backend: str, seed: int, views: int, batches: int) -> None:
     keys: list[Any] = []
     fresh = rng.sample(range(10_000), 500)
     for _ in range(batches):
-        new = [_row(rng, fresh.pop()) for _ in range(rng.randrange(7))]
+        new = [random_row(rng, fresh.pop(), 200) for _ in range(rng.randrange(7))]
         new += [rng.choice(new)] if new and has_copies else []
         gone = [rows.pop(rng.randrange(len(rows))) for _ in range(min(len(rows), rng.randrange(6)))]
         more = [(rng.choice([1, 2, None]),)] if has_copies else [(len(keys) + 1,)]
@@ -103,7 +75,7 @@ def test_windows_are_those_of_duckdb_for_longer(backend: str, seed: int) -> None
 @pytest.fixture
 def db() -> Database:
     made = Database()
-    made.create_table("r", _COLUMNS)
+    made.create_table("r", COLUMNS)
     return made
 
 
@@ -133,7 +105,7 @@ _FRAMES = [
 def test_frames_of_values_are_those_of_duckdb_after_each_batch(backend: str) -> None:
     rng = random.Random(5)
     db, duck = make_database(backend), duckdb.connect()
-    db.create_table("r", _COLUMNS)
+    db.create_table("r", COLUMNS)
     duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
     duck.execute("""CREATE TABLE r (id BIGINT, g BIGINT, x BIGINT, f DOUBLE, d DECIMAL(10, 2), name VARCHAR, day DATE,
         moment TIMESTAMP)""")
@@ -143,7 +115,7 @@ def test_frames_of_values_are_those_of_duckdb_after_each_batch(backend: str) -> 
     heard: list[Counter[Any]] = [Counter() for _ in made]
     rows: list[Any] = []
     for batch in range(8):
-        new = [_row(rng, 100 * batch + number) for number in range(rng.randrange(12))]
+        new = [random_row(rng, 100 * batch + number, 200) for number in range(rng.randrange(12))]
         gone = [rows.pop(rng.randrange(len(rows))) for _ in range(min(len(rows), rng.randrange(6)))]
         in_one_batch(db, ("insert", "r", new), ("delete", "r", gone))
         rows += new

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 _NUMBERS = ("x", "f", "d")
 _COLUMNS = (*_NUMBERS, "name", "day")
@@ -129,3 +131,31 @@ def _by_value(rng: random.Random) -> str:
 def normal(row: tuple[object, ...]) -> tuple[object, ...]:
     """A row whose numbers are rounded: averages of decimals are decimals here, and floats in DuckDB."""
     return tuple(round(float(v), 6) if isinstance(v, float | Decimal) else v for v in row)
+
+
+COLUMNS = {
+    "id": "int",
+    "g": "int",
+    "x": "int",
+    "f": "float",
+    "d": "decimal(10, 2)",
+    "name": "string",
+    "day": "date",
+    "moment": "timestamp",
+}
+_START = datetime(2024, 2, 27, 23)
+
+
+def random_row(rng: random.Random, number: int, moments: int) -> tuple[Any, ...]:
+    """A row of the table whose windows are asked for, at one of so many moments."""
+    moment = _START + timedelta(minutes=30 * rng.randrange(moments))
+    return (
+        number,
+        rng.choice([1, 2, 3, None]),
+        rng.choice([-1, 1, 2, 3, None]),
+        rng.choice([0.25, -1.5, 2.0, None]),
+        rng.choice([Decimal("0.25"), Decimal("-3.50"), Decimal("1.00"), None]),
+        rng.choice(["a", "b", "longer than eight", "longer than nine", None]),
+        rng.choice([moment.date(), None]),
+        rng.choice([moment, None]),
+    )
