@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from ivme.pipeline.document import Place
@@ -56,7 +57,8 @@ class Changes:
 
     With `upsert`, rows take the place of those with their primary key, and deletes go by key; an `envelope` (debezium)
     says so for each event. `sequence_by` are expressions whose values say which event of a key is the newest, of the
-    types `sequence_types`. With `snapshot` each file, or version, is all that the table holds.
+    types `sequence_types`, and `history` names a view of all versions of rows by them. With `snapshot` each file, or
+    version, is all that the table holds.
     """
 
     kind: str
@@ -72,11 +74,20 @@ class Changes:
     snapshot: bool = False
     sequence_by: tuple[str, ...] = ()
     sequence_types: tuple[Type, ...] = ()
+    history: str | None = None
 
     @property
     def is_keyed(self) -> bool:
         """Whether rows are found by their primary key."""
         return self.upsert or self.envelope is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The column with the time of a table's events, and how late they may come."""
+
+    column: str
+    delay: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ class TableSource:
     load: Rows | None = None
     changes: Changes | None = None
     defaults: tuple[tuple[str, object], ...] = ()
+    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True, slots=True)

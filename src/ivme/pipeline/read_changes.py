@@ -11,7 +11,7 @@ from ivme.query.types import Type, parse_type
 
 ROWS = ("format", "path", "options", "schema", "select", "where")
 _KINDS = ("directory", "stream", "delta", "view")
-_KEYED = ("upsert", "envelope", "sequence_by", "sequence_type")
+_KEYED = ("upsert", "envelope", "sequence_by", "sequence_type", "history")
 _CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED)
 _FILES = ("files_per_batch", "order", "duplicates", "snapshot")
 
@@ -66,7 +66,19 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         snapshot=_snapshot(fields, table),
         sequence_by=sequence_by,
         sequence_types=sequence_types,
+        history=_history(fields, table, sequence_types),
     )
+
+
+def _history(fields: dict[str, Node], table: Table, sequences: tuple[Type, ...]) -> str | None:
+    """The name of the view with all versions of rows."""
+    if "history" not in fields:
+        return None
+    if len(sequences) != 1:
+        fields["history"].refuse(
+            f"a history of table {table.name} needs one sequence_by, which says when versions start"
+        )
+    return fields["history"].text()
 
 
 def _numbered(node: Node, kind: str, table: Table, home: Path) -> Changes:

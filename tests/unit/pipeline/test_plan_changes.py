@@ -10,7 +10,8 @@ import pytest
 from ivme.pipeline import read_pipeline
 from ivme.pipeline.declarations import declaration, declared_columns, edit_of
 from ivme.pipeline.journal import RunJournal
-from ivme.pipeline.plan_changes import VIEWS, definitions, described, planned_steps, tables_of
+from ivme.pipeline.plan_changes import VIEWS, definitions, described, planned_steps
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.query.model import table as declare
 
 _FILE = """\

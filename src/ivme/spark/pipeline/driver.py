@@ -31,6 +31,7 @@ from ivme.pipeline.quarantine import Quarantine, letters_name
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.taken import TakenBatches
+from ivme.pipeline.watermarks import clock_changes
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
@@ -216,7 +217,7 @@ class Driver:
         found = prepared(self.database, table, read, planned.number)
         try:
             self._check_letters(planned, found, read.size)
-            self._apply_prepared(planned, found, start, lag)
+            self.apply_prepared(planned, found, start, lag)
         except StoppedError:
             raise
         except DataError as error:
@@ -224,7 +225,7 @@ class Driver:
                 raise stopped(planned.source, f"not applicable: {error}") from error
             found = prepared_without_refused(self.database, table, read, planned.number, error)
             self._check_letters(planned, found, read.size)
-            self._apply_prepared(planned, found, start, lag)
+            self.apply_prepared(planned, found, start, lag)
         if found.letters.num_rows:
             self.report(Refused(table.name, letters_name(planned.number), told(found.letters, read.size)))
 
@@ -240,10 +241,13 @@ class Driver:
             raise stopped(table, f"{told(found.letters, rows)}; {waiting} rows would wait, and bad_limit is {limit}")
         self.quarantine.keep_letters(table, planned.number, found.letters)
 
-    def _apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
-        if not found.is_repeatable:
-            self.taken.save(planned.number, found.changes)
-        self.apply(planned, found.changes, start, lag)
+    def apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
+        """Applies what was made of a batch, and moves the clock; keeps what its source cannot give again."""
+        moved = clock_changes(self.database, self.pipeline.tables, found.changes)
+        changes = {**found.changes, **moved}
+        if moved or not found.is_repeatable:
+            self.taken.save(planned.number, changes)
+        self.apply(planned, changes, start, lag)
 
     def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
         """The database takes changes and the number of their batch, and the sinks get what changed in the views."""
@@ -307,7 +311,7 @@ class Driver:
             self.journal.drop(last)
         elif last.source.startswith(LOAD):
             table = table_of(last.source)
-            self.outlets.write_missing(last.number, lambda: {table: TableChanges(*self.database.contents(table))}, old)
+            self.outlets.write_missing(last.number, lambda: self._loaded_again(table, last.number), old)
         elif last.source in self.sources:
             source = self.sources[last.source]
             self.outlets.write_missing(
@@ -315,6 +319,10 @@ class Driver:
             )
         elif last.source != VIEWS:
             self._recover_stream(last)
+
+    def _loaded_again(self, table: str, number: int) -> Mapping[str, TableChanges]:
+        """The changes of a batch that loaded a table: those that were kept, or all that the table has."""
+        return self.taken.load(number) or {table: TableChanges(*self.database.contents(table))}
 
     def _recover_stream(self, last: Planned) -> None:
         """The last batch came from a stream: Spark hands it over again, for the database or for the sinks alone."""

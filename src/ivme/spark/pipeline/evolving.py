@@ -20,8 +20,9 @@ from ivme.errors import PipelineError
 from ivme.pipeline.declarations import TableEdit, declaration, edit_of
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.model import WEIGHT, TableSource
-from ivme.pipeline.plan_changes import planned_steps, tables_of
-from ivme.pipeline.read import create_table
+from ivme.pipeline.plan_changes import planned_steps
+from ivme.pipeline.read_tables import create_table
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.query.model import Table
 from ivme.spark.pipeline.source import LOAD, DeltaFeed
 

@@ -57,9 +57,7 @@ def redeliver(driver: Driver, table: str) -> Redelivered:
             driver.journal.plan(planned)
             if found.letters.num_rows:
                 driver.quarantine.keep_letters(table, planned.number, found.letters)
-            if not found.is_repeatable:
-                driver.taken.save(number, found.changes)
-            driver.apply(planned, found.changes, start, 0)
+            driver.apply_prepared(planned, found, start, 0)
             path.unlink()
     return Redelivered(table, taken, waiting)
 

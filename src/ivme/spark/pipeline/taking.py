@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ivme.database import Database
 from ivme.errors import DataError
+from ivme.pipeline.history import HISTORY, history_changes
 from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents, resolved
 from ivme.pipeline.model import ORIGIN, REASON
 from ivme.pipeline.source_batch import Snapshot, SourceBatch, all_letters, letters_of, snapshot_changes
@@ -81,4 +82,8 @@ def _changes(
         return {table.name: snapshot_changes(content, *database.contents(table.name))}
     rows = database.table(table.name)
     sequences = database.table(SEQUENCES + table.name).of_keys if content.sequences else None
-    return resolved(table, content, rows.of_keys, rows.to_arrow, sequences)
+    found = resolved(table, content, rows.of_keys, rows.to_arrow, sequences)
+    if HISTORY + table.name in database.tables:
+        find = database.table(HISTORY + table.name).of_keys
+        found[HISTORY + table.name] = history_changes(table, content, find)
+    return found

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.pipeline.history import events_walked, history_table
 from ivme.pipeline.keyed_events import KeyedEvents, latest_rows
 from ivme.pipeline.model import RAW, TableSource
 from ivme.pipeline.source_batch import Snapshot, SourceBatch
@@ -68,6 +69,17 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     if isinstance(read.content, TableChanges):
         return _added_up(driver, source, _without_refused(driver, table, read.content))
     return driver.spark.createDataFrame(_latest(driver, source, read.content))
+
+
+def history_frame(driver: Driver, source: TableSource) -> DataFrame:
+    """All events of a table with a history, from its source; of a stream, or where some are gone, as they are kept."""
+    assert source.changes is not None
+    table = history_table(source.table, source.changes.sequence_types[0])
+    read = None if why_unknown(driver, source) else _all_changes(driver, source.table)
+    if read is None or not isinstance(read.content, KeyedEvents):
+        return database_frame(driver, table.name)
+    rows = [dict(zip(table.column_names, row, strict=True)) for row in events_walked(source.table, read.content)]
+    return driver.spark.createDataFrame(pa.Table.from_pylist(rows, schema=arrow_schema(table)))
 
 
 def database_frame(driver: Driver, name: str) -> DataFrame:
