@@ -28,6 +28,5 @@ def test_a_plan_joins_and_stores_the_same_whatever_is_heavy(query: Query) -> Non
     if not query.free or not 0 < len(roles) <= MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         return
     parted, signatures = options_of(structure, leaves, roles)
-    signatures = list(signatures)
     first, *others = [[footprint_of(*option, parted, roles) for option in options] for options in signatures]
     assert all(first == other for other in others)
