@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, count
@@ -30,6 +30,7 @@ from ivme.query.functions import Function
 from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Table, check_table
 from ivme.query.names import check_name
+from ivme.query.sql_script import refuse_tables
 from ivme.ring_view import RingView
 from ivme.store.broken_views import broken_source, whole
 from ivme.user_functions import UserFunction, functions_of
@@ -129,8 +130,19 @@ class Definitions:
         defined = dict(self.functions.defined)
         request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
         with self.naming_broken_views():
+            if not relations:
+                refuse_tables(query, defined)
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
+
+    def compiled(self, query: str, options: Mapping[str, object], hidden: Collection[str] = ()) -> CompiledView:
+        """The view that a query would be, over all relations but the `hidden` ones; nothing is made."""
+        with self.runtime.lock:
+            relations = tuple(each for each in self.relations() if each.name not in hidden)
+            functions = dict(self.functions.defined)
+        if not relations:
+            refuse_tables(query, functions)
+        return compile_view(Request(query, relations, options, functions=functions))
 
     def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
         """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from ivme.compile import Request, compile_view
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.measuring import measured
@@ -214,8 +213,7 @@ def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
         if statement.analyze:
             found = measured(definitions, definitions.unused_name(), query.text, {})
         else:
-            functions = dict(definitions.functions.defined)
-            found = compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation
+            found = definitions.compiled(query.text, {}).explanation
     text = str(found) if statement.why else found.brief()
     return Result(_texts(explanation=text.split("\n")), message=text)
 
