@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_defaults
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -33,6 +32,7 @@ from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
+from ivme.shown_database import ShownDatabase
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database(Altering, Clocked):
+class Database(Altering, Clocked, ShownDatabase):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -379,16 +379,6 @@ class Database(Altering, Clocked):
     def close(self) -> None:
         """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         self.definitions.close()
-
-    def __repr__(self) -> str:
-        where = "in memory" if self.definitions.store is None else f"in {self.definitions.store.path}"
-        if self.definitions.is_closed:
-            return f"<Database {where}, closed>"
-        return f"<Database {where}: tables {', '.join(self.tables) or 'none'}; views {', '.join(self.views) or 'none'}>"
-
-    def _repr_html_(self) -> str:
-        tables = self.sql("SHOW TABLES")._repr_html_()
-        return f"<p>{escape(repr(self))}</p>{tables}{self.sql('SHOW VIEWS')._repr_html_()}"
 
     def __enter__(self) -> Self:
         return self

@@ -30,7 +30,6 @@ from ivme.query.functions import Function
 from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Table, check_table
 from ivme.query.names import check_name
-from ivme.query.sql_script import refuse_tables
 from ivme.ring_view import RingView
 from ivme.store.broken_views import broken_source, whole
 from ivme.user_functions import UserFunction, functions_of
@@ -131,7 +130,7 @@ class Definitions:
         request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
         with self.naming_broken_views():
             if not relations:
-                refuse_tables(query, defined)
+                _refuse_tables(query, defined)
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
 
@@ -141,7 +140,7 @@ class Definitions:
             relations = tuple(each for each in self.relations() if each.name not in hidden)
             functions = dict(self.functions.defined)
         if not relations:
-            refuse_tables(query, functions)
+            _refuse_tables(query, functions)
         return compile_view(Request(query, relations, options, functions=functions))
 
     def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
@@ -374,3 +373,9 @@ def known(name: str, names: Iterable[str], kind: str) -> str:
             f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
         )
     return found[name.lower()]
+
+
+def _refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:
+    from ivme.query.sql_script import refuse_tables
+
+    refuse_tables(query, functions)

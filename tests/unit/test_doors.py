@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
+from xml.etree import ElementTree
 
 import duckdb
 import pandas as pd
@@ -227,6 +228,26 @@ def test_databases_tables_and_views_are_shown() -> None:
     assert "SELECT a, b FROM t" in db._repr_html_()
     db.close()
     assert repr(db) == "<Database in memory, closed>"
+
+
+def test_databases_and_views_are_drawn(tmp_path: Path) -> None:
+    db = Database(tmp_path)
+    assert "Database in " in ElementTree.fromstring(db._repr_svg_()).findtext(".//{*}title", "")
+    db.create_table("t & u", {"a": "int", "b": "int"})
+    db.create_table("lonely", {"a": "int"})
+    top = db.create_view("top", "SELECT b, SUM(a) AS s FROM `t & u` GROUP BY b ORDER BY s DESC LIMIT 3")
+    db.create_view("joined", "SELECT t.a, top.s FROM `t & u` AS t JOIN top USING (b)")
+    db.create_view("constant", "SELECT 1 AS one")
+    picture = ElementTree.fromstring(db._repr_svg_())
+    lefts = {box[1].text: int(box[0].get("x", "")) for box in zip(*[iter(picture[4:][-10:])] * 2, strict=True)}
+    assert {"t & u", "lonely", "constant"} == {name for name, left in lefts.items() if left == 24}
+    assert 24 < lefts["top"] < lefts["joined"]
+    assert 3 == len(picture.findall("{*}line"))
+    assert top._repr_svg_() == top.explain()._repr_svg_()
+    assert "top" in top._repr_svg_()
+    db.close()
+    with pytest.raises(IvmeError, match="closed"):
+        db._repr_svg_()
 
 
 def test_duckdb_answers_a_select_by_choice() -> None:

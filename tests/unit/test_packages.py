@@ -61,6 +61,8 @@ _LAYERS = (
         "table_rows",
         "table_columns",
         "altering",
+        "lineage",
+        "shown_database",
     ),
     ("dbapi",),
     ("alchemy",),

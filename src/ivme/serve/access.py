@@ -13,7 +13,7 @@ from typing import Any
 
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError
-from ivme.ordered_reading import listed, order_keys, page_table
+from ivme.ordered_reading import PageRequest, listed, order_keys, page_table
 from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked, row_of
 from ivme.serve.grants import GRANT
 from ivme.serve.pages import Page, Results, encoded
@@ -87,9 +87,10 @@ class Access:
         after = None if asked.after is None else row_of(view, asked.after)
         try:
             order = order_keys(view.name, view.columns, asked.order_by)
-            rows = None if asked.parameters else view.mapped_page(order, limit, 0, after)
+            wanted = PageRequest(order, limit, 0, after)
+            rows = None if asked.parameters else view.mapped_page(wanted)
             if rows is None:
-                rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
+                rows = page_table(view.name, self._read(view, asked), wanted)
         except IvmeError as error:
             raise problem_of(error) from None
         is_last = rows.num_rows < limit
