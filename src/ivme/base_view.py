@@ -109,11 +109,11 @@ class BaseView(ABC):
         """A page of the rows of an access request; all rows are sorted for it."""
         from ivme.ordered_reading import page_table
 
-        order = self._own_order if request.order is None else request.order
+        order = self.own_order if request.order is None else request.order
         return page_table(self.name, self.to_arrow(**parameters), replace(request, order=order))
 
     @property
-    def _own_order(self) -> Order | None:
+    def own_order(self) -> Order | None:
         """The order in which its rows are read by position; None if they come so already."""
         return Order((), None, 0, "")
 
@@ -228,7 +228,7 @@ class BaseView(ABC):
         """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
         if not callable(function):
             raise DataError(f"a subscriber is a function of one change; it is {shown(function)}")
-        return Subscription(self, function)
+        return Subscription(self.name, self.changes(wait=True), function)
 
     def check_followed(self) -> None:  # noqa: B027  most views can be followed
         """Raises PlanError if the changes of the view cannot be followed."""

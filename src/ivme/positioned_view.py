@@ -31,8 +31,13 @@ class PositionedView(BaseView):
         return group if is_mapped and isinstance(group, OrderedView) else None
 
     @property
-    def _own_order(self) -> Order | None:
-        return None if isinstance(self.state.group, OrderedView) else super()._own_order
+    def is_mapped(self) -> bool:
+        """Whether rows are found by their positions without reading the others."""
+        return self._mapped is not None
+
+    @property
+    def own_order(self) -> Order | None:
+        return None if isinstance(self.state.group, OrderedView) else super().own_order
 
     def _between(self, start: int, stop: int) -> list[Row]:
         group = self._mapped

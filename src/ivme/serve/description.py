@@ -84,6 +84,7 @@ def stats(
             ],
             "broken_views": describe_broken(database, grant),
             "sources": database.definitions.runtime.catalog.positions.all() if grant.allows("read", "*") else {},
+            "entries": database.entries(),
             "operations": database.definitions.runtime.backend.operations,
             **database.definitions.runtime.catalog.memory(),
             "subscribers": subscribers,

@@ -141,12 +141,12 @@ def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -
     return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
 
 
-def _set_default(database: Database, statement: SetDefault, _: Parameters) -> Result:
+def _set_default(database: Database, statement: SetDefault, values: Parameters) -> Result:
     source = statement.source
     table = changed_table(database.definitions, source, statement.table)
     (place,) = positions(source, table, [statement.name])
     column = table.columns[place]
-    node = statement.default
+    node = None if statement.default is None else with_values(source, statement.default, values)
     default = None if node is None else read_default(source, node, declared_type(table, column))
     set_default(database.definitions, table.name, column.name, default)
     done = "is dropped" if default is None else "is set"

@@ -33,7 +33,7 @@ from ivme.errors import DataError
 from ivme.query.model import Column, Table
 from ivme.query.types import Type
 
-__all__ = ["check_row", "rounded_float", "row_check", "to_arrow"]
+__all__ = ["check_row", "rounded", "rounded_float", "row_check", "to_arrow"]
 
 _PYTHON_TYPES: dict[str, set[type]] = {
     "int": {int},
@@ -97,8 +97,12 @@ def rounded_float(value: Any, type_: Type) -> Any:
     """
     if not isinstance(value, float) or not abs(value) < 1e38:
         return value
-    unit = Decimal(1).scaleb(-(type_.scale or 0))
-    return Decimal(repr(value)).quantize(unit, context=_DIGITS)
+    return rounded(Decimal(repr(value)), type_)
+
+
+def rounded(value: Decimal, type_: Type) -> Decimal:
+    """A number as a decimal of that type, halves rounded away from zero; one that is too large for any is left."""
+    return value.quantize(Decimal(1).scaleb(-(type_.scale or 0)), context=_DIGITS) if abs(value) < 1e38 else value
 
 
 def _few_rows(rows: list[Any], table: Table) -> pa.Table:
