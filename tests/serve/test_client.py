@@ -417,9 +417,11 @@ def test_tokens_do_only_what_their_scopes_say(remote: RemoteDatabase, address: s
         assert 1 == view.count()
         assert view.why(("a", Decimal(9))).present
         others: list[Callable[[], object]] = [lambda: reader.position("x"), lambda: reader.truncate("items")]
-        for wrong in (*others, lambda: reader.backup("/tmp/no")):
+        for wrong in others:
             with pytest.raises(RemoteError):
                 wrong()
+        with pytest.raises(RemoteError):
+            reader.backup("/tmp/never")
     assert 1 == len(remote.table("items"))
 
 
