@@ -70,7 +70,7 @@ def _first_run(pipeline: Pipeline) -> Iterator[Step]:
 
 
 def _tables(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
-    wanted = [table for source in pipeline.tables for table in tables_of(source)]
+    wanted = [table for source in pipeline.tables for table in tables_of(pipeline, source)]
     for table in wanted:
         noted = journal.fact(f"table {table.name}")
         parent = table.name.removeprefix(HISTORY)

@@ -9,13 +9,13 @@ from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.history import history_view
 from ivme.pipeline.model import Pipeline, TableSource, ViewText
-from ivme.pipeline.read_changes import settings
+from ivme.pipeline.read_changes import read_log, settings
 from ivme.pipeline.read_sinks import check_sink, read_sink
 from ivme.pipeline.read_tables import create_table, read_table
 from ivme.pipeline.tables_of_source import tables_of
 from ivme.user_functions import UserFunction
 
-_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "functions", "views", "sinks")
+_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "transactions", "functions", "views", "sinks")
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
 _VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour", "expire")
 
@@ -40,7 +40,10 @@ def read_pipeline(path: Path | str) -> Pipeline:
         fields["bad_limit"].number(0) if "bad_limit" in fields else None,
         settings(fields["spark"]) if "spark" in fields else (),
         tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
+        read_log(fields["transactions"], home) if "transactions" in fields else None,
     )
+    if pipeline.transactions is not None and not pipeline.together:
+        fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")
     _check(pipeline, fields)
     return pipeline
 
@@ -88,7 +91,7 @@ def _file(path: Path) -> str:
 def declare_all(pipeline: Pipeline, database: Database) -> None:
     """Makes the pipeline's tables and views in an empty database."""
     for source in pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(pipeline, source):
             create_table(database, table)
     for view in pipeline.views:
         database.create_view(view.name, view.query, **dict(view.options))
@@ -100,7 +103,7 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
     tables = dict(fields["tables"].entries())
     with Database(functions=pipeline.functions) as database:
         for source in pipeline.tables:
-            for each in tables_of(source):
+            for each in tables_of(pipeline, source):
                 tables[source.table.name].within(lambda each=each: create_table(database, each))  # type: ignore[misc]
         for view in pipeline.views:
             if view.name not in views:

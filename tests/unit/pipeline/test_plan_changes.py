@@ -35,7 +35,7 @@ def _steps(folder: Path, *edits: tuple[str, str]) -> list[str]:
     path.write_text(_FILE)
     pipeline, journal = read_pipeline(path), RunJournal(None)
     for source in pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(pipeline, source):
             journal.note(f"table {table.name}", declaration(table))
     journal.note(VIEWS, json.dumps(definitions(pipeline)))
     for sink in pipeline.sinks:

@@ -69,7 +69,7 @@ def _refuse_unwritten(driver: Driver) -> None:
 def evolve_tables(driver: Driver) -> None:
     """Brings the tables of the state to what the file declares, and notes it."""
     for source in driver.pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(driver.pipeline, source):
             noted = driver.journal.fact(f"table {table.name}")
             edit = TableEdit() if noted is None else edit_of(noted, table)
             if edit and table.name in driver.database.tables:

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.pipeline.journal import Planned
-from ivme.pipeline.keyed_events import SEQUENCES
 from ivme.pipeline.model import Rows, TableSource
 from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions
 from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.tables_of_source import tables_of
+from ivme.pipeline.transactions import transaction_tables
 from ivme.pipeline.watermarks import clock_changes, create_watermarks
 from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.load import collected, conformed, load_frame
@@ -38,10 +38,14 @@ _DUE, _DONE = "due", "done"
 def create_tables(driver: Driver) -> None:
     """Makes the tables that are not there; one that was added to the file of a state is to be loaded, too."""
     for source in driver.pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(driver.pipeline, source):
             if table.name not in driver.database.tables:
-                if driver.reached >= 0 and source.load is not None and not table.name.startswith(SEQUENCES):
+                if driver.reached >= 0 and source.load is not None and table == source.table:
                     driver.journal.note(f"load {table.name}", _DUE)
+                create_table(driver.database, table)
+    if driver.pipeline.transactions is not None:
+        for table in transaction_tables():
+            if table.name not in driver.database.tables:
                 create_table(driver.database, table)
     create_watermarks(driver.database, driver.pipeline.tables)
 
@@ -71,7 +75,7 @@ def load_added(driver: Driver) -> None:
         if last is None or last.number > driver.reached:
             start, planned = time.perf_counter(), Planned(driver.next_number(), LOAD + name, {})
             driver.journal.plan(planned)
-            found = Prepared({name: _inserts(_loaded(driver, source, source.load))}, pa.table({}), is_repeatable=True)
+            found = Prepared({name: _inserts(_loaded(driver, source, source.load))}, {}, is_repeatable=True)
             driver.apply_prepared(planned, found, start, 0)
         driver.journal.note(f"load {name}", _DONE)
 

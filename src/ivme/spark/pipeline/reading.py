@@ -6,6 +6,7 @@ A frame is first read strictly, so that the first bad row ends the job. Only the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,10 @@ import pyarrow.compute as pc
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.pipeline.keyed_events import DELETE, KeyedEvents, objections
 from ivme.pipeline.model import ORIGIN, RAW, REASON, WEIGHT, Changes
-from ivme.pipeline.source_batch import Snapshot, SourceBatch, letters_of, unread_letters
+from ivme.pipeline.source_batch import Snapshot, SourceBatch, TransactionIds, letters_of, unread_letters
 from ivme.pipeline.table_changes import delta_of
 from ivme.query.model import Table
-from ivme.spark.pipeline.envelope import MOVED
+from ivme.spark.pipeline.envelope import MOVED, NUMBER, TRANSACTION
 from ivme.spark.pipeline.load import conformed, weight_of
 from ivme.spark.pipeline.schema import column_type, spark_type
 
@@ -41,7 +42,7 @@ def event_frame(frame: DataFrame, changes: Changes, table: Table, *, permissive:
     given = [(column, computed.get(column.name.lower(), sf.col(f"`{column.name}`"))) for column in table.columns]
     casts = [_cast(value, column_type(column), permissive=permissive).alias(column.name) for column, value in given]
     weight = sf.col(WEIGHT) if changes.envelope else weight_of(changes, strict=not permissive)
-    extra = [weight.alias(WEIGHT), *_sequences(frame, changes, permissive=permissive)]
+    extra = [weight.alias(WEIGHT), *_sequences(frame, changes, permissive=permissive), *_transaction(frame, changes)]
     extra += [sf.col(ORIGIN)] if ORIGIN in frame.columns else []
     if permissive:
         own = [value for _, value in given]
@@ -68,12 +69,29 @@ def _sequences(frame: DataFrame, changes: Changes, *, permissive: bool) -> list[
     return [_cast(value, type_, permissive=permissive).alias(name) for name, value, type_ in typed]
 
 
+def _transaction(frame: DataFrame, changes: Changes) -> list[Column]:
+    """The transaction of a row, and the number of its event there, where the source has them."""
+    from pyspark.sql import functions as sf
+
+    if changes.transaction_by is None:
+        return []
+    given = [(TRANSACTION, changes.transaction_by), (NUMBER, changes.transaction_number)]
+    values = [sf.col(n) if n in frame.columns else sf.expr(text or "NULL") for n, text in given]
+    return [value.cast(kind).alias(n) for (n, _), value, kind in zip(given, values, ("string", "bigint"), strict=True)]
+
+
 def sequence_fields(changes: Changes, table: Table) -> list[tuple[str | None, DataType]]:
-    """The columns of files that only say the order of events."""
+    """The columns of files that only say the order of events, or their transactions."""
+    from pyspark.sql.types import LongType, StringType
+
     if changes.envelope is not None:
         return []
-    typed = zip(changes.sequence_by, changes.sequence_types, strict=True)
-    return [(text, spark_type(type_)) for text, type_ in typed if table.column(text) is None and text.isidentifier()]
+    typed: list[tuple[str | None, DataType]] = [
+        (text, spark_type(type_)) for text, type_ in zip(changes.sequence_by, changes.sequence_types, strict=True)
+    ]
+    typed += [(changes.transaction_by, StringType()), (changes.transaction_number, LongType())]
+    kinds = {text: kind for text, kind in reversed(typed) if text is not None and text.isidentifier()}
+    return [(text, kind) for text, kind in kinds.items() if table.column(text) is None]
 
 
 def _misfit(name: str, value: Column, cast: Column) -> Column:
@@ -108,7 +126,7 @@ def _raw(frame: DataFrame, values: list[Column]) -> Column:
 
 def source_batch(found: pa.Table, changes: Changes, table: Table) -> SourceBatch:
     """The rows of a frame that came as Arrow, and those that are to be set aside."""
-    letters = None
+    letters, come = None, _come(found)
     if REASON in found.column_names:
         bad = pc.is_valid(found.column(REASON))
         aside, found = found.filter(bad), found.filter(pc.invert(bad))
@@ -119,28 +137,54 @@ def source_batch(found: pa.Table, changes: Changes, table: Table) -> SourceBatch
     weights, origins = found.column(WEIGHT).combine_chunks(), _origins(found)
     if changes.snapshot:
         return SourceBatch(Snapshot(rows), letters, origins)
+    ids = _ids(found, come)
     if not changes.is_keyed:
-        return SourceBatch(delta_of(rows, weights), letters, origins)
+        return SourceBatch(delta_of(rows, weights), letters, origins, ids)
     kinds = weights.to_numpy(zero_copy_only=False).astype(np.int8)
     types = enumerate(changes.sequence_types)
     sequences = tuple(found.column(f"ivme_s{i}").combine_chunks().cast(arrow_type(type_)) for i, type_ in types)
-    return _without_objections(table, KeyedEvents(rows, kinds, sequences), letters, origins)
+    return _without_objections(table, SourceBatch(KeyedEvents(rows, kinds, sequences), letters, origins, ids))
 
 
-def _without_objections(
-    table: Table, events: KeyedEvents, letters: pa.Table | None, origins: pa.Array | None
-) -> SourceBatch:
+def _come(found: pa.Table) -> pa.Table | None:
+    """The transactions and numbers of all rows, those among them that cannot be taken, too."""
+    if TRANSACTION not in found.column_names:
+        return None
+    return found.select([TRANSACTION, NUMBER]).rename_columns(["id", "number"])
+
+
+def _ids(found: pa.Table, come: pa.Table | None) -> TransactionIds | None:
+    if come is None:
+        return None
+    return TransactionIds(found.column(TRANSACTION).combine_chunks(), found.column(NUMBER).combine_chunks(), come)
+
+
+def _without_objections(table: Table, batch: SourceBatch) -> SourceBatch:
+    """A batch of events without rows that only say where a row was, and with those set aside that have no key."""
+    events = batch.content
+    assert isinstance(events, KeyedEvents)
     if (events.kinds == MOVED).any():
-        stay = np.flatnonzero(~_unmoved(table, events))
-        events, origins = events.taken(stay), None if origins is None else origins.take(pa.array(stay))
-        events = KeyedEvents(events.rows, np.where(events.kinds == MOVED, DELETE, events.kinds), events.sequences)
+        batch = _at(batch, np.flatnonzero(~_unmoved(table, events)))
+        stay = batch.content
+        assert isinstance(stay, KeyedEvents)
+        events = KeyedEvents(stay.rows, np.where(stay.kinds == MOVED, DELETE, stay.kinds), stay.sequences)
+        batch = replace(batch, content=events)
     reasons = objections(table, events)
     if not reasons:
-        return SourceBatch(events, letters, origins)
-    aside = letters_of(events, reasons, origins)
-    good = np.setdiff1d(np.arange(events.size), np.array(sorted(reasons), np.int64))
+        return batch
+    letters, aside = batch.letters, letters_of(events, reasons, batch.origins)
     both = aside if letters is None else pa.concat_tables([letters, aside], promote_options="default")
-    return SourceBatch(events.taken(good), both, None if origins is None else origins.take(pa.array(good)))
+    good = np.setdiff1d(np.arange(events.size), np.array(sorted(reasons), np.int64))
+    return replace(_at(batch, good), letters=both)
+
+
+def _at(batch: SourceBatch, places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> SourceBatch:
+    """The rows of a batch of events at some places."""
+    assert isinstance(batch.content, KeyedEvents)
+    chosen = pa.array(places, pa.int64())
+    origins = None if batch.origins is None else batch.origins.take(chosen)
+    ids = None if batch.transactions is None else batch.transactions.taken(chosen)
+    return replace(batch, content=batch.content.taken(places), origins=origins, transactions=ids)
 
 
 def _unmoved(table: Table, events: KeyedEvents) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

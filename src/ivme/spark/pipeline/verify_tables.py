@@ -13,6 +13,7 @@ from ivme.pipeline.keyed_events import KeyedEvents, latest_rows
 from ivme.pipeline.model import RAW, TableSource
 from ivme.pipeline.source_batch import Snapshot, SourceBatch
 from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.transactions import without_waiting
 from ivme.query.model import Table
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import Directory
@@ -95,9 +96,16 @@ def _all_changes(driver: Driver, table: Table) -> SourceBatch | None:
         return None
     if isinstance(source, Directory):
         paths = source.unchanged(driver.journal.applied(table.name, driver.reached))
-        return source.read_paths(paths) if paths else None
+        return _finished(driver, table, source.read_paths(paths)) if paths else None
     last = driver.journal.last_of(table.name)
     return None if last is None else source.read({"first": source.first(), "last": last.plan["last"]})
+
+
+def _finished(driver: Driver, table: Table, read: SourceBatch) -> SourceBatch:
+    """A batch of all events without those that wait for the end of their transaction."""
+    if table.name not in [source.table.name for source in driver.pipeline.together]:
+        return read
+    return without_waiting(driver.database, table.name, read)
 
 
 def _loaded_frame(driver: Driver, source: TableSource) -> DataFrame:
