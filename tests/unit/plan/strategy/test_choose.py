@@ -146,7 +146,7 @@ def test_a_strategy_without_a_plan_does_not_stop_the_choice(monkeypatch: pytest.
             raise PlanError("not for this one")
         return STRATEGIES[strategy](query, options or Options())
 
-    def without_parts(query: Analysis, options: Options, below: Fraction | None = None) -> Plan:
+    def without_parts(*_: object, **__: object) -> Plan:
         raise PlanError("not for this one")
 
     monkeypatch.setattr(chooser, "plan_with", failing)
