@@ -6,7 +6,8 @@ Each request runs in a thread, over one of a few connections of `RemoteDatabase`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from ssl import SSLContext
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
-from ivme.client import RemoteDatabase, RemoteView, Row
+from ivme.async_view import AsyncTable, AsyncView
+from ivme.client import RemoteDatabase
+from ivme.query.types import Type
+from ivme.remote_batch import RemoteBatch
 from ivme.statements.result import Result
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
+    import numpy as np
+    import numpy.typing as npt
 
 Answer = TypeVar("Answer")
 
@@ -58,17 +62,7 @@ class AsyncDatabase:
         """Runs SQL statements on the server; the result of the last."""
         return await self.run(lambda remote: remote.sql(text, **parameters))
 
-    async def create_view(self, name: str, query: str, **options: object) -> AsyncView:
-        """Makes a view of a query."""
-        return AsyncView(self, await self.run(lambda remote: remote.create_view(name, query, **options)))
-
-    async def drop_view(self, name: str) -> None:
-        """Forgets a view."""
-        await self.run(lambda remote: remote.drop_view(name))
-
-    async def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows."""
-        await self.run(lambda remote: remote.drop_table(name))
+    # Reading
 
     async def tables(self) -> tuple[str, ...]:
         """The names of all tables."""
@@ -82,33 +76,62 @@ class AsyncDatabase:
         """The views that could not be built when the server opened its directory, and why."""
         return await self.run(lambda remote: remote.broken_views)
 
+    async def scopes(self) -> tuple[str, ...]:
+        """What the token allows."""
+        return await self.run(lambda remote: remote.scopes)
+
     async def view(self, name: str) -> AsyncView:
         """The view of that name."""
         return AsyncView(self, await self.run(lambda remote: remote.view(name)))
 
-    async def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples, dicts, or what has an Arrow stream, such as a DataFrame."""
-        await self.run(lambda remote: remote.insert(table, rows))
+    async def table(self, name: str) -> AsyncTable:
+        """A table to read: its rows in Python, Arrow and pandas."""
+        return AsyncTable(self, await self.run(lambda remote: remote.table(name)))
 
-    async def delete(self, table: str, rows: Any) -> None:
-        """Takes rows away; one that is not there is an error, and nothing is changed."""
-        await self.run(lambda remote: remote.delete(table, rows))
+    async def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        return await self.run(lambda remote: remote.contents(name))
 
-    async def upsert(self, table: str, rows: Any) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
-        await self.run(lambda remote: remote.upsert(table, rows))
+    async def entries(self) -> int:
+        """How many entries the maps of all tables and views have: the size of the state."""
+        return await self.run(lambda remote: remote.entries())
 
-    async def replace(self, table: str, rows: Any) -> None:
-        """Makes these rows all that the table holds."""
-        await self.run(lambda remote: remote.replace(table, rows))
+    async def position(self, source: str) -> int | None:
+        """How far a source has been applied, None if nothing of it has."""
+        return await self.run(lambda remote: remote.position(source))
 
-    async def create_table(
-        self, name: str, schema: Any, *, primary_key: str | Iterable[str] = (), **options: bool
-    ) -> None:
-        """Declares an empty table."""
-        await self.run(lambda remote: remote.create_table(name, schema, primary_key=primary_key, **options))
+    async def check_promises(self, table: str | None = None) -> None:
+        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any."""
+        await self.run(lambda remote: remote.check_promises(table))
 
-    async def add_column(self, table: str, name: str, type: str, default: object = None) -> None:
+    # Definitions
+
+    async def create_table(self, name: str, schema: Any, **options: Any) -> None:
+        """Declares an empty table, with the options of `Database.create_table`."""
+        await self.run(lambda remote: remote.create_table(name, schema, **options))
+
+    async def create_view(
+        self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
+    ) -> AsyncView:
+        """Makes a view of a query."""
+        made = await self.run(
+            lambda remote: remote.create_view(name, query, if_not_exists=if_not_exists, replace=replace, **options)
+        )
+        return AsyncView(self, made)
+
+    async def rebuild_view(self, name: str) -> AsyncView:
+        """Builds a broken view again; an error says why that fails."""
+        return AsyncView(self, await self.run(lambda remote: remote.rebuild_view(name)))
+
+    async def drop_view(self, name: str) -> None:
+        """Forgets a view."""
+        await self.run(lambda remote: remote.drop_view(name))
+
+    async def drop_table(self, name: str) -> None:
+        """Forgets a table and its rows."""
+        await self.run(lambda remote: remote.drop_table(name))
+
+    async def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
         """Gives a table a further column, behind the others."""
         await self.run(lambda remote: remote.add_column(table, name, type, default))
 
@@ -120,17 +143,13 @@ class AsyncDatabase:
         """Gives a column another name."""
         await self.run(lambda remote: remote.rename_column(table, name, to))
 
+    async def set_default(self, table: str, name: str, default: object) -> None:
+        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        await self.run(lambda remote: remote.set_default(table, name, default))
+
     async def rename_table(self, name: str, to: str) -> None:
         """Gives a table another name."""
         await self.run(lambda remote: remote.rename_table(name, to))
-
-    async def contents(self, table: str) -> pa.Table:
-        """The rows of a table, in Arrow."""
-        return await self.run(lambda remote: remote.contents(table))
-
-    async def truncate(self, table: str) -> None:
-        """Takes all rows of a table away."""
-        await self.run(lambda remote: remote.truncate(table))
 
     async def advance(self, now: datetime) -> None:
         """Moves the clock of the database on."""
@@ -140,25 +159,72 @@ class AsyncDatabase:
         """What the clock of the database says."""
         return await self.run(lambda remote: remote.now)
 
-    async def scopes(self) -> tuple[str, ...]:
-        """What the token allows."""
-        return await self.run(lambda remote: remote.scopes)
+    # Changes
 
-    async def batch(
-        self, changes: Mapping[str, Mapping[str, Any]], source: str | None = None, position: int | None = None
-    ) -> None:
-        """Changes of several tables, all or nothing: `{"sales": {"insert": rows, "delete": rows}}`."""
-        await self.run(lambda remote: remote.batch(changes, source, position))
+    @asynccontextmanager
+    async def batch(self, source: str | None = None, position: int | None = None) -> AsyncIterator[RemoteBatch]:
+        """Several changes, all or nothing: they are sent when the `async with` block ends without an error."""
+        batch = RemoteBatch(None, source, position)
+        with batch:
+            yield batch
+            await self.run(batch.send)
+
+    async def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Adds rows: tuples, dicts, a generator, or what has an Arrow stream, such as a DataFrame."""
+        await self.run(lambda remote: remote.insert(table, rows, round_floats=round_floats))
+
+    async def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
+        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        await self.run(lambda remote: remote.delete(table, rows, strict=strict))
+
+    async def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
+        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
+        await self.run(lambda remote: remote.delete_keys(table, keys, strict=strict))
+
+    async def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
+        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
+        await self.run(lambda remote: remote.apply(table, rows, weights, round_floats=round_floats))
+
+    async def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Adds rows, each in place of the one that has its primary key."""
+        await self.run(lambda remote: remote.upsert(table, rows, round_floats=round_floats))
+
+    async def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Makes these rows all that the table holds."""
+        await self.run(lambda remote: remote.replace(table, rows, round_floats=round_floats))
 
     async def update(
-        self, table: str, /, *, set: Mapping[str, str], where: str = "TRUE", **parameters: Any
-    ) -> int | None:
-        """Gives columns the values of expressions in the rows for which a condition holds; how many rows that were."""
-        return await self.run(lambda remote: remote.update(table, set=set, where=where, **parameters))
+        self,
+        table: str,
+        /,
+        *,
+        set: Mapping[str, Any],
+        where: str | None = None,
+        round_floats: bool = False,
+        **parameters: Any,
+    ) -> None:
+        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        await self.run(
+            lambda remote: remote.update(table, set=set, where=where, round_floats=round_floats, **parameters)
+        )
 
-    async def delete_where(self, table: str, where: str, /, **parameters: Any) -> int | None:
-        """Takes away the rows for which a condition holds; how many they were."""
-        return await self.run(lambda remote: remote.delete_where(table, where, **parameters))
+    async def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
+        """Takes away the rows for which a condition holds."""
+        await self.run(lambda remote: remote.delete_where(table, where, **parameters))
+
+    async def truncate(self, table: str) -> None:
+        """Takes all rows of a table away."""
+        await self.run(lambda remote: remote.truncate(table))
+
+    # Upkeep
+
+    async def checkpoint(self) -> None:
+        """Lets the server write its tables anew, so that opening its directory has no log to go through."""
+        await self.run(lambda remote: remote.checkpoint())
+
+    async def backup(self, path: str | os.PathLike[str]) -> None:
+        """Writes the database as it is now into a new directory of this machine; `Database(path)` opens it."""
+        await self.run(lambda remote: remote.backup(path))
 
     async def close(self) -> None:
         """Ends the connections; the server goes on."""
@@ -173,57 +239,6 @@ class AsyncDatabase:
 
     def __repr__(self) -> str:
         return f"<AsyncDatabase {self.url}>"
-
-
-class AsyncView:
-    """A view behind a server, to be awaited and iterated over with `async for`."""
-
-    def __init__(self, database: AsyncDatabase, view: RemoteView) -> None:
-        self._database = database
-        self._view = view
-        self.name = view.name
-        self.columns = view.columns
-        self.parameters = view.parameters
-
-    async def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request, in Arrow."""
-        return await self._database.run(lambda remote: self._view.read_by(remote).to_arrow(**parameters))
-
-    async def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
-        return (await self.to_arrow(**parameters)).to_pandas()
-
-    async def to_polars(self, **parameters: Any) -> polars.DataFrame:
-        """The rows of an access request as a polars DataFrame."""
-        return await self._database.run(lambda remote: self._view.read_by(remote).to_polars(**parameters))
-
-    async def rows(self, **parameters: Any) -> list[Row]:
-        """The rows of an access request; a row of multiplicity m is there m times."""
-        return await self._database.run(lambda remote: list(self._view.read_by(remote)(**parameters)))
-
-    async def __aiter__(self) -> AsyncIterator[Row]:
-        for row in await self.rows():
-            yield row
-
-    async def explain(self) -> dict[str, Any]:
-        """How the view is maintained and what that costs, as plain values."""
-        return await self._database.run(lambda remote: self._view.read_by(remote).explain())
-
-    async def stats(self) -> dict[str, Any]:
-        """The view's sizes, and its heavy and light parts."""
-        return await self._database.run(lambda remote: self._view.read_by(remote).stats())
-
-    async def changes(self) -> AsyncIterator[dict[Row, int]]:
-        """The changes of the view's rows from now on, as `RemoteView.changes` has them, over their own connection."""
-        feed = await asyncio.to_thread(self._view.changes)
-        try:
-            while (change := await asyncio.to_thread(next, feed, None)) is not None:
-                yield change
-        finally:
-            feed.close()
-
-    def __repr__(self) -> str:
-        return f"<AsyncView {self.name} of {self._database.url}>"
 
 
 async def connect_async(url: str, *, token: str | None = None, context: SSLContext | None = None) -> AsyncDatabase:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from itertools import islice
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ivme.engine.runtime.transaction import SharedSide, StateLock
+    from ivme.ordered_reading import PageRequest
 
 Row = tuple[Any, ...]
 
@@ -98,27 +100,20 @@ class BaseView(ABC):
         also if rows came or went since. A page does not end between copies of one row. With an ordered map of this
         order (LIMIT, or ORDER BY with `favour="reads"`) it takes O(log N) and O(1) a row; else all rows are sorted.
         """
-        from ivme.ordered_reading import listed, order_keys, page
+        from ivme.ordered_reading import PageRequest, listed, order_keys
 
-        asked = None if order_by is None else order_keys(self.name, self.columns, order_by)
-        found = None if parameters else self.mapped_page(asked, limit, offset, after)
-        if found is not None:
-            return listed(found)
-        order = self._own_order if asked is None else asked
-        return page(self.name, self.to_arrow(**parameters), order, limit, offset, after)
+        order = None if order_by is None else order_keys(self.name, self.columns, order_by)
+        return listed(self.page(PageRequest(order, limit, offset, after), parameters))
 
-    def mapped_page(
-        self,
-        order: Order | None,  # noqa: ARG002  views without an ordered map have no such page
-        limit: int | None,  # noqa: ARG002
-        offset: int,  # noqa: ARG002
-        after: Row | None,  # noqa: ARG002
-    ) -> pa.Table | None:
-        """A page of rows by an ordered map of this order; None if there is none."""
-        return None
+    def page(self, request: PageRequest, parameters: Mapping[str, Any]) -> pa.Table:
+        """A page of the rows of an access request; all rows are sorted for it."""
+        from ivme.ordered_reading import page_table
+
+        order = self.own_order if request.order is None else request.order
+        return page_table(self.name, self.to_arrow(**parameters), replace(request, order=order))
 
     @property
-    def _own_order(self) -> Order | None:
+    def own_order(self) -> Order | None:
         """The order in which its rows are read by position; None if they come so already."""
         return Order((), None, 0, "")
 
@@ -149,9 +144,9 @@ class BaseView(ABC):
 
     def _between(self, start: int, stop: int) -> list[Row]:
         """The rows from a position up to another."""
-        from ivme.ordered_reading import page
+        from ivme.ordered_reading import PageRequest, listed
 
-        return page(self.name, self.to_arrow(), self._own_order, None, start, None)[: stop - start]
+        return listed(self.page(PageRequest(offset=start), {}))[: stop - start]
 
     def sample(self, count: int, *, seed: int | None = None) -> list[Row]:
         """So many rows at random, or all if there are fewer: each set of rows is as likely as any other.
@@ -209,6 +204,11 @@ class BaseView(ABC):
         more = f"more than {SHOWN_ROWS} rows" if len(first) > SHOWN_ROWS else rows_shown(len(first))
         return title + html_table(self.columns, first[:SHOWN_ROWS], more)
 
+    def _repr_svg_(self) -> str:
+        """The picture of its plan: what is stored for it, and of what."""
+        picture: str = self.explain()._repr_svg_()
+        return picture
+
     def snapshot(self, **parameters: Any) -> pa.Table:
         """The rows as they are now; the result stays as it is while the database moves on."""
         return self.to_arrow(**parameters)
@@ -228,7 +228,7 @@ class BaseView(ABC):
         """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
         if not callable(function):
             raise DataError(f"a subscriber is a function of one change; it is {shown(function)}")
-        return Subscription(self, function)
+        return Subscription(self.name, self.changes(wait=True), function)
 
     def check_followed(self) -> None:  # noqa: B027  most views can be followed
         """Raises PlanError if the changes of the view cannot be followed."""

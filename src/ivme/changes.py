@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import repeat, takewhile
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ivme.engine.runtime.transaction import taken
 
@@ -125,6 +125,14 @@ class Changes:
         self.close()
 
 
+class Feed(Protocol):
+    """Changes that are waited for, until they are closed."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def close(self) -> None: ...
+
+
 class Subscription:
     """A function that is called with each change of a view's rows, in order, in a thread of its own.
 
@@ -132,12 +140,12 @@ class Subscription:
     is logged and ends the subscription; `error` has it.
     """
 
-    def __init__(self, view: BaseView, function: Callable[[Any], object]) -> None:
+    def __init__(self, view: str, feed: Feed, function: Callable[[Any], object]) -> None:
         self.error: Exception | None = None
-        self._name = view.name
-        self._feed = view.changes(wait=True)
+        self._name = view
+        self._feed = feed
         self._function = function
-        self._thread = threading.Thread(target=self._run, name=f"ivme-subscription-{view.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"ivme-subscription-{view}", daemon=True)
         self._thread.start()
 
     @property

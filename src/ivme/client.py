@@ -1,73 +1,155 @@
 """A database behind a server, with the methods of `Database`: `ivme.connect("http://localhost:8321", token=...)`.
 
-Statements, rows and changes go over HTTP, rows as Arrow; nothing but Python's own modules is needed. One request at a
-time goes over a connection, which is opened again if the server has closed it.
+Statements, rows and changes go over HTTP, rows as Arrow; nothing but Python's own modules and pyarrow is needed.
 """
 
 from __future__ import annotations
 
 import json
-import threading
+import os
+import tarfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from html import escape
+from http.client import HTTPException
+from pathlib import Path
 from ssl import SSLContext
-from typing import Any, Self
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 
-from ivme.client_values import listed_rows, plain_parameter, quoted, read_table, sql_type
-from ivme.errors import DataError, IvmeError, PlanError, StorageError, UnknownNameError
+from ivme.altering import NOW
+from ivme.client_values import distinct_rows, plain_references, quoted, read_table, sql_type
+from ivme.errors import SchemaError, UnknownNameError
+from ivme.query.table import References
+from ivme.query.types import Type, parse_type
+from ivme.remote_batch import RemoteBatch
+from ivme.remote_connection import RemoteConnection, RemoteError
+from ivme.remote_table import RemoteTable
 from ivme.remote_view import RemoteView, Row
 from ivme.schemas import columns_of
-from ivme.serve.asking import ARROW, JSON
-from ivme.serve.values import dumps
+from ivme.serve.asking import ARROW
+from ivme.serve.tagged_values import tagged
 from ivme.statements.result import Result
+from ivme.store.backup import new_directory
 
-_SECONDS = 60.0
-_ERRORS: dict[int, type[IvmeError]] = {404: UnknownNameError, 422: DataError, 503: StorageError}
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["RemoteDatabase", "RemoteError", "RemoteView", "Row", "connect"]
 
 
-class RemoteError(IvmeError):
-    """A server that cannot be reached, or that refuses who asks."""
-
-
-class RemoteDatabase:
+class RemoteDatabase(RemoteConnection):
     """A database behind a server. Its methods raise the errors of ivme, with the server's message."""
-
-    def __init__(self, url: str, *, token: str | None = None, context: SSLContext | None = None) -> None:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise RemoteError(f"{url!r} is not the address of a server; write http://localhost:8321")
-        self.url = url
-        self._parts = parts
-        self._token = token
-        self._context = context
-        self._lock = threading.Lock()
-        self._connection: HTTPConnection | None = None
-        try:
-            self.request("GET", "/tables")
-        except BaseException:
-            self.close()
-            raise
 
     # Statements
 
     def sql(self, text: str, /, **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last. BEGIN needs its COMMIT in the same text."""
-        body = {"sql": text, "parameters": {name: plain_parameter(value) for name, value in parameters.items()}}
+        body = {"sql": text, "parameters": {name: tagged(value) for name, value in parameters.items()}}
         kind, answer = self.request("POST", "/sql", body, ARROW)
         if kind == ARROW:
             return Result(read_table(answer))
         told = json.loads(answer)
         return Result(count=told["count"], message=told["message"])
 
-    def create_view(self, name: str, query: str, **options: object) -> RemoteView:
-        """Makes a view of a query."""
-        self.request("POST", "/views", {"name": name, "query": query, "options": options})
+    # Reading
+
+    def _asked(self, path: str) -> Any:
+        return json.loads(self.request("GET", path)[1])
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        return tuple(each["name"] for each in self._asked("/tables"))
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of all views that can be read."""
+        return tuple(each["name"] for each in self._asked("/views") if "broken" not in each)
+
+    @property
+    def broken_views(self) -> dict[str, str]:
+        """The views that could not be built when the server opened its directory, and why."""
+        return {each["name"]: each["broken"] for each in self._asked("/views") if "broken" in each}
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What the token allows, as in `read:revenue`, `write:sales` and `define`."""
+        return tuple(self._asked("/token")["scopes"])
+
+    def view(self, name: str) -> RemoteView:
+        """The view of that name."""
+        return RemoteView(self, _named(self._asked("/views"), name, "view"))
+
+    def table(self, name: str) -> RemoteTable:
+        """A table to read: its rows in Python, Arrow and pandas."""
+        return RemoteTable(self, _named(self._asked("/tables"), name, "table"))
+
+    def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        return distinct_rows(self.sql(f"SELECT * FROM {quoted(name)}").to_arrow())
+
+    def entries(self) -> int:
+        """How many entries the maps of all tables and views have: the size of the state."""
+        return int(self._asked("/stats?_maps=false")["entries"])
+
+    def position(self, source: str) -> int | None:
+        """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
+        found: int | None = self._asked(f"/position?{urlencode({'source': source})}")["position"]
+        return found
+
+    def check_promises(self, table: str | None = None) -> None:
+        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any."""
+        self._asked("/promises" if table is None else f"/promises?{urlencode({'table': table})}")
+
+    # Definitions
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        primary_key: str | Iterable[str] | None = None,
+        append_only: bool = False,
+        static: bool = False,
+        references: References | None = None,
+        unique: Iterable[str | Iterable[str]] = (),
+        not_null: Iterable[str] = (),
+        defaults: Mapping[str, object] | None = None,
+        if_not_exists: bool = False,
+        replace: bool = False,
+    ) -> None:
+        """Declares an empty table, as `Database.create_table` does."""
+        columns = {column: str(parse_type(type_)) for column, type_ in columns_of(name, schema).items()}
+        key = [primary_key] if isinstance(primary_key, str) else primary_key
+        body = {
+            "name": name,
+            "columns": columns,
+            "append_only": append_only,
+            "static": static,
+            "references": plain_references(references),
+            "unique": [[each] if isinstance(each, str) else [*each] for each in unique],
+            "not_null": [not_null] if isinstance(not_null, str) else [*not_null],
+            "defaults": {column: tagged(value) for column, value in (defaults or {}).items()},
+            "if_not_exists": if_not_exists,
+            "replace": replace,
+        }
+        self.request("POST", "/tables", body if key is None else {**body, "primary_key": [*key]})
+
+    def create_view(
+        self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
+    ) -> RemoteView:
+        """Makes a view of a query; see `Database.create_view`."""
+        how = {"if_not_exists": if_not_exists, "replace": replace}
+        self.request("POST", "/views", {"name": name, "query": query, "options": options, **how})
+        return self.view(name)
+
+    def rebuild_view(self, name: str) -> RemoteView:
+        """Builds a broken view again; an error says why that fails."""
+        self.request("POST", f"/views/{quote(name, safe='')}/rebuild")
         return self.view(name)
 
     def drop_view(self, name: str) -> None:
@@ -78,58 +160,13 @@ class RemoteDatabase:
         """Forgets a table and its rows."""
         self.request("DELETE", f"/tables/{quote(name, safe='')}")
 
-    # Reading
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The names of all tables."""
-        return tuple(each["name"] for each in json.loads(self.request("GET", "/tables")[1]))
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The names of all views that can be read."""
-        listed = json.loads(self.request("GET", "/views")[1])
-        return tuple(each["name"] for each in listed if "broken" not in each)
-
-    @property
-    def broken_views(self) -> dict[str, str]:
-        """The views that could not be built when the server opened its directory, and why."""
-        listed = json.loads(self.request("GET", "/views")[1])
-        return {each["name"]: each["broken"] for each in listed if "broken" in each}
-
-    @property
-    def scopes(self) -> tuple[str, ...]:
-        """What the token allows, as in `read:revenue`, `write:sales` and `define`."""
-        return tuple(json.loads(self.request("GET", "/token")[1])["scopes"])
-
-    def view(self, name: str) -> RemoteView:
-        """The view of that name."""
-        listed = json.loads(self.request("GET", "/views")[1])
-        for each in listed:
-            if each["name"].lower() == name.lower():
-                return RemoteView(self, each)
-        raise UnknownNameError(f"there is no view {name}; there are: {', '.join(each['name'] for each in listed)}")
-
-    def contents(self, table: str) -> pa.Table:
-        """The rows of a table, in Arrow."""
-        return self.sql(f"SELECT * FROM {quoted(table)}").to_arrow()
-
-    # Definitions
-
-    def create_table(self, name: str, schema: Any, *, primary_key: str | Iterable[str] = (), **options: bool) -> None:
-        """Declares an empty table, as `Database.create_table` does; the options are `append_only` and `static`."""
-        columns = [f"{quoted(column)} {sql_type(type_)}" for column, type_ in columns_of(name, schema).items()]
-        key = [primary_key] if isinstance(primary_key, str) else [*primary_key]
-        columns += [f"PRIMARY KEY ({', '.join(map(quoted, key))})"] if key else []
-        said = ", ".join(f"{option} = {str(value).lower()}" for option, value in options.items())
-        self.sql(f"CREATE TABLE {quoted(name)} ({', '.join(columns)}){f' WITH ({said})' if said else ''}")
-
-    def add_column(self, table: str, name: str, type: str, default: object = None) -> None:
-        """Gives a table a further column, behind the others."""
-        told = "" if default is None else " DEFAULT :default"
-        given = {} if default is None else {"default": default}
+    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
+        """Gives a table a further column, behind the others; see `Database.add_column`."""
+        told, given = _default(default, parse_type(type).kind)
         kind = sql_type(type)
-        self.sql(f"ALTER TABLE {quoted(table)} ADD COLUMN {quoted(name)} {kind}{told}", **given)
+        self.sql(
+            f"ALTER TABLE {quoted(table)} ADD COLUMN {quoted(name)} {kind} {f'DEFAULT {told}' if told else ''}", **given
+        )
 
     def drop_column(self, table: str, name: str) -> None:
         """Takes a column and its values away."""
@@ -138,6 +175,13 @@ class RemoteDatabase:
     def rename_column(self, table: str, name: str, to: str) -> None:
         """Gives a column another name."""
         self.sql(f"ALTER TABLE {quoted(table)} RENAME COLUMN {quoted(name)} TO {quoted(to)}")
+
+    def set_default(self, table: str, name: str, default: object) -> None:
+        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        types = {column.lower(): type_ for column, type_ in self.table(table).described["columns"].items()}
+        told, given = _default(default, parse_type(types.get(name.lower(), "string")).kind)
+        what = f"SET DEFAULT {told}" if told else "DROP DEFAULT"
+        self.sql(f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted(name)} {what}", **given)
 
     def rename_table(self, name: str, to: str) -> None:
         """Gives a table another name."""
@@ -151,125 +195,126 @@ class RemoteDatabase:
     @property
     def now(self) -> datetime | None:
         """What the clock of the database says; None if it was never advanced, and no view reads it."""
-        told = json.loads(self.request("GET", "/clock")[1])["now"]
+        told = self._asked("/clock")["now"]
         return None if told is None else datetime.fromisoformat(told)
 
     # Changes
 
-    def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: tuples, dicts, or what has an Arrow stream, such as a DataFrame."""
-        self._change(table, insert=rows)
+    def batch(self, source: str | None = None, position: int | None = None) -> RemoteBatch:
+        """Several changes, all or nothing: they are sent when the `with` block ends without an error.
 
-    def delete(self, table: str, rows: Any) -> None:
-        """Takes rows away; one that is not there is an error, and nothing is changed."""
-        self._change(table, delete=rows)
+        With a source and a position it is applied once, however often it is sent; see `Database.batch`.
+        """
+        return RemoteBatch(self, source, position)
 
-    def upsert(self, table: str, rows: Any) -> None:
+    def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Adds rows: tuples, dicts, a generator, or what has an Arrow stream, such as a DataFrame."""
+        with self.batch() as batch:
+            batch.insert(table, rows, round_floats=round_floats)
+
+    def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
+        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        with self.batch() as batch:
+            batch.delete(table, rows, strict=strict)
+
+    def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
+        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
+        with self.batch() as batch:
+            batch.delete_keys(table, keys, strict=strict)
+
+    def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
+        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
+        with self.batch() as batch:
+            batch.apply(table, rows, weights, round_floats=round_floats)
+
+    def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Adds rows, each in place of the one that has its primary key."""
-        self._change(table, upsert=rows)
+        with self.batch() as batch:
+            batch.upsert(table, rows, round_floats=round_floats)
 
-    def replace(self, table: str, rows: Any) -> None:
+    def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Makes these rows all that the table holds; views and followers are told the difference."""
-        self._change(table, replace=rows)
+        with self.batch() as batch:
+            batch.replace(table, rows, round_floats=round_floats)
 
-    def _change(self, table: str, **changes: Any) -> None:
-        body = {kind: listed_rows(rows) for kind, rows in changes.items()}
-        self.request("POST", f"/tables/{quote(table, safe='')}/changes", body)
-
-    def batch(
-        self, changes: Mapping[str, Mapping[str, Any]], source: str | None = None, position: int | None = None
+    def update(
+        self,
+        table: str,
+        /,
+        *,
+        set: Mapping[str, Any],
+        where: str | None = None,
+        round_floats: bool = False,
+        **parameters: Any,
     ) -> None:
-        """Changes of several tables, all or nothing: `{"sales": {"insert": rows, "delete": rows}}`."""
-        listed = {table: {kind: listed_rows(rows) for kind, rows in each.items()} for table, each in changes.items()}
-        progress = {} if source is None else {"source": source, "position": position}
-        self.request("POST", "/batch", {"changes": listed, **progress})
+        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        with self.batch() as batch:
+            batch.update(table, set=set, where=where, round_floats=round_floats, **parameters)
 
-    def update(self, table: str, /, *, set: Mapping[str, str], where: str = "TRUE", **parameters: Any) -> int | None:
-        """Gives columns the values of expressions in the rows for which a condition holds; how many rows that were."""
-        values = ", ".join(f"{quoted(column)} = {value}" for column, value in set.items())
-        return self.sql(f"UPDATE {quoted(table)} SET {values} WHERE {where}", **parameters).count
-
-    def delete_where(self, table: str, where: str, /, **parameters: Any) -> int | None:
-        """Takes away the rows for which a condition holds; how many they were."""
-        return self.sql(f"DELETE FROM {quoted(table)} WHERE {where}", **parameters).count
+    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
+        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        with self.batch() as batch:
+            batch.delete_where(table, where, **parameters)
 
     def truncate(self, table: str) -> None:
         """Takes all rows of a table away."""
-        self.sql(f"TRUNCATE TABLE {quoted(table)}")
+        with self.batch() as batch:
+            batch.truncate(table)
 
-    # The connection
+    # Upkeep
 
-    def request(self, method: str, path: str, body: object = None, accept: str = JSON) -> tuple[str, bytes]:
-        """The kind and the bytes of an answer; a connection that was closed meanwhile is opened once more for GET."""
-        with self._lock:
-            for again in (method == "GET" and self._connection is not None, False):
-                try:
-                    response = self._send(self._open(), method, path, body, accept)
-                    return response.headers.get_content_type(), self._whole(response)
-                except (OSError, HTTPException) as error:
-                    self._close()
-                    if not again:
-                        raise RemoteError(f"{self.url} cannot be reached: {error!r}") from error
-        raise AssertionError("unreachable")
+    def checkpoint(self) -> None:
+        """Lets the server write its tables anew, so that opening its directory has no log to go through."""
+        self.request("POST", "/checkpoint", {})
 
-    def _whole(self, response: HTTPResponse) -> bytes:
-        data = response.read()
-        if response.status < 400:
-            return data
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Writes the database as it is now into a new directory of this machine; `Database(path)` opens it.
+
+        It is there as a whole or not at all. The server goes on meanwhile.
+        """
+        connection, response = self.open_stream("/backup", "application/x-tar")
         try:
-            message = json.loads(data)["error"]
-        except (ValueError, KeyError, TypeError):
-            message = f"the server answered {response.status}"
-        raise _ERRORS.get(response.status, RemoteError if response.status in (401, 403) else PlanError)(message)
-
-    def _send(self, connection: HTTPConnection, method: str, path: str, body: object, accept: str) -> HTTPResponse:
-        headers = {"Accept": accept, **({"Content-Type": JSON} if body is not None else {})}
-        headers |= {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
-        connection.request(method, path, None if body is None else dumps(body), headers)
-        return connection.getresponse()
-
-    def open_stream(self, path: str) -> tuple[HTTPConnection, HTTPResponse]:
-        """A connection of its own for an answer that goes on."""
-        connection = self._connect(None)
-        try:
-            response = self._send(connection, "GET", path, None, "text/event-stream")
-            if response.status != 200:
-                self._whole(response)
-        except BaseException as error:
+            with new_directory(Path(path)) as directory, tarfile.open(fileobj=response, mode="r|") as archive:
+                archive.extractall(directory, filter="data")
+        except (HTTPException, tarfile.TarError, EOFError) as error:
+            raise RemoteError(f"{self.url} broke the backup off: {error!r}") from error
+        finally:
             connection.close()
-            if isinstance(error, OSError | HTTPException):
-                raise RemoteError(f"{self.url} cannot be reached: {error!r}") from error
-            raise
-        return connection, response
-
-    def _connect(self, seconds: float | None) -> HTTPConnection:
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "http":
-            return HTTPConnection(host, port, timeout=seconds)
-        return HTTPSConnection(host, port, timeout=seconds, context=self._context)
-
-    def _open(self) -> HTTPConnection:
-        self._connection = self._connection or self._connect(_SECONDS)
-        return self._connection
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def close(self) -> None:
-        """Ends the connection; the server goes on."""
-        with self._lock:
-            self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<RemoteDatabase {self.url}>"
+
+    def _repr_html_(self) -> str:
+        """The tables and the views, with what is known of each."""
+        tables = self.sql("SHOW TABLES")._repr_html_()
+        return f"<p>{escape(repr(self))}</p>{tables}{self.sql('SHOW VIEWS')._repr_html_()}"
+
+    def _repr_svg_(self) -> str:
+        """A picture of the tables and of the views that read them."""
+        from ivme.lineage import lineage_svg
+
+        views = {each["name"]: each["reads"] for each in self._asked("/views") if "broken" not in each}
+        return lineage_svg(f"Database at {self.url}", self.tables, views)
+
+
+def _named(listed: list[dict[str, Any]], name: str, kind: str) -> dict[str, Any]:
+    for each in listed:
+        if isinstance(name, str) and each["name"].lower() == name.lower():
+            return each
+    raise UnknownNameError(
+        f"there is no {kind} {name}; there are: {', '.join(each['name'] for each in listed) or 'none'}"
+    )
+
+
+def _default(default: object, kind: str) -> tuple[str, dict[str, Any]]:
+    """A default as ALTER TABLE has it, and its value; nothing for NULL."""
+    if default is None:
+        return "", {}
+    if kind in ("timestamp", "date") and isinstance(default, str) and default.lower() == NOW:
+        return NOW, {}
+    if isinstance(default, list | tuple | Mapping):
+        raise SchemaError("the default of an array or a struct is given in create_table")
+    return ":default", {"default": default}
 
 
 def connect(url: str, *, token: str | None = None, context: SSLContext | None = None) -> RemoteDatabase:

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_defaults
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self
 from ivme.altering import Altering, read_defaults
 from ivme.clock import Clocked
 from ivme.definitions import Definitions, known
-from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
@@ -33,6 +31,7 @@ from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
+from ivme.shown_database import ShownDatabase
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database(Altering, Clocked):
+class Database(Altering, Clocked, ShownDatabase):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -279,17 +278,18 @@ class Database(Altering, Clocked):
     # Changes
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path; `round_floats` is for decimals."""
-        if round_floats:
-            rows = to_arrow(rows, self.definitions.table(table), round_floats=True)
-        if type(rows) is list and len(rows) == 1:
+        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path.
+
+        With `round_floats`, here and below, floats are rounded into columns of decimals; else they are refused.
+        """
+        if not round_floats and type(rows) is list and len(rows) == 1:
             if self._take_row(table, rows[0], 1):
                 return
             if self._runtime.try_apply_row(table, rows[0], 1):
                 self._runtime.wait_durable()
                 return
         with self.batch() as batch:
-            batch.insert(table, rows)
+            batch.insert(table, rows, round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
@@ -307,30 +307,39 @@ class Database(Altering, Clocked):
         with self.batch() as batch:
             batch.delete_keys(table, keys, strict=strict)
 
-    def apply(self, table: str, rows: Any, weights: Any) -> None:
+    def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
         """Adds each row with its weight as multiplicity; a negative weight takes it away."""
         with self.batch() as batch:
-            batch.apply(table, rows, weights)
+            batch.apply(table, rows, weights, round_floats=round_floats)
 
-    def upsert(self, table: str, rows: Any) -> None:
+    def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Adds rows, each in place of the one that has its primary key."""
         with self.batch() as batch:
-            batch.upsert(table, rows)
+            batch.upsert(table, rows, round_floats=round_floats)
 
-    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
+    def update(
+        self,
+        table: str,
+        /,
+        *,
+        set: Mapping[str, Any],
+        where: str | None = None,
+        round_floats: bool = False,
+        **parameters: Any,
+    ) -> None:
         """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
         with self.batch() as batch:
-            batch.update(table, set=set, where=where, **parameters)
+            batch.update(table, set=set, where=where, round_floats=round_floats, **parameters)
 
     def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
         """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
         with self.batch() as batch:
             batch.delete_where(table, where, **parameters)
 
-    def replace(self, table: str, rows: Any) -> None:
+    def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Makes these rows all that the table holds; views and followers are told the difference."""
         with self.batch() as batch:
-            batch.replace(table, rows)
+            batch.replace(table, rows, round_floats=round_floats)
 
     def truncate(self, table: str) -> None:
         """Takes all rows of a table away."""
@@ -379,16 +388,6 @@ class Database(Altering, Clocked):
     def close(self) -> None:
         """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
         self.definitions.close()
-
-    def __repr__(self) -> str:
-        where = "in memory" if self.definitions.store is None else f"in {self.definitions.store.path}"
-        if self.definitions.is_closed:
-            return f"<Database {where}, closed>"
-        return f"<Database {where}: tables {', '.join(self.tables) or 'none'}; views {', '.join(self.views) or 'none'}>"
-
-    def _repr_html_(self) -> str:
-        tables = self.sql("SHOW TABLES")._repr_html_()
-        return f"<p>{escape(repr(self))}</p>{tables}{self.sql('SHOW VIEWS')._repr_html_()}"
 
     def __enter__(self) -> Self:
         return self

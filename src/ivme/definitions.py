@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain, count
@@ -129,8 +129,19 @@ class Definitions:
         defined = dict(self.functions.defined)
         request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
         with self.naming_broken_views():
+            if not relations:
+                _refuse_tables(query, defined)
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
+
+    def compiled(self, query: str, options: Mapping[str, object], hidden: Collection[str] = ()) -> CompiledView:
+        """The view that a query would be, over all relations but the `hidden` ones; nothing is made."""
+        with self.runtime.lock:
+            relations = tuple(each for each in self.relations() if each.name not in hidden)
+            functions = dict(self.functions.defined)
+        if not relations:
+            _refuse_tables(query, functions)
+        return compile_view(Request(query, relations, options, functions=functions))
 
     def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
         """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
@@ -362,3 +373,9 @@ def known(name: str, names: Iterable[str], kind: str) -> str:
             f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
         )
     return found[name.lower()]
+
+
+def _refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:
+    from ivme.query.sql_script import refuse_tables
+
+    refuse_tables(query, functions)

@@ -39,6 +39,15 @@ class IesExplanation:
         """The explanation as plain values that `json.dumps` takes."""
         return asdict(self)
 
+    def _repr_svg_(self) -> str:
+        """The answer over what its programs read and keep."""
+        from ivme.plan.explain.draw import Box
+        from ivme.plan.explain.svg import svg
+
+        inputs = (Box(name, "leaf", True) for name in self.inputs)
+        kept = (Box(name, "view", True) for name in self.auxiliary)
+        return svg([Box(self.name, "view", True, (*inputs, *kept))], str(self))
+
 
 class IesView(ParticipatingView):
     """The rows of an IES's answer, maintained by its programs in the same batches as all other views."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,24 +32,33 @@ def order_keys(view: str, columns: Sequence[str], order_by: str | Sequence[str])
     return Order(tuple(keys), None, 0, "")
 
 
-def page(
-    view: str, table: pa.Table, order: Order | None, limit: int | None, offset: int, after: Row | None
-) -> list[Row]:
-    """The rows of a page, as tuples."""
-    return listed(page_table(view, table, order, limit, offset, after))
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """Which rows a page has: so many in an order, from an offset on, behind the row `after`.
+
+    Without an order they come in the view's own.
+    """
+
+    order: Order | None = None
+    limit: int | None = None
+    offset: int = 0
+    after: Row | None = None
+
+    def check(self) -> None:
+        """Refuses a limit or an offset that is no number of rows."""
+        check_number(self.limit, "limit")
+        check_number(self.offset, "offset")
 
 
-def page_table(
-    view: str, table: pa.Table, order: Order | None, limit: int | None, offset: int, after: Row | None
-) -> pa.Table:
+def page_table(view: str, table: pa.Table, request: PageRequest) -> pa.Table:
     """The rows of a page, of a table that is in order already if no order is given; O(n log n) for n rows.
 
     With `after`, a row, they are those behind it and its copies. A page does not end between copies of one row, so that
     consecutive pages together hold every row of the view, with its multiplicity.
     """
-    check_number(limit, "limit")
-    check_number(offset, "offset")
-    start = offset
+    request.check()
+    order, limit, after = request.order, request.limit, request.after
+    start = request.offset
     if after is not None:
         given = _row_table(view, table.schema, after)
         table = _behind(view, table, tuple(after)) if order is None else pa.concat_tables([table, given])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from ivme.base_view import BaseView, Row
@@ -9,7 +12,7 @@ from ivme.engine.ingest.row_batch import Layout
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.view_state import ViewState
-from ivme.ordered_reading import check_number, placed_row
+from ivme.ordered_reading import PageRequest, placed_row
 from ivme.ordered_view import OrderedView
 from ivme.query.order import Order
 
@@ -28,8 +31,13 @@ class PositionedView(BaseView):
         return group if is_mapped and isinstance(group, OrderedView) else None
 
     @property
-    def _own_order(self) -> Order | None:
-        return None if isinstance(self.state.group, OrderedView) else super()._own_order
+    def is_mapped(self) -> bool:
+        """Whether rows are found by their positions without reading the others."""
+        return self._mapped is not None
+
+    @property
+    def own_order(self) -> Order | None:
+        return None if isinstance(self.state.group, OrderedView) else super().own_order
 
     def _between(self, start: int, stop: int) -> list[Row]:
         group = self._mapped
@@ -61,17 +69,19 @@ class PositionedView(BaseView):
             is_whole = set(loop.new) == set(loop.read.variables) == set(reading.outputs)
             return group.sizes([loop.read.map])[0] if is_whole else None
 
-    def mapped_page(self, order: Order | None, limit: int | None, offset: int, after: Row | None) -> pa.Table | None:
-        """A page of rows by the ordered map, O(log N) and O(1) a row; None if it does not have them in this order.
+    def page(self, request: PageRequest, parameters: Mapping[str, Any]) -> pa.Table:
+        """A page of rows, by the ordered map if it has them in that order."""
+        found = None if parameters else self.mapped_page(request)
+        return super().page(request, parameters) if found is None else found
 
-        An order that is None is the view's own.
-        """
-        check_number(limit, "limit")
-        check_number(offset, "offset")
+    def mapped_page(self, request: PageRequest) -> pa.Table | None:
+        """A page of rows by the ordered map, O(log N) and O(1) a row; None if it does not have them in this order."""
+        request.check()
+        after = request.after
         with self._runtime.lock:
             self.check_alive()
             group = self._mapped
-            if group is None or not group.has_order(order, places=after is not None):
+            if group is None or not group.has_order(request.order, places=after is not None):
                 return None
             given = None if after is None else placed_row(self.name, self._layout.schema, after)
-            return group.page(limit, offset, given, self._layout)
+            return group.page(request.limit, request.offset, given, self._layout)

@@ -646,3 +646,29 @@ def test_a_select_without_from_but_with_clauses_means_what_its_view_does(shop: D
     ):
         assert rows == list(shop.create_view("v", text)) == shop.sql(text).rows()
         shop.drop_view("v")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT 1 AS a", [(1,)]),
+        ("SELECT 1 AS a LIMIT 1", [(1,)]),
+        ("SELECT a, b FROM (VALUES (1, 'x'), (2, 'y')) AS t(a, b) ORDER BY a", [(1, "x"), (2, "y")]),
+        ("WITH x AS (SELECT 1 AS a UNION ALL SELECT 2) SELECT SUM(a) AS s FROM x", [(3,)]),
+    ],
+)
+def test_a_query_without_tables_needs_none(db: Database, text: str, rows: list[Any]) -> None:
+    """It was refused in a database without tables, and taken as soon as there was one."""
+    assert () == db.tables
+    assert rows == db.sql(text).rows() == list(db.create_view("v", text))
+    assert db.sql(f"EXPLAIN {text}").message
+    db.create_table("t", {"a": "int"})
+    assert rows == db.sql(text).rows() == list(db.view("v"))
+
+
+def test_a_table_that_is_not_there_is_named_in_a_database_without_tables(db: Database) -> None:
+    for text in ("SELECT a FROM t", "WITH x AS (SELECT 1 AS a) SELECT a FROM x JOIN t USING (a)"):
+        for run in (db.sql, lambda each: db.create_view("v", each), lambda each: db.sql(f"EXPLAIN {each}")):
+            with pytest.raises(UnknownNameError, match=r"there is no table 't' \(line 1"):
+                run(text)
+    assert () == db.views

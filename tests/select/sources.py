@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -24,6 +25,9 @@ class From:
     def is_single(self) -> bool:
         return bool(self.alias)
 
+
+_MADE = re.compile(r"[cn]\d+")
+"""Names of columns that no table has."""
 
 _ORDERED = ("int", "string", "decimal", "date", "timestamp")
 """The kinds that ASOF joins compare."""
@@ -89,7 +93,11 @@ class Sources(Aggregates):
     def _derived(self, depth: int, alias: str) -> From:
         with self.apart():
             made = self.query(depth - 1, ())
-        if self.pick("derived columns", kept=4, renamed=1) == "kept":
+        drawn = self.pick("derived columns", kept=4, renamed=1, without_alias=1)
+        if drawn == "without alias" and all(_MADE.fullmatch(c.name) for c in made.columns):
+            atoms = tuple(Atom(c.name, c.kind, c.name) for c in made.columns)
+            return From(f"({made.text})", atoms, names=tuple(c.name for c in made.columns))
+        if drawn != "renamed":
             return self._named(f"({made.text})", alias, made.columns)
         columns = tuple(Output(self.fresh("n"), kind) for kind in made.kinds)
         found = self._named("", alias, columns)

@@ -114,6 +114,22 @@ FOUND = (
        CAST(PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY j) AS DOUBLE) + 1 AS one FROM r0 GROUP BY i""",
     """SELECT a.i, (SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY b.i) FROM r2 AS b) AS up,
        (SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY b.i DESC) FROM r2 AS b) AS down FROM r0 AS a""",
+    "SELECT 1 AS one FROM r1 AS a LEFT JOIN (r1 AS b JOIN (r0 AS c NATURAL JOIN r2 AS d) ON TRUE) ON a.k = c.i",
+    "SELECT * FROM r1 AS a JOIN (SELECT * FROM (r0 AS c FULL JOIN (SELECT i, d2 FROM r2) AS d USING (i))) ON k = j",
+    "SELECT t.i, u.k FROM r0 AS t LEFT JOIN ((SELECT b AS x FROM r1) JOIN r1 AS u ON u.b = x) ON t.i = u.k",
+    """SELECT a.j FROM r0 AS a LEFT JOIN r2 AS b ON a.i = b.i AND b.s = 'a'
+       WHERE EXISTS (SELECT 1 FROM r1 AS c WHERE c.k IS NOT DISTINCT FROM b.i)""",
+    "SELECT b.s FROM r1 AS a LEFT JOIN r2 AS b ON a.k = b.i WHERE b.i >= ALL (SELECT j FROM r0 WHERE j < 0)",
+    """SELECT a.s, c.d2 FROM r0 AS a LEFT JOIN (r1 AS b JOIN r2 AS c ON b.k = c.i) ON a.i = b.k WHERE EXISTS (
+       SELECT 1 FROM r1 AS d JOIN (r0 AS e JOIN r2 AS f USING (i)) ON d.k = e.j WHERE e.i = b.k AND f.s <= c.s)""",
+    "SELECT i FROM (SELECT i FROM r0) WHERE EXISTS (SELECT 1 FROM (SELECT j AS m FROM r0) WHERE m = i)",
+    "SELECT i, (SELECT COUNT(*) FROM (SELECT j AS m FROM r0) WHERE m = i) AS n FROM (SELECT i FROM r0)",
+    "SELECT i, k FROM (SELECT i FROM r0), (SELECT k FROM r1) WHERE i = k",
+    """SELECT i, (SELECT SUM(v) FROM (SELECT i AS v FROM r0 WHERE s = 'a') JOIN r2 AS b ON v = b.i WHERE b.i <= q) AS n
+       FROM (SELECT i, j AS q FROM r0 WHERE i > 0)""",
+    """SELECT a.s, b.i, t.n FROM r0 AS a LEFT JOIN r2 AS b ON a.i = b.i AND b.s = 'a',
+       LATERAL (SELECT COUNT(*) AS n FROM r1 AS c WHERE c.k = b.i) AS t""",
+    "SELECT a.s, t.n FROM r0 AS a FULL JOIN r2 AS b USING (i), LATERAL (SELECT SUM(k) AS n FROM r1 WHERE k = b.i) AS t",
 )
 
 

@@ -1,4 +1,4 @@
-"""Change events of three tables that come late, twice, out of order and broken; and what they must add up to.
+"""Change events of three tables in transactions that come late, twice, out of order and broken, and their sums.
 
 What is expected is computed here from the events as they were made, in their true order, by plain dictionaries.
 `python -m tests.spark.cdc_torture FILE ARCHIVES` runs the pipeline of a file until it has caught up.
@@ -24,18 +24,19 @@ from tests.spark.flights import net
 CITIES = ("Oslo", "Bern", "Rome", "Lima", "Bonn")
 
 _FILE = """\
+transactions: {{directory: log, {files}}}
 tables:
   customers:
     columns: {{id: int, city: string}}
     primary_key: id
-    changes: {{directory: customers, format: csv, operation: op, upsert: true, sequence_by: lsn, {files}}}
+    changes: {{directory: customers, format: csv, operation: op, upsert: true, sequence_by: lsn, {by}, {files}}}
   orders:
     columns: {{id: int, customer: int, amount: int}}
     primary_key: id
     changes: {{directory: orders, format: json, envelope: debezium, sequence_by: source.lsn, {files}}}
   payments:
     columns: {{id: int, kind: string, amount: int}}
-    changes: {{directory: payments, format: csv, operation: op, {files}}}
+    changes: {{directory: payments, format: csv, operation: op, {by}, {files}}}
 views:
   per_city:
     sql: |
@@ -70,23 +71,43 @@ class Torture:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.file = self.folder / "torture.yml"
-        self.file.write_text(_FILE.format(files="files_per_batch: 2"))
+        by = "transaction_by: tx, transaction_number: no"
+        self.file.write_text(_FILE.format(files="files_per_batch: 2", by=by))
         third = self.events // 3
-        self._write("customers", "op,id,city,lsn\n", self._mixed([*self._customers(third)]), self._bad_customer)
-        self._write("orders", "", self._mixed([*self._orders(third)]), self._bad_order)
-        self._write("payments", "op,id,kind,amount\n", [*self._payments(third)], self._bad_payment)
+        self._make_transactions(third)
+        customers, orders = self._mixed([*self._customers(third)]), self._mixed([*self._orders(third)])
+        self._write("customers", "op,id,city,lsn,tx,no\n", customers, self._bad_customer)
+        self._write("orders", "", orders, self._bad_order)
+        self._write("payments", "op,id,kind,amount,tx,no\n", [*self._payments(third)], self._bad_payment)
+        log = [json.dumps(entry) + "\n" for entry in self.log]
+        log = [each for entry in log for each in ('{"status": "BEGIN", "id": "0"}\n', entry)]
+        self._write("log", "", log, lambda: "no end\n")
+
+    def _make_transactions(self, count: int) -> None:
+        """The transaction of each event, and its number there; some have events in one table, some in all."""
+        self.ids: dict[str, list[tuple[str, int]]] = {"customers": [], "orders": [], "payments": []}
+        self.log: list[dict[str, Any]] = []
+        while any(len(ids) < count for ids in self.ids.values()):
+            key, counts, number = f"tx{len(self.log)}", dict.fromkeys(self.ids, 0), 0
+            for table in self.chance.sample(list(self.ids), self.chance.choice([1, 2, 3])):
+                for _ in range(min(self.chance.randrange(1, 5), count - len(self.ids[table]))):
+                    self.ids[table].append((key, number))
+                    counts[table] += 1
+                    number += 1
+            told = [{"data_collection": f"shop.{name}", "event_count": n} for name, n in counts.items() if n]
+            self.log.append({"status": "END", "id": key, "event_count": number, "data_collections": told})
 
     # Events in their true order
 
     def _customers(self, count: int) -> Iterator[str]:
-        for lsn in range(count):
+        for lsn, (tx, no) in zip(range(count), self.ids["customers"], strict=True):
             key = self.chance.randrange(max(count // 20, 10))
             if self.chance.random() < 0.15:
                 self.customers.pop(key, None)
-                yield f"d,{key},,{lsn}\n"
+                yield f"d,{key},,{lsn},{tx},{no}\n"
             else:
                 self.customers[key] = self.chance.choice(CITIES)
-                yield f"{self.chance.choice('iu')},{key},{self.customers[key]},{lsn}\n"
+                yield f"{self.chance.choice('iu')},{key},{self.customers[key]},{lsn},{tx},{no}\n"
 
     def _orders(self, count: int) -> Iterator[str]:
         for lsn in range(count):
@@ -114,21 +135,28 @@ class Torture:
         def row(number: int, values: Row | None) -> dict[str, Any] | None:
             return None if values is None else {"id": number, "customer": values[0], "amount": values[1]}
 
-        event = {"op": op, "source": {"lsn": lsn}, "before": row(key if old_key is None else old_key, before)}
+        tx, number = self.ids["orders"][lsn]
+        together = {"id": tx, "total_order": number, "data_collection_order": 1}
+        event = {
+            "op": op,
+            "source": {"lsn": lsn},
+            "transaction": together,
+            "before": row(key if old_key is None else old_key, before),
+        }
         return json.dumps({**event, "after": row(key, after)}) + "\n"
 
     def _payments(self, count: int) -> Iterator[str]:
         there: list[Row] = []
-        for number in range(count):
+        for number, (tx, no) in zip(range(count), self.ids["payments"], strict=True):
             if there and self.chance.random() < 0.3:
                 row = there.pop(self.chance.randrange(len(there)))
                 self.payments[row] -= 1
-                yield f"delete,{row[0]},{row[1]},{row[2]}\n"
+                yield f"delete,{row[0]},{row[1]},{row[2]},{tx},{no}\n"
             else:
                 row = (number, self.chance.choice(("card", "cash", "bank")), self.chance.randrange(100))
                 there.append(row)
                 self.payments[row] += 1
-                yield f"insert,{row[0]},{row[1]},{row[2]}\n"
+                yield f"insert,{row[0]},{row[1]},{row[2]},{tx},{no}\n"
 
     # How they come
 
@@ -141,8 +169,10 @@ class Torture:
             part = twice[start : start + window]
             self.chance.shuffle(part)
             found += part
-        late = [found.pop(self.chance.randrange(len(found))) for _ in range(len(found) // 50)]
-        return found + late
+        for _ in range(len(found) // 50):
+            place = self.chance.randrange(len(found))
+            found.insert(min(place + 2 * window, len(found)), found.pop(place))
+        return found
 
     def _write(self, table: str, head: str, events: list[str], broken: Any) -> None:
         folder = self.folder / table
@@ -152,16 +182,18 @@ class Torture:
             for _ in range(max(len(lines) // 500, 1)):
                 lines.insert(self.chance.randrange(len(lines) + 1), broken())
                 self.bad += 1
-            (folder / f"{number}.{'json' if table == 'orders' else 'csv'}").write_text(head + "".join(lines))
+            (folder / f"{number}.{'csv' if head else 'json'}").write_text(head + "".join(lines))
 
     def _bad_customer(self) -> str:
-        return self.chance.choice(["u,one,Oslo,1\n", "what,1,Oslo,1\n", "u,,Oslo,5\n", "u,3,Oslo,\n", "u,3\n"])
+        bad = ["u,one,Oslo,1,,\n", "what,1,Oslo,1,,\n", "u,,Oslo,5,,\n", "u,3,Oslo,,,\n", "u,3\n"]
+        return self.chance.choice(bad)
 
     def _bad_order(self) -> str:
         return self.chance.choice(['{"op": "c"}\n', "no json\n", '{"op": "z", "after": {"id": 1}}\n'])
 
     def _bad_payment(self) -> str:
-        return self.chance.choice([f"delete,{-1 - self.bad},cash,1\n", "insert,x,cash,1\n", "maybe,1,cash,1\n"])
+        bad = [f"delete,{-1 - self.bad},cash,1,,\n", "insert,x,cash,1,,\n", "maybe,1,cash,1,,\n"]
+        return self.chance.choice(bad)
 
     # What must be
 

@@ -6,8 +6,10 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
+from xml.etree import ElementTree
 
 import duckdb
 import pandas as pd
@@ -229,6 +231,26 @@ def test_databases_tables_and_views_are_shown() -> None:
     assert repr(db) == "<Database in memory, closed>"
 
 
+def test_databases_and_views_are_drawn(tmp_path: Path) -> None:
+    db = Database(tmp_path)
+    assert "Database in " in ElementTree.fromstring(db._repr_svg_()).findtext(".//{*}title", "")
+    db.create_table("t & u", {"a": "int", "b": "int"})
+    db.create_table("lonely", {"a": "int"})
+    top = db.create_view("top", "SELECT b, SUM(a) AS s FROM `t & u` GROUP BY b ORDER BY s DESC LIMIT 3")
+    db.create_view("joined", "SELECT t.a, top.s FROM `t & u` AS t JOIN top USING (b)")
+    db.create_view("constant", "SELECT 1 AS one")
+    picture = ElementTree.fromstring(db._repr_svg_())
+    lefts = {box[1].text: int(box[0].get("x", "")) for box in zip(*[iter(picture[4:][-10:])] * 2, strict=True)}
+    assert {"t & u", "lonely", "constant"} == {name for name, left in lefts.items() if left == 24}
+    assert 24 < lefts["top"] < lefts["joined"]
+    assert 3 == len(picture.findall("{*}line"))
+    assert top._repr_svg_() == top.explain()._repr_svg_()
+    assert "top" in top._repr_svg_()
+    db.close()
+    with pytest.raises(IvmeError, match="closed"):
+        db._repr_svg_()
+
+
 def test_duckdb_answers_a_select_by_choice() -> None:
     db = Database()
     db.sql("CREATE TABLE t (a BIGINT, b STRING); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (2, 'y')")
@@ -292,6 +314,54 @@ def test_floats_are_rounded_into_decimals_by_choice() -> None:
         with pytest.raises(DataError):
             db.insert("t", [(7, value)], round_floats=True)
     assert 6 == len(db.table("t"))
+
+
+def test_floats_are_rounded_by_every_change_that_takes_rows(tmp_path: Path) -> None:
+    db = Database()
+    db.create_table("t", {"a": "int", "p": "decimal(6, 2)"}, primary_key="a")
+    (tmp_path / "rows.csv").write_text("a,p\n1,0.125\n2,-2.675\n3,\n4,1e-3\n")
+    (tmp_path / "rows.json").write_text('{"a": 5, "p": "7.005"}\n')
+    half, rounded = [(1, 0.125), (2, -2.675)], [(1, Decimal("0.13")), (2, Decimal("-2.68"))]
+    for change in (db.insert, db.upsert, db.replace, partial(db.apply, weights=[1, 1])):
+        with pytest.raises(DataError, match="is a float"):
+            change("t", rows=half)
+        change("t", rows=half, round_floats=True)
+        assert rounded == sorted(db.table("t"))
+        db.truncate("t")
+    db.insert("t", (row for row in half), round_floats=True)
+    assert rounded == sorted(db.table("t"))
+    db.update("t", set={"p": 0.335}, where="a = :a", a=1, round_floats=True)
+    assert Decimal("0.34") == db.sql("SELECT p FROM t WHERE a = 1").scalar()
+    with pytest.raises(DataError, match="is a float"):
+        db.update("t", set={"p": 0.335})
+    db.truncate("t")
+    db.insert("t", tmp_path / "rows.csv", round_floats=True)
+    db.sql("COPY t FROM :path (ROUND_FLOATS true)", path=str(tmp_path / "rows.json"))
+    assert [*rounded, (3, None), (4, Decimal("0.00")), (5, Decimal("7.01"))] == sorted(db.table("t"))
+    with pytest.raises(DataError, match="cannot be read as csv"):
+        db.sql("COPY t FROM :path", path=str(tmp_path / "rows.csv"))
+    (tmp_path / "large.csv").write_text("a,p\n9,123456789.5\n")
+    with pytest.raises(DataError, match="cannot be read as csv"):
+        db.insert("t", tmp_path / "large.csv", round_floats=True)
+    assert 5 == len(db.table("t"))
+
+
+def test_statements_convert_the_numbers_of_parameters_and_files_as_constants(tmp_path: Path) -> None:
+    """A parameter was refused by INSERT where UPDATE took it."""
+    db = Database()
+    db.sql("CREATE TABLE t (a BIGINT, p DECIMAL(6, 2), x DOUBLE)")
+    for value in (0.125, Decimal("0.125")):
+        db.sql("INSERT INTO t VALUES (1, :p, :p)", p=value)
+        db.sql("UPDATE t SET p = :p", p=value)
+        db.sql("INSERT INTO t VALUES (1, 0.125, 0.125)")
+    assert {(1, Decimal("0.13"), 0.125)} == set(db.table("t"))
+    (tmp_path / "rows.csv").write_text("a,p,x\n1,0.125,0.125\n")
+    db.sql(f"INSERT INTO t SELECT * FROM '{tmp_path}/rows.csv'")
+    assert {(1, Decimal("0.13"), 0.125)} == set(db.table("t"))
+    for value in (float("inf"), 1e9):
+        with pytest.raises(IvmeError):
+            db.sql("INSERT INTO t VALUES (1, :p, 0)", p=value)
+    assert 5 == len(db.table("t"))
 
 
 def test_an_explanation_is_shown_in_a_notebook() -> None:

@@ -30,7 +30,7 @@ UPSERT, DELETE, TRUNCATE = 1, -1, 0
 SEQUENCES = "ivme_sequence_"
 """How the names of tables and columns start that hold sequences."""
 
-_DELETED, _PLACE = "ivme_deleted", "ivme_place"
+DELETED, _PLACE = "ivme_deleted", "ivme_place"
 
 Find = Callable[[pa.Table], pa.Table]
 """The rows of a table that have the primary keys of some rows."""
@@ -59,7 +59,7 @@ def sequence_table(table: Table, types: tuple[Type, ...]) -> Table:
     """The table beside a table that holds, for each key, the sequence of the last event that counted."""
     keys = tuple(table.columns[position] for position in table.key_positions)
     own = tuple(Column(f"{SEQUENCES}{number}", type_) for number, type_ in enumerate(types))
-    columns = (*keys, *own, Column(_DELETED, Type("bool")))
+    columns = (*keys, *own, Column(DELETED, Type("bool")))
     return Table(SEQUENCES + table.name, columns, primary_key=tuple(column.name for column in keys))
 
 
@@ -95,14 +95,14 @@ def resolved(
     start = _after_truncate(events)
     rest = events.taken(np.arange(start, events.size)) if start else events
     old = everything() if start else None
-    last = rest.taken(greatest_by_key(rest.rows.select(_keys(table)), np.arange(rest.size)))
+    last = rest.taken(greatest_by_key(rest.rows.select(key_names(table)), np.arange(rest.size)))
     return {table.name: _difference(last, find(last.rows) if old is None else old)}
 
 
 def _in_sequence(table: Table, events: KeyedEvents, find: Find, sequences: Find) -> dict[str, TableChanges]:
     known = sequences(_sequence_rows(table, events))
     both = pa.concat_tables([known, _sequence_rows(table, events).cast(known.schema)])
-    winners = greatest_by_key(both.select(_keys(table)), _ranks(both, len(events.sequences)))
+    winners = greatest_by_key(both.select(key_names(table)), event_ranks(both, len(events.sequences)))
     new = np.sort(winners[winners >= known.num_rows] - known.num_rows)
     beaten = np.setdiff1d(np.arange(known.num_rows), winners)
     last = events.taken(new)
@@ -112,15 +112,15 @@ def _in_sequence(table: Table, events: KeyedEvents, find: Find, sequences: Find)
 
 def _sequence_rows(table: Table, events: KeyedEvents) -> pa.Table:
     """The events as rows of the table of sequences."""
-    found = events.rows.select(_keys(table))
+    found = events.rows.select(key_names(table))
     for number, sequence in enumerate(events.sequences):
         found = found.append_column(f"{SEQUENCES}{number}", sequence)
-    return found.append_column(_DELETED, pa.array(events.kinds == DELETE))
+    return found.append_column(DELETED, pa.array(events.kinds == DELETE))
 
 
-def _ranks(rows: pa.Table, sequences: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def event_ranks(rows: pa.Table, sequences: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The place of each row in the order in which events count: by sequence, upserts last, then as they came."""
-    upserts = pc.cast(pc.invert(rows.column(_DELETED)), pa.int8())
+    upserts = pc.cast(pc.invert(rows.column(DELETED)), pa.int8())
     columns = {f"s{i}": rows.column(f"{SEQUENCES}{i}") for i in range(sequences)}
     keyed = pa.table({**columns, "upsert": upserts, _PLACE: pa.array(np.arange(rows.num_rows))})
     order = pc.sort_indices(keyed, sort_keys=[(name, "ascending") for name in keyed.column_names])
@@ -151,7 +151,8 @@ def _after_truncate(events: KeyedEvents) -> int:
     return int(places[-1]) + 1 if len(places) else 0
 
 
-def _keys(table: Table) -> list[str]:
+def key_names(table: Table) -> list[str]:
+    """The columns of a table's primary key."""
     return [table.columns[position].name for position in table.key_positions]
 
 
@@ -165,7 +166,7 @@ def latest_rows(table: Table, loaded: pa.Table, events: KeyedEvents) -> pa.Table
 
     Rows that were loaded have no sequence: every event comes after them.
     """
-    keys = _keys(table)
+    keys = key_names(table)
     rows: dict[tuple[Any, ...], Mapping[str, Any]] = {tuple(r[k] for k in keys): r for r in loaded.to_pylist()}
     reached: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     sequences = list(zip(*(each.to_pylist() for each in events.sequences), strict=True)) or [()] * events.size

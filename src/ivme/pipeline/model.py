@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from ivme.pipeline.document import Place
@@ -24,6 +25,12 @@ UPSERTS = (*INSERTS, "update", "u", "upsert", "merge")
 TRUNCATES = ("truncate", "t")
 DELETES = ("delete", "d", "-", "update_preimage")
 """The operations that a column of operations may have, in any case; the others only where rows go by their key."""
+
+LOG = "ivme_transaction_log"
+"""The source of the log of transactions, as the journal names it."""
+
+DEBEZIUM, DEBEZIUM_LOG = "debezium", "debezium transactions"
+"""Envelopes: events of rows, and the ends of transactions."""
 
 REASON, ORIGIN, RAW = "ivme_reason", "ivme_source", "ivme_raw"
 """The columns of rows that were set aside: why, from which file or stream, and their text where it is no row."""
@@ -56,7 +63,9 @@ class Changes:
 
     With `upsert`, rows take the place of those with their primary key, and deletes go by key; an `envelope` (debezium)
     says so for each event. `sequence_by` are expressions whose values say which event of a key is the newest, of the
-    types `sequence_types`. With `snapshot` each file, or version, is all that the table holds.
+    types `sequence_types`, and `history` names a view of all versions of rows by them. With `snapshot` each file, or
+    version, is all that the table holds. `transaction_by` and `transaction_number` are expressions for the transaction
+    of an event and its number there, and `collection` is the name that the log of transactions has for the table.
     """
 
     kind: str
@@ -72,11 +81,23 @@ class Changes:
     snapshot: bool = False
     sequence_by: tuple[str, ...] = ()
     sequence_types: tuple[Type, ...] = ()
+    history: str | None = None
+    transaction_by: str | None = None
+    transaction_number: str | None = None
+    collection: str | None = None
 
     @property
     def is_keyed(self) -> bool:
         """Whether rows are found by their primary key."""
-        return self.upsert or self.envelope is not None
+        return self.upsert or self.envelope == DEBEZIUM
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The column with the time of a table's events, and how late they may come."""
+
+    column: str
+    delay: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +112,7 @@ class TableSource:
     load: Rows | None = None
     changes: Changes | None = None
     defaults: tuple[tuple[str, object], ...] = ()
+    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +163,22 @@ class Pipeline:
     bad_limit: int | None = None
     spark: Settings = ()
     functions: tuple[UserFunction, ...] = ()
+    transactions: TableSource | None = None
+    """The log of transactions, if tables change together by them."""
+
+    @property
+    def sources(self) -> tuple[TableSource, ...]:
+        """The tables, and the log of transactions."""
+        return self.tables if self.transactions is None else (*self.tables, self.transactions)
+
+    @property
+    def together(self) -> tuple[TableSource, ...]:
+        """The tables whose changes wait for the end of their transaction."""
+        found = tuple(each for each in self.tables if each.changes is not None and each.changes.transaction_by)
+        return () if self.transactions is None else found
 
     def table(self, name: str) -> TableSource:
-        return next(source for source in self.tables if source.table.name == name)
+        return next(source for source in self.sources if source.table.name == name)
 
     def sinks_of(self, view: str) -> tuple[Sink, ...]:
         return tuple(sink for sink in self.sinks if sink.view == view)

@@ -15,10 +15,11 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.pipeline.declarations import declared_columns, edit_of
+from ivme.pipeline.history import HISTORY
 from ivme.pipeline.journal import RunJournal
-from ivme.pipeline.keyed_events import sequence_table
-from ivme.pipeline.model import Pipeline, Sink, TableSource
-from ivme.pipeline.read import create_table
+from ivme.pipeline.model import Pipeline, Sink
+from ivme.pipeline.read_tables import create_table
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.query.model import Table
 
 VIEWS = "views"
@@ -54,12 +55,6 @@ def described(sink: Sink) -> str:
     return json.dumps([sink.view, sink.mode, sink.format, sink.path])
 
 
-def tables_of(source: TableSource) -> list[Table]:
-    """The tables of a source in the database: its own, and that of its sequences."""
-    types = source.changes.sequence_types if source.changes is not None else ()
-    return [source.table, *([sequence_table(source.table, types)] if types else [])]
-
-
 def planned_steps(pipeline: Pipeline, journal: RunJournal) -> list[Step]:
     """All differences between a file and its state, in the order in which a run takes them up."""
     if journal.fact("owner") is None and not journal.facts("table "):
@@ -75,12 +70,17 @@ def _first_run(pipeline: Pipeline) -> Iterator[Step]:
 
 
 def _tables(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
-    wanted = [table for source in pipeline.tables for table in tables_of(source)]
+    wanted = [table for source in pipeline.tables for table in tables_of(pipeline, source)]
     for table in wanted:
         noted = journal.fact(f"table {table.name}")
-        if noted is None:
+        parent = table.name.removeprefix(HISTORY)
+        if noted is None and parent != table.name and journal.last_of(parent) is not None:
+            what = f"events of table {parent} were taken without a history; use another state"
+            yield Step("table", table.name, what, refused=True)
+        elif noted is None:
             loaded = any(s.table.name == table.name and s.load is not None for s in pipeline.tables)
             yield Step("table", table.name, "is made" + (" and loaded" if loaded else ""))
+        if noted is None:
             continue
         edit = edit_of(noted, table)
         if edit.refused:

@@ -5,24 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from ivme.database import Database
-from ivme.engine.codes.value_check import checked
 from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
-from ivme.pipeline.model import BATCH, WEIGHT, Pipeline, TableSource, ViewText
-from ivme.pipeline.read_changes import ROWS, read_changes, read_rows, settings
+from ivme.pipeline.history import history_view
+from ivme.pipeline.model import Pipeline, TableSource, ViewText
+from ivme.pipeline.read_changes import read_log, settings
 from ivme.pipeline.read_sinks import check_sink, read_sink
-from ivme.query.model import Table
-from ivme.query.model import table as declare
-from ivme.query.table import promises
+from ivme.pipeline.read_tables import create_table, read_table
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.user_functions import UserFunction
 
-_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "functions", "views", "sinks")
+_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "transactions", "functions", "views", "sinks")
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
-_TABLE = (
-    *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
-    *("load", "changes", "defaults"),
-)
-_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour")
+_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour", "expire")
 
 
 def read_pipeline(path: Path | str) -> Pipeline:
@@ -33,63 +28,34 @@ def read_pipeline(path: Path | str) -> Pipeline:
     fields = {name: Node(node.file, name, node.raw) for name, node in fields.items()}
     home = file.resolve().parent
     name = fields["name"].text() if "name" in fields else file.stem
+    tables = tuple(read_table(each, node, home) for each, node in fields["tables"].entries())
     pipeline = Pipeline(
         name,
         file.resolve(),
         home / (fields["state"].text() if "state" in fields else f"{name}.state"),
-        tuple(_table(each, node, home) for each, node in fields["tables"].entries()),
-        tuple(_view(each, node, home) for each, node in fields["views"].entries()),
+        tables,
+        (*_histories(tables, fields["views"]), *(_view(each, node, home) for each, node in fields["views"].entries())),
         tuple(read_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
         "on_bad" in fields and fields["on_bad"].choice("quarantine", "stop") == "stop",
         fields["bad_limit"].number(0) if "bad_limit" in fields else None,
         settings(fields["spark"]) if "spark" in fields else (),
         tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
+        read_log(fields["transactions"], home) if "transactions" in fields else None,
     )
+    if pipeline.transactions is not None and not pipeline.together:
+        fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")
     _check(pipeline, fields)
     return pipeline
 
 
-def _table(name: str, node: Node, home: Path) -> TableSource:
-    fields = node.fields(_TABLE, ("columns",))
-    columns = {column: kind.text() for column, kind in fields["columns"].entries()}
-    for column, kind in fields["columns"].entries():
-        kind.within(lambda column=column: declare(name, {column: columns[column]}))  # type: ignore[misc]
-        if column in (WEIGHT, BATCH):
-            kind.refuse(f"{column} is a name that sinks use; call the column something else")
-    key = [item.text() for item in fields["primary_key"].items()] if "primary_key" in fields else None
-    table = node.within(
-        lambda: declare(
-            name,
-            columns,
-            primary_key=key,
-            append_only="append_only" in fields and fields["append_only"].boolean(),
-            static="static" in fields and fields["static"].boolean(),
-            references={k: v.text() for k, v in fields["references"].entries()} if "references" in fields else None,
-            unique=[_names(item) for item in fields["unique"].items()] if "unique" in fields else (),
-            not_null=[item.text() for item in fields["not_null"].items()] if "not_null" in fields else (),
-        )
-    )
-    if table.static and "changes" in fields:
-        fields["changes"].refuse(f"table {name} is static, so that nothing can change it")
-    load = (
-        read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
-    )
-    changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
-    defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
-    return TableSource(table, node.place, load, changes, defaults)
-
-
-def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:
-    return list(fields[name].entries()) if name in fields else []
-
-
-def _default(table: Table, column: str, node: Node) -> object:
-    """The value of a column in rows that came without it."""
-    found = table.column(column)
-    if found is None or found.type is None:
-        node.refuse(f"table {table.name} has no column {column} to have a default")
-    type_ = found.type
-    return node.within(lambda: checked(node.value(), type_, f"the default of column {column}"))
+def _histories(tables: tuple[TableSource, ...], views: Node) -> tuple[ViewText, ...]:
+    """The views of all versions of rows, which come before those that the file writes out."""
+    found = tuple(history_view(each) for each in tables if each.changes is not None and each.changes.history)
+    written = dict(views.entries())
+    for view in found:
+        if view.name in written:
+            written[view.name].refuse(f"{view.name} is the name of a table's history; call the view something else")
+    return found
 
 
 def _function(name: str, node: Node) -> UserFunction:
@@ -125,23 +91,10 @@ def _file(path: Path) -> str:
 def declare_all(pipeline: Pipeline, database: Database) -> None:
     """Makes the pipeline's tables and views in an empty database."""
     for source in pipeline.tables:
-        create_table(database, source.table)
+        for table in tables_of(pipeline, source):
+            create_table(database, table)
     for view in pipeline.views:
         database.create_view(view.name, view.query, **dict(view.options))
-
-
-def _names(node: Node) -> list[str]:
-    """The columns of a key: `a, b`."""
-    return [name.strip() for name in node.text().split(",")]
-
-
-def create_table(database: Database, table: Table) -> None:
-    """Makes one table as it was declared."""
-    database.create_table(
-        table.name,
-        {column.name: column.type for column in table.columns if column.type is not None},
-        **promises(table),
-    )
 
 
 def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
@@ -150,8 +103,12 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
     tables = dict(fields["tables"].entries())
     with Database(functions=pipeline.functions) as database:
         for source in pipeline.tables:
-            tables[source.table.name].within(lambda source=source: create_table(database, source.table))  # type: ignore[misc]
+            for each in tables_of(pipeline, source):
+                tables[source.table.name].within(lambda each=each: create_table(database, each))  # type: ignore[misc]
         for view in pipeline.views:
+            if view.name not in views:
+                database.create_view(view.name, view.query)
+                continue
             text = dict(views[view.name].entries())
             node = text.get("sql", text.get("rule", views[view.name]))
             node.within(lambda v=view: database.create_view(v.name, v.query, **dict(v.options)))  # type: ignore[misc]

@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from ivme.pipeline.document import Node
-from ivme.pipeline.model import Changes, Rows, Settings
+from ivme.pipeline.model import DEBEZIUM, DEBEZIUM_LOG, LOG, Changes, Rows, Settings, TableSource
 from ivme.query.model import Table
+from ivme.query.model import table as declare
 from ivme.query.types import Type, parse_type
 
 ROWS = ("format", "path", "options", "schema", "select", "where")
 _KINDS = ("directory", "stream", "delta", "view")
-_KEYED = ("upsert", "envelope", "sequence_by", "sequence_type")
-_CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED)
+_KEYED = ("upsert", "envelope", "sequence_by", "sequence_type", "history")
+_TOGETHER = ("transaction_by", "transaction_number", "collection")
+_CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED, *_TOGETHER)
 _FILES = ("files_per_batch", "order", "duplicates", "snapshot")
+
+LOG_TABLE = declare(LOG, {"id": "string", "counts": "string"})
+"""What is read of the log: a transaction, and how many events it has in each table, as JSON."""
 
 
 def read_rows(node: Node, fields: dict[str, Node], table: Table, home: Path, path: Node | None = None) -> Rows:
@@ -53,6 +58,7 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         rows = read_rows(node, {**fields, **stream}, table, home)
     upsert, envelope = _keyed(node, fields, table, rows)
     sequence_by, sequence_types = _sequence(fields, table, keyed=upsert or envelope is not None)
+    by, number = _together(fields, envelope)
     return Changes(
         kind,
         rows,
@@ -66,7 +72,50 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         snapshot=_snapshot(fields, table),
         sequence_by=sequence_by,
         sequence_types=sequence_types,
+        history=_history(fields, table, sequence_types),
+        transaction_by=by,
+        transaction_number=number,
+        collection=fields["collection"].text() if "collection" in fields else None,
     )
+
+
+def _together(fields: dict[str, Node], envelope: str | None) -> tuple[str | None, str | None]:
+    """What says the transaction of an event and its number there; events of Debezium have places for both."""
+    by, number = (fields[name].text() if name in fields else None for name in _TOGETHER[:2])
+    if by is None and envelope is not None:
+        return "transaction.id", number or "transaction.total_order"
+    if by is None and number is not None:
+        fields["transaction_number"].refuse("a transaction_number needs transaction_by")
+    if by is not None and "snapshot" in fields:
+        fields["transaction_by"].refuse("a snapshot is all rows of a table, of no transaction; leave it out")
+    return by, number
+
+
+def read_log(node: Node, home: Path) -> TableSource:
+    """The log of transactions: Debezium's transaction metadata, as lines of JSON or the values of a topic."""
+    given = [kind for kind, _ in node.entries() if kind in ("directory", "stream")]
+    if len(given) != 1:
+        node.refuse("transactions need their log: a directory of JSON, or a stream")
+    fields = node.fields((given[0], "format", "files_per_batch"))
+    if "format" in fields:
+        fields["format"].choice("json")
+    if given[0] == "directory":
+        rows = Rows("json", located(fields["directory"].text(), home), node.place)
+    else:
+        rows = read_rows(node, fields["stream"].fields(("format", "path", "options"), ("format",)), LOG_TABLE, home)
+    files = fields["files_per_batch"].number() if "files_per_batch" in fields else 100
+    return TableSource(LOG_TABLE, node.place, None, Changes(given[0], rows, None, None, files, envelope=DEBEZIUM_LOG))
+
+
+def _history(fields: dict[str, Node], table: Table, sequences: tuple[Type, ...]) -> str | None:
+    """The name of the view with all versions of rows."""
+    if "history" not in fields:
+        return None
+    if len(sequences) != 1:
+        fields["history"].refuse(
+            f"a history of table {table.name} needs one sequence_by, which says when versions start"
+        )
+    return fields["history"].text()
 
 
 def _numbered(node: Node, kind: str, table: Table, home: Path) -> Changes:
@@ -93,7 +142,7 @@ def _snapshot(fields: dict[str, Node], table: Table) -> bool:
 def _keyed(node: Node, fields: dict[str, Node], table: Table, rows: Rows) -> tuple[bool, str | None]:
     """Whether rows go by their primary key, and the envelope that they come in."""
     upsert = "upsert" in fields and fields["upsert"].boolean()
-    envelope = fields["envelope"].choice("debezium") if "envelope" in fields else None
+    envelope = fields["envelope"].choice(DEBEZIUM) if "envelope" in fields else None
     if not upsert and envelope is None:
         return False, None
     field = fields["envelope"] if envelope is not None else fields["upsert"]

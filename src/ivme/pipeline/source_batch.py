@@ -25,13 +25,39 @@ class Snapshot:
         return int(self.rows.num_rows)
 
 
+Content = TableChanges | KeyedEvents | Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionIds:
+    """For each row of a batch, its transaction and the number of its event there, NULL where the source has none.
+
+    `come` has both for all rows that came, those among them that cannot be taken, too.
+    """
+
+    ids: pa.Array
+    numbers: pa.Array
+    come: pa.Table
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether an event that comes again can be told from others."""
+        of_some = self.come.filter(pc.is_valid(self.come.column("id")))
+        return bool(of_some.column("number").null_count == 0)
+
+    def taken(self, places: pa.Array) -> TransactionIds:
+        """Those of some rows, by their places."""
+        return TransactionIds(self.ids.take(places), self.numbers.take(places), self.come)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceBatch:
     """The content of a batch, and where each of its rows is from; `letters` are rows that cannot be taken."""
 
-    content: TableChanges | KeyedEvents | Snapshot
+    content: Content
     letters: pa.Table | None = None
     origins: pa.Array | None = None
+    transactions: TransactionIds | None = None
 
     @property
     def size(self) -> int:

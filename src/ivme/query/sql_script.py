@@ -19,6 +19,7 @@ from ivme.query.model import Query, Table
 from ivme.query.order import Order
 from ivme.query.pairing import Pairing, PairingTypeError
 from ivme.query.parse import is_sql
+from ivme.query.read_select import ReadSelect
 from ivme.query.rewrite.clock import with_clock, with_clock_table
 from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
@@ -153,7 +154,7 @@ def script_of(
 
 
 def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
-    if not tables:
+    if not tables and _first_table(node) is not None:
         raise refused
     script = Script(source, KnownTables(source, tables))
     try:
@@ -166,3 +167,22 @@ def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], ref
     except UnsupportedError as error:
         raise (refused if error.position == refused.position else error) from None
     return SqlScript(source, (*blocks.items(), ("", last)), ordered=script.orders)
+
+
+def refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:
+    """Refuses a query that reads a relation where there is none: only an explanation may infer what a table looks like.
+
+    Rules, whose columns have no types then, are refused as such.
+    """
+    if isinstance(query, str) and not is_sql(query):
+        return
+    source, node = one_statement(query, functions=functions) if isinstance(query, str) else (query.source, query.node)
+    table = _first_table(node)
+    if table is not None:
+        raise source.unknown(f"there is no table {table.name!r}", table, "make it by CREATE TABLE")
+
+
+def _first_table(node: exp.Expr) -> exp.Table | None:
+    """A relation that a query names, and that is not one of its own WITH."""
+    own = {each.alias.lower() for each in node.find_all(exp.CTE)}
+    return next((each for each in node.find_all(exp.Table) if each.name.lower() not in own), None)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError
-from ivme.ordered_reading import listed, order_keys, page_table
+from ivme.ordered_reading import PageRequest, listed, order_keys, page_table
 from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked, row_of
 from ivme.serve.grants import GRANT
 from ivme.serve.pages import Page, Results, encoded
@@ -52,7 +53,13 @@ class Access:
         view = find_view(self._database, name)
         asked = read_asked(view, pairs_of(scope["query_string"]))
         form = chosen_form(header(scope, b"accept") or "*/*")
-        if asked.parameters and asked.limit is None and asked.cursor is None and not asked.order_by and form == JSON:
+        if (
+            asked.parameters
+            and asked.limit is None
+            and asked.cursor is None
+            and asked.order_by is None
+            and form == JSON
+        ):
             rows = await self._few(view, asked.parameters)
             if rows is not None:
                 await respond(send, 200, dumps({"columns": view.columns, "rows": rows, "next": None}) + b"\n")
@@ -74,25 +81,32 @@ class Access:
 
     async def _page(self, view: View, asked: Asked, form: str) -> Page:
         limit = min(asked.limit or self._settings.page, self._settings.rows)
-        if asked.order_by:
-            return await asyncio.to_thread(self._ordered_page, view, asked, limit)
+        whole = form != JSON and asked.limit is None
+        if asked.order_by is not None:
+            return await asyncio.to_thread(self._ordered_page, view, asked, None if whole else limit)
         if asked.cursor is not None:
             return self._results.further(view.name, asked.cursor, limit)
         rows = await asyncio.to_thread(self._read, view, asked)
-        whole = form != JSON and asked.limit is None
         return self._results.first(view.name, rows, None if whole else limit)
 
-    def _ordered_page(self, view: View, asked: Asked, limit: int) -> Page:
-        """A page behind a row: nothing is kept for it, and rows that come and go meanwhile move no other ones."""
-        after = None if asked.after is None else row_of(view, asked.after)
+    def _ordered_page(self, view: View, asked: Asked, limit: int | None) -> Page:
+        """A page behind a row: nothing is kept for it, and rows that come and go meanwhile move no other ones.
+
+        Without a limit it has all rows, if an answer may have so many.
+        """
+        after, most = None if asked.after is None else row_of(view, asked.after), self._settings.rows
         try:
-            order = order_keys(view.name, view.columns, asked.order_by)
-            rows = None if asked.parameters else view.mapped_page(order, limit, 0, after)
+            order = order_keys(view.name, view.columns, asked.order_by) if asked.order_by else None
+            wanted = PageRequest(order, most + 1 if limit is None else limit, asked.offset, after)
+            rows = None if asked.parameters else view.mapped_page(wanted)
             if rows is None:
-                rows = page_table(view.name, self._read(view, asked), order, limit, 0, after)
+                wanted = replace(wanted, order=view.own_order if order is None else order)
+                rows = page_table(view.name, self._read(view, asked), wanted)
         except IvmeError as error:
             raise problem_of(error) from None
-        is_last = rows.num_rows < limit
+        if limit is None and rows.num_rows > most:
+            raise Problem(413, f"view {view.name} has more than {most} rows here; give _limit")
+        is_last = limit is None or rows.num_rows < limit
         return Page(rows, None if is_last else dumps(listed(rows.slice(rows.num_rows - 1))[0]).decode())
 
     def _read(self, view: View, asked: Asked) -> Any:

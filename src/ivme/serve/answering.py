@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import pyarrow as pa
 from fastapi import Request, Response
 
 from ivme.serve.asking import JSON
 from ivme.serve.grants import GRANT, Grant
+from ivme.serve.pages import Page, encoded
 from ivme.serve.problem import Problem
 from ivme.serve.values import dumps
 
@@ -33,3 +36,11 @@ async def read_body(request: Request) -> bytes:
 def described_body(schema: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
     """What the OpenAPI document says of a body of JSON, and of parameters beside it."""
     return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}, "parameters": list(parameters)}
+
+
+async def rows_answer(data: pa.Table, form: str, most: int | None = None) -> Response:
+    """The rows in a form, made in a thread; refused if there are more than so many."""
+    if most is not None and data.num_rows > most:
+        raise Problem(413, f"the answer has more than {most} rows; ask for fewer")
+    body = await asyncio.to_thread(lambda: b"".join(encoded(Page(data, None), form)))
+    return Response(body, media_type=form)

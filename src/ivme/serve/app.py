@@ -37,7 +37,10 @@ from ivme.serve.metrics import KIND, Metrics
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
 from ivme.serve.statements import add_statements
+from ivme.serve.steps import CHANGES
+from ivme.serve.upkeep import add_upkeep
 from ivme.serve.values import read_json, read_text
+from ivme.serve.view_reading import add_view_reading
 from ivme.serve.writing import Writing
 
 _THREADS = 32
@@ -58,17 +61,34 @@ _CHANGES = {
     "additionalProperties": False,
     "properties": {"insert": _ROWS, "delete": _ROWS, "upsert": _ROWS, "replace": _ROWS},
 }
+_STEP = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["table", "change"],
+    "properties": {
+        "table": {"type": "string"},
+        "change": {"enum": list(CHANGES)},
+        "rows": _ROWS,
+        "keys": {"type": "array"},
+        "weights": {"type": "array", "items": {"type": "integer"}},
+        "set": {"type": "object"},
+        "where": {"type": "string"},
+        "parameters": {"type": "object"},
+        "strict": {"type": "boolean"},
+        "round_floats": {"type": "boolean"},
+    },
+}
 _BATCH = {
     "type": "object",
     "additionalProperties": False,
     "required": ["changes"],
     "properties": {
-        "changes": {"type": "object", "additionalProperties": _CHANGES},
+        "changes": {"anyOf": [{"type": "object", "additionalProperties": _CHANGES}, {"type": "array", "items": _STEP}]},
         "source": {"type": "string"},
         "position": {"type": "integer", "minimum": 0},
     },
 }
-_VIEW = {
+_VIEW: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["name", "query"],
@@ -76,6 +96,8 @@ _VIEW = {
         "name": {"type": "string", "maxLength": names.MOST_CHARACTERS},
         "query": {"type": "string", "maxLength": _MOST_CHARACTERS},
         "options": {"type": "object"},
+        "if_not_exists": {"type": "boolean"},
+        "replace": {"type": "boolean"},
     },
 }
 _MAPS = {"name": "_maps", "in": "query", "required": False, "schema": {"type": "boolean"}}
@@ -100,6 +122,8 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     _add_writing(inner, database, writing, chosen.owner)
     add_statements(inner, database, chosen)
     add_watching(inner, database, activity)
+    add_view_reading(inner, database, chosen)
+    add_upkeep(inner, database, chosen)
     add_page(inner)
     inner.add_exception_handler(Problem, _refused)
     inner.add_exception_handler(RefusedError, _refused)
@@ -222,18 +246,21 @@ def _add_writing(app: FastAPI, database: Database, writing: Writing, owner: str)
 
 
 def _create_view(database: Database, given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict) or not {"name", "query"} <= given.keys() <= {"name", "query", "options"}:
+    if not isinstance(given, dict) or not {"name", "query"} <= given.keys() <= _VIEW["properties"].keys():
         raise Problem(422, 'a view is {"name": ..., "query": ..., "options": {...}}, the options being optional')
     name, query, options = given["name"], given["query"], given.get("options", {})
     if not isinstance(name, str) or not isinstance(query, str) or not isinstance(options, dict):
         raise Problem(422, "the name and the query of a view are strings, and its options an object")
+    how = {each: given.get(each, False) for each in ("if_not_exists", "replace")}
+    if not all(isinstance(each, bool) for each in how.values()):
+        raise Problem(422, "if_not_exists and replace are true or false")
     if "/" in name:
         raise Problem(422, "a view that is served has no / in its name")
     if len(query) > _MOST_CHARACTERS:
         raise Problem(413, f"the query has more than {_MOST_CHARACTERS} characters")
     try:
         read_options(options)  # an option that is called like a parameter of create_view is unknown like any other
-        return describe_view(database, database.create_view(name, query, **options))
+        return describe_view(database, database.create_view(name, query, **how, **options))
     except IvmeError as error:
         problem = problem_of(error)
         raise Problem(422 if problem.status == 404 else problem.status, problem.message) from None

@@ -24,7 +24,7 @@ _MOST_PAIRS = 200
 class Asked:
     """A request for rows, or for changes: `rows` says whether the rows come first, `after` what is known already.
 
-    With `order_by`, `after` is the last row of the page before.
+    With `order_by`, `after` is the last row of the page before; an empty one is for the view's own order.
     """
 
     parameters: dict[str, Any]
@@ -32,7 +32,8 @@ class Asked:
     cursor: str | None = None
     rows: bool = True
     after: str | None = None
-    order_by: tuple[str, ...] = ()
+    order_by: tuple[str, ...] | None = None
+    offset: int = 0
 
 
 def parameters_of(view: View) -> dict[str, Type]:
@@ -60,7 +61,7 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
         raise Problem(400, "the query is not a list of name=value in UTF-8, with at most 200 of them") from None
 
 
-PAGING = ("_limit", "_cursor", "_order_by", "_after")
+PAGING = ("_limit", "_cursor", "_order_by", "_after", "_offset")
 FOLLOWING = ("_rows", "_after", "_limit")
 """Names of queries that are no parameters of views: for rows, and for changes."""
 
@@ -88,31 +89,42 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
     if missing and "_cursor" not in special and (known != FOLLOWING or parameters):
         raise Problem(422, f"view {view.name} needs a value for {', '.join(missing)}; {view.asked.signature()}")
     rows = read_text(special.get("_rows", "true"), Type("bool"), "parameter _rows")
-    order_by = tuple(name for name in special.get("_order_by", "").split(",") if name)
-    if known == PAGING and "_after" in special and not order_by:
-        raise Problem(422, "parameter _after is the last row of a page in an order; give _order_by, or take _cursor")
-    if order_by and "_cursor" in special:
+    order_by = _order_by(special.get("_order_by"))
+    behind = [name for name in ("_after", "_offset") if name in special]
+    if known == PAGING and behind and order_by is None:
+        raise Problem(422, f"parameter {behind[0]} is for pages in an order; give _order_by, or take _cursor")
+    if order_by is not None and "_cursor" in special:
         raise Problem(422, "pages in an order go on behind a row: give _after in place of _cursor")
-    limit, cursor = _limit(special.get("_limit")), special.get("_cursor")
-    return Asked(parameters, limit, cursor, rows, special.get("_after"), order_by)
+    limit, cursor = _number(special, "_limit", 1), special.get("_cursor")
+    return Asked(parameters, limit, cursor, rows, special.get("_after"), order_by, _number(special, "_offset", 0) or 0)
 
 
-def row_of(view: View, text: str) -> tuple[Any, ...]:
+def _order_by(text: str | None) -> tuple[str, ...] | None:
+    """Names of columns: separated by commas, or as a JSON array where a name has one."""
+    if text is None or not text.startswith("["):
+        return None if text is None else tuple(name for name in text.split(",") if name)
+    found = read_json(text.encode())
+    if not all(isinstance(name, str) for name in found):
+        raise Problem(422, "parameter _order_by has names of columns, each with a minus sign in front to descend")
+    return tuple(found)
+
+
+def row_of(view: View, text: str, name: str = "_after") -> tuple[Any, ...]:
     """The row of a view that a JSON array is."""
     found = read_json(text.encode())
     types = [type_ for column in view.state.table.columns if (type_ := column.type) is not None]
     if not isinstance(found, list) or len(found) != len(types):
-        raise Problem(422, f"parameter _after is a row of view {view.name}: a JSON array of {len(types)} values")
+        raise Problem(422, f"parameter {name} is a row of view {view.name}: a JSON array of {len(types)} values")
     return tuple(json_reader(type_)(value) for type_, value in zip(types, found, strict=True))
 
 
-def _limit(text: str | None) -> int | None:
-    if text is None:
+def _number(special: dict[str, str], name: str, least: int) -> int | None:
+    if name not in special:
         return None
-    limit: int = read_text(text, Type("int"), "parameter _limit")
-    if limit < 1:
-        raise Problem(422, f"parameter _limit is the number of rows of a page, at least 1; it is {limit}")
-    return limit
+    found: int = read_text(special[name], Type("int"), f"parameter {name}")
+    if found < least:
+        raise Problem(422, f"parameter {name} is a number of rows, at least {least}; it is {found}")
+    return found
 
 
 def chosen_form(accept: str) -> str:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import declared_type
+from ivme.lineage import reads
 from ivme.plan.explain.verdict import verdict
-from ivme.query.names import OWN_TABLES
 from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
 from ivme.serve.grants import Grant
 from ivme.serve.values import dumps, nullable, schema_of
@@ -33,17 +33,8 @@ def describe_view(database: Database, view: View) -> dict[str, Any]:
         "delay": str(found.delay),
         "cost": verdict(found),
         "query": view_text(database, view.name),
-        "reads": [name for name in _reads(database, view.name) if name not in OWN_TABLES],
+        "reads": reads(database.definitions, view.name),
     }
-
-
-def _reads(database: Database, name: str) -> list[str]:
-    """The tables and views that a view reads; what its own blocks and closures read, in their place."""
-    definitions, found = database.definitions, list[str]()
-    for relation in definitions.catalog.views[name].relations:
-        is_own = relation not in definitions.views and relation in definitions.catalog.views
-        found += _reads(database, relation) if is_own else [relation]
-    return list(dict.fromkeys(found))
 
 
 def describe_broken(database: Database, grant: Grant) -> list[dict[str, Any]]:
@@ -93,6 +84,7 @@ def stats(
             ],
             "broken_views": describe_broken(database, grant),
             "sources": database.definitions.runtime.catalog.positions.all() if grant.allows("read", "*") else {},
+            "entries": database.entries(),
             "operations": database.definitions.runtime.backend.operations,
             **database.definitions.runtime.catalog.memory(),
             "subscribers": subscribers,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ivme.compile import CompiledView, Request, compile_view
+from ivme.compile import CompiledView
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.plan.assemble.tuning import CHOICES
@@ -73,9 +73,7 @@ def explain_request(database: Database, body: bytes, grant: Grant) -> dict[str, 
 
 def compiled_for(database: Database, query: str, options: Mapping[str, Any], grant: Grant) -> CompiledView:
     """The view of this database that a query would be; the same errors as if it were made."""
-    with database.definitions.runtime.lock:
-        relations = tuple(table for table in database.definitions.relations() if table.name not in OWN_TABLES)
-    compiled = compile_view(Request(query, relations, options))
+    compiled = database.definitions.compiled(query, options, OWN_TABLES)
     database.definitions.check_sources(compiled.sources)
     for each in (each for each in compiled.sources if each.name not in OWN_TABLES):
         grant.require("read", each.name if each.closure_of is None else each.closure_of.relation)

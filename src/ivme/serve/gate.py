@@ -29,7 +29,7 @@ _logger = logging.getLogger("ivme.serve")
 
 _OPEN = ("/healthz",)
 _READING = ("/sql", "/explain")
-"""What is read by POST; statements that change something are refused later."""
+"""What is read by POST, with the requests to a view; statements that change something are refused later."""
 _KNOWN = (
     "views",
     "tables",
@@ -44,8 +44,15 @@ _KNOWN = (
     "sql",
     "clock",
     "token",
+    "position",
+    "promises",
+    "checkpoint",
+    "backup",
 )
 """The first parts of paths that metrics name; there are endless others."""
+
+_ENDLESS = ("changes", "backup")
+"""Answers that may take as long as they need, while the client reads them."""
 
 _UNREAD = "ivme.unread"
 """The key in the scope of a request that says that its body is being waited for."""
@@ -75,7 +82,7 @@ class Gate:
             self._admit(scope)
             scope[ADMITTED] = scope["path"] not in _OPEN and not (self._settings.token and is_open(scope["path"]))
             endpoint, run = self._chosen(scope, self._limited(receive, scope), answer.send)
-            if endpoint == "changes":
+            if endpoint in _ENDLESS:
                 await run
             else:
                 async with asyncio.timeout(self._settings.seconds):
@@ -133,7 +140,7 @@ class Gate:
         grant = next((grant for wanted, grant in self._grants if hmac.compare_digest(given, wanted)), None)
         if grant is None:
             raise Problem(401, "send the token: Authorization: Bearer ...")
-        if grant.only_reads and scope["method"] != "GET" and scope["path"] not in _READING:
+        if grant.only_reads and scope["method"] != "GET" and not _reads(scope["path"]):
             raise Problem(403, f"the token {grant.name!r} is for reading; changes need a scope write:NAME or define")
         scope[GRANT] = grant
 
@@ -160,6 +167,11 @@ class Gate:
             return message
 
         return counted
+
+
+def _reads(path: str) -> bool:
+    """Whether what is sent to a path by POST may be only a question."""
+    return path in _READING or (path.startswith("/views/") and path.endswith("/requests") and path.count("/") == 3)
 
 
 def _host(header: str) -> str:

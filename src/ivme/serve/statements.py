@@ -16,16 +16,17 @@ from fastapi import FastAPI, Request, Response
 
 from ivme.database import Database
 from ivme.errors import IvmeError
-from ivme.query.types import Type, parse_type
-from ivme.serve.answering import described_body, grant_of, json_answer, read_body
-from ivme.serve.asking import JSON, chosen_form
+from ivme.query.names import MOST_CHARACTERS
+from ivme.query.types import Type
+from ivme.serve.answering import described_body, grant_of, json_answer, read_body, rows_answer
+from ivme.serve.asking import chosen_form
 from ivme.serve.description import describe_table, listed_tables, refusals
 from ivme.serve.grants import Grant
 from ivme.serve.interrupting import run_interruptible
-from ivme.serve.pages import Page, encoded
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.remote import READS, check_length, check_remote, remote_session
 from ivme.serve.settings import Settings
+from ivme.serve.tagged_values import untagged
 from ivme.serve.values import read_json, read_text
 from ivme.statements.parse import parse_statements
 from ivme.statements.result import Result
@@ -35,6 +36,25 @@ _SQL = {
     "additionalProperties": False,
     "required": ["sql"],
     "properties": {"sql": {"type": "string"}, "parameters": {"type": "object"}},
+}
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_TABLE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name", "columns"],
+    "properties": {
+        "name": {"type": "string", "maxLength": MOST_CHARACTERS},
+        "columns": {"type": "object", "additionalProperties": {"type": "string"}},
+        "primary_key": _NAMES,
+        "append_only": {"type": "boolean"},
+        "static": {"type": "boolean"},
+        "references": {"type": "object", "additionalProperties": {"type": "string"}},
+        "unique": {"type": "array", "items": _NAMES},
+        "not_null": _NAMES,
+        "defaults": {"type": "object"},
+        "if_not_exists": {"type": "boolean"},
+        "replace": {"type": "boolean"},
+    },
 }
 _CLOCK = {
     "type": "object",
@@ -61,11 +81,26 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
             raise _refused(error) from None
         if not result.is_query:
             return json_answer({"message": result.message, "count": result.count})
-        return await _answer(_first(result.to_arrow(), limit), form, settings.rows)
+        return await rows_answer(_first(result.to_arrow(), limit), form, settings.rows)
 
     @app.get("/tables", summary="The tables: columns, keys, rows", responses=answers)
     async def tables(request: Request) -> Response:
         return json_answer([describe_table(database, name) for name in listed_tables(database, grant_of(request))])
+
+    @app.post(
+        "/tables", status_code=201, summary="Make a table", openapi_extra=described_body(_TABLE), responses=answers
+    )
+    async def create_table(request: Request) -> Response:
+        grant_of(request).require_define()
+        if settings.owner:
+            raise Problem(403, settings.owner)
+        given = _declared(read_json(await read_body(request)))
+        name = given.pop("name")
+        try:
+            await asyncio.to_thread(lambda: database.create_table(name, given.pop("columns"), **given))
+            return json_answer(describe_table(database, database.table(name).name), 201)
+        except IvmeError as error:
+            raise _refused(error) from None
 
     @app.get("/tables/{table}", summary="Rows of a table", openapi_extra={"parameters": [_LIMIT]}, responses=answers)
     async def rows(table: str, request: Request) -> Response:
@@ -76,7 +111,7 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
             data = await run_interruptible(lambda: _first(database.table(table).to_arrow(), limit))
         except IvmeError as error:
             raise problem_of(error) from None
-        return await _answer(data, form, settings.rows)
+        return await rows_answer(data, form, settings.rows)
 
     @app.get("/clock", summary="What the clock of the database says", responses=answers)
     async def clock() -> Response:
@@ -103,6 +138,30 @@ def add_statements(app: FastAPI, database: Database, settings: Settings) -> None
     async def drop_table(table: str, request: Request) -> Response:
         grant_of(request).require_define()
         return await _drop(database.drop_table, table, settings)
+
+
+def _declared(given: Any) -> dict[str, Any]:
+    """What a request says of a new table, as `Database.create_table` takes it."""
+    known = _TABLE["properties"]
+    if not isinstance(given, dict) or not {"name", "columns"} <= given.keys() <= known.keys():
+        raise Problem(
+            422, 'a table is {"name": ..., "columns": {"id": "int"}, "primary_key": ["id"]}; /docs has the rest'
+        )
+    for name, value in given.items():
+        if not _has_type(value, known[name]):
+            raise Problem(422, f"{name} of a table is not as it should be; /docs says how it is written")
+    defaults = {name: untagged(f"the default of {name}", value) for name, value in given.get("defaults", {}).items()}
+    return {**given, "defaults": defaults}
+
+
+def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is as a part of `_TABLE` says."""
+    kinds = {"string": str, "boolean": bool, "array": list, "object": dict}
+    if not isinstance(value, kinds[schema["type"]]):
+        return False
+    inner = schema.get("items") or schema.get("additionalProperties")
+    parts = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return inner is None or all(_has_type(each, inner) for each in parts)
 
 
 def _moment(given: Any) -> datetime:
@@ -151,22 +210,7 @@ def _read(body: bytes, settings: Settings) -> tuple[str, dict[str, Any]]:
         check_length(text, settings)
     except IvmeError as error:
         raise Problem(413, str(error)) from None
-    return text, {name: _value(name, value) for name, value in parameters.items()}
-
-
-def _value(name: str, value: Any) -> Any:
-    """A value of a parameter: one of JSON, or `{"type": "date", "value": "2024-05-01"}` for what JSON does not have."""
-    if isinstance(value, list):
-        return [_value(name, each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    type_, text = value.get("type"), value.get("value")
-    if value.keys() != {"type", "value"} or not isinstance(type_, str) or not isinstance(text, str):
-        raise Problem(422, f'the value of parameter {name} is one of JSON, or {{"type": "date", "value": "..."}}')
-    try:
-        return read_text(text, parse_type(type_), f"parameter {name}")
-    except IvmeError as error:
-        raise Problem(422, f"parameter {name}: {error}") from None
+    return text, {name: untagged(f"parameter {name}", value) for name, value in parameters.items()}
 
 
 def _prepared(
@@ -195,11 +239,3 @@ def _prepared(
 def _refused(error: IvmeError) -> Problem:
     problem = problem_of(error)
     return Problem(422 if problem.status == 404 else problem.status, problem.message)
-
-
-async def _answer(data: pa.Table, form: str, most: int) -> Response:
-    """The rows in a form, made in a thread."""
-    if data.num_rows > most:
-        raise Problem(413, f"the answer has more than {most} rows; ask for fewer")
-    body = await asyncio.to_thread(lambda: b"".join(encoded(Page(data, None), form)))
-    return Response(body, media_type=form if form != JSON else JSON)

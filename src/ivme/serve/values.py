@@ -236,6 +236,8 @@ def plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
+    if hasattr(value, "tolist"):  # a value or an array of NumPy's
+        return value.tolist()
     raise TypeError(type(value).__name__)
 
 

@@ -19,11 +19,12 @@ from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime import table_change
 from ivme.query.column_defaults import as_assigned
 from ivme.query.expression import ColumnRef
-from ivme.query.model import Table
+from ivme.query.model import Column, Table
 from ivme.query.one_type import cast_to
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters, check_assignable, read_condition, read_value
+from ivme.query.types import Type
 from ivme.query.written import in_place_of
 from ivme.statements.constants import constant_node, value_of, with_time, with_values
 from ivme.statements.files import read_file
@@ -123,7 +124,18 @@ def _file_rows(source: SqlText, statement: Insert, values: Parameters, table: Ta
     if data.num_columns != len(table.columns):
         message = f"the file has {data.num_columns} columns for {len(table.columns)} of table {table.name}"
         raise source.unsupported(message, source.tokens[-1].start, "name the columns behind the table, or use COPY")
-    return data
+    return pa.table(
+        [_as_number(*each) for each in zip(data.columns, table.columns, strict=True)], names=data.column_names
+    )
+
+
+def _as_number(data: pa.ChunkedArray, column: Column) -> pa.Array | pa.ChunkedArray:
+    """A column of numbers of a file in the type of a column of numbers, as INSERT ... SELECT has them; others as is."""
+    assert column.type is not None
+    if not pa.types.is_floating(data.type) or column.type.kind not in ("decimal", "int"):
+        return data
+    cast = cast_to(ColumnRef("c"), Type("float"), column.type)
+    return evaluate_columns(cast, pa.table([data.cast(pa.float64())], names=["c"]))
 
 
 def _part(table: Table, places: Sequence[int]) -> Table:

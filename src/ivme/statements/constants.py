@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -130,14 +131,29 @@ def value_of(source: SqlText, node: exp.Expr, wanted: Type, values: Parameters) 
     """The value that an expression without columns gives to a column."""
     if isinstance(node, exp.Placeholder) and node.this:
         value = given(source, node, values)
-        if not isinstance(value, str) or wanted.kind not in ("date", "timestamp"):
+        if not _is_converted(value, wanted):
             return value
-        node = in_place_of(exp.Literal.string(value), node)
+        node = in_place_of(constant_node(value, node.name), node)
     node = as_assigned(with_time(node, values), wanted)
     plain = _plain(source, node, wanted)
     if plain is not None:
         return plain
     return evaluate(read_value(source, from_nothing(), node, NOTHING, wanted, values), {})
+
+
+def _is_converted(value: Any, wanted: Type) -> bool:
+    """Whether a column takes a parameter as it does a constant: texts for times, and numbers converted as Spark does.
+
+    What fits exactly is taken as it is, which spares reading an expression for each row.
+    """
+    if isinstance(value, str):
+        return wanted.kind in ("date", "timestamp")
+    if isinstance(value, float):
+        return wanted.kind in ("decimal", "int") and math.isfinite(value)
+    is_short = isinstance(value, Decimal) and -int(value.as_tuple().exponent) <= (wanted.scale or 0)
+    return (
+        isinstance(value, Decimal) and value.is_finite() and wanted.kind in ("decimal", "int", "float") and not is_short
+    )
 
 
 def typed_value(source: SqlText, node: exp.Expr, values: Parameters) -> tuple[Any, Type | None]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from ivme.compile import Request, compile_view
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.measuring import measured
@@ -142,12 +141,12 @@ def _rename_column(database: Database, statement: RenameColumn, _: Parameters) -
     return Result(message=f"column {statement.name} of table {table.name} is now {statement.to}")
 
 
-def _set_default(database: Database, statement: SetDefault, _: Parameters) -> Result:
+def _set_default(database: Database, statement: SetDefault, values: Parameters) -> Result:
     source = statement.source
     table = changed_table(database.definitions, source, statement.table)
     (place,) = positions(source, table, [statement.name])
     column = table.columns[place]
-    node = statement.default
+    node = None if statement.default is None else with_values(source, statement.default, values)
     default = None if node is None else read_default(source, node, declared_type(table, column))
     set_default(database.definitions, table.name, column.name, default)
     done = "is dropped" if default is None else "is set"
@@ -214,8 +213,7 @@ def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
         if statement.analyze:
             found = measured(definitions, definitions.unused_name(), query.text, {})
         else:
-            functions = dict(definitions.functions.defined)
-            found = compile_view(Request(query.text, definitions.relations(), {}, functions=functions)).explanation
+            found = definitions.compiled(query.text, {}).explanation
     text = str(found) if statement.why else found.brief()
     return Result(_texts(explanation=text.split("\n")), message=text)
 

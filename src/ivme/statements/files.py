@@ -12,7 +12,10 @@ from ivme.query.table_expression import Parameters
 from ivme.statements.constants import given
 from ivme.statements.model import File
 
-_OPTIONS = {"csv": ("header", "delimiter", "delim", "sep", "nullstr", "null")}
+_OPTIONS = {
+    "csv": ("header", "delimiter", "delim", "sep", "nullstr", "null", "round_floats"),
+    "json": ("round_floats",),
+}
 
 
 def read_file(source: SqlText, file: File, values: Parameters, table: Table | None) -> pa.Table:
@@ -24,4 +27,5 @@ def read_file(source: SqlText, file: File, values: Parameters, table: Table | No
     if unknown:
         known = ", ".join(_OPTIONS.get(form, ())) or "no options"
         raise source.unsupported(f"{unknown[0]} is not an option of {form}", None, f"there are: {known}")
-    return read_path(path, table, form, options)
+    round_floats = str(options.pop("round_floats", False)).lower() == "true"
+    return read_path(path, table, form, options, round_floats=round_floats)

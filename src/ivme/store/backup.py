@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def write_backup(definitions: Definitions, path: Path) -> None:
     """Writes the database as it is now into a new directory; time and space linear in its tables and views."""
-    with _new_directory(path) as directory:
+    with new_directory(path) as directory:
         runtime = definitions.runtime
         with runtime.lock:
             definitions.check_open()
@@ -58,7 +58,7 @@ def restore_backup(backup: Path, path: Path) -> None:
     """
     if not holds_database(backup):
         raise StorageError(f"there is no ivme database in {backup}; give a directory that db.backup has written")
-    with _new_directory(path) as directory:
+    with new_directory(path) as directory:
         losses = find_losses(backup)
         if losses:
             raise DamagedError(f"{backup} is damaged, and nothing was restored: {'; '.join(losses)}")
@@ -80,7 +80,7 @@ def _files_of(directory: Path) -> list[str]:
 
 
 @contextmanager
-def _new_directory(path: Path) -> Iterator[Path]:
+def new_directory(path: Path) -> Iterator[Path]:
     """A directory beside the path to write into, which has the path's name once that is done; else it is gone.
 
     An empty directory at the path is replaced; anything else there is refused.

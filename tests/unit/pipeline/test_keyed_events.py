@@ -22,7 +22,7 @@ from ivme.pipeline.keyed_events import (
     resolved,
     sequence_table,
 )
-from ivme.pipeline.read import create_table
+from ivme.pipeline.read_tables import create_table
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.types import Type

@@ -31,6 +31,7 @@ def _rows(path: Path) -> list[tuple[Any, ...]]:
 
 _VIEWS = {
     "per_city": ("SELECT city, COUNT(*) AS n, SUM(paid) AS paid FROM t GROUP BY city", ()),
+    "per_pair": ("SELECT city, paid, COUNT(*) AS n FROM t GROUP BY city, paid", ()),
     "total": ("SELECT COUNT(*) AS n, SUM(paid) AS paid FROM t", ()),
     "left_join": ("SELECT t.id, u.name FROM t LEFT JOIN u ON t.city = u.city", ("id",)),
 }

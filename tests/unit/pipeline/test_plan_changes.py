@@ -10,7 +10,8 @@ import pytest
 from ivme.pipeline import read_pipeline
 from ivme.pipeline.declarations import declaration, declared_columns, edit_of
 from ivme.pipeline.journal import RunJournal
-from ivme.pipeline.plan_changes import VIEWS, definitions, described, planned_steps, tables_of
+from ivme.pipeline.plan_changes import VIEWS, definitions, described, planned_steps
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.query.model import table as declare
 
 _FILE = """\
@@ -34,7 +35,7 @@ def _steps(folder: Path, *edits: tuple[str, str]) -> list[str]:
     path.write_text(_FILE)
     pipeline, journal = read_pipeline(path), RunJournal(None)
     for source in pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(pipeline, source):
             journal.note(f"table {table.name}", declaration(table))
     journal.note(VIEWS, json.dumps(definitions(pipeline)))
     for sink in pipeline.sinks:

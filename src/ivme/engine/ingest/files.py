@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError
@@ -14,6 +15,9 @@ from ivme.query.model import Table
 
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json"}
 _ENDINGS |= {".ndjson": "json"}
+
+_WIDE = pa.decimal256(76, 38)
+"""What numbers are read as before they are rounded."""
 
 
 def names_file(text: str) -> bool:
@@ -30,11 +34,22 @@ def format_of(path: Any, form: str | None = None) -> str:
 
 
 def read_path(
-    path: Any, table: Table | None, form: str | None = None, options: Mapping[str, object] | None = None
+    path: Any,
+    table: Table | None,
+    form: str | None = None,
+    options: Mapping[str, object] | None = None,
+    *,
+    round_floats: bool = False,
 ) -> pa.Table:
-    """The rows of a file, by the columns of a table if one is given: in its order, and in CSV and JSON in its types."""
+    """The rows of a file, by the columns of a table if one is given: in its order, and in CSV and JSON in its types.
+
+    With `round_floats`, numbers in CSV and JSON with more digits than a column of decimals has are rounded.
+    """
     form = format_of(path, form)
     schema = None if table is None else arrow_schema(table)
+    wanted = schema
+    if schema is not None and round_floats:
+        schema = pa.schema([pa.field(f.name, pa.string()) if pa.types.is_decimal(f.type) else f for f in schema])
     try:
         if form == "parquet":
             import pyarrow.parquet as pq
@@ -53,11 +68,24 @@ def read_path(
                     for name in data.column_names
                 ]
                 data = data.cast(pa.schema(fields))
+        if round_floats and wanted is not None:
+            data = _with_rounded(data, wanted)
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as {form}: {error}") from error
     return data if table is None else _arranged(path, data, table)
+
+
+def _with_rounded(data: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with decimals in the place of the texts of columns that hold decimals, halves rounded away from zero."""
+    for number, field in enumerate(data.schema):
+        wanted = schema.field(field.name).type if field.name in schema.names else field.type
+        if pa.types.is_decimal(wanted) and pa.types.is_string(field.type):
+            exact = data.column(number).cast(_WIDE)
+            rounded = pc.round(exact, ndigits=wanted.scale, round_mode="half_towards_infinity").cast(wanted)
+            data = data.set_column(number, field.name, rounded)
+    return data
 
 
 def _written(schema: pa.Schema) -> pa.Schema:

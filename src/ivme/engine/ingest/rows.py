@@ -33,7 +33,7 @@ from ivme.errors import DataError
 from ivme.query.model import Column, Table
 from ivme.query.types import Type
 
-__all__ = ["check_row", "row_check", "to_arrow"]
+__all__ = ["check_row", "rounded", "rounded_float", "row_check", "to_arrow"]
 
 _PYTHON_TYPES: dict[str, set[type]] = {
     "int": {int},
@@ -48,6 +48,7 @@ _PYTHON_TYPES: dict[str, set[type]] = {
 """The Python types whose values Arrow converts exactly, or refuses."""
 
 MAX_PRECISION = 38
+_DIGITS = Context(prec=2 * MAX_PRECISION, rounding=ROUND_HALF_UP)
 _MOST_ROWS_BY_HAND = 16
 """Up to this many rows in a list are checked value by value."""
 
@@ -65,7 +66,7 @@ def to_arrow(rows: Any, table: Table, *, round_floats: bool = False) -> pa.Table
     """
     if isinstance(rows, list) and len(rows) <= _MOST_ROWS_BY_HAND and not round_floats:
         return _few_rows(rows, table)
-    columns = _frame_columns(rows, table)
+    columns = _frame_columns(rows, table, round_floats=round_floats)
     if columns is None:
         columns = _row_columns(rows, table)
     if round_floats:
@@ -81,19 +82,27 @@ def to_arrow(rows: Any, table: Table, *, round_floats: bool = False) -> pa.Table
 
 
 def _rounded(values: Any, type_: Type) -> Any:
-    """The values of a column with decimals in the place of floats, if it is one of decimals; NaN and infinities stay.
+    """The values of a column with decimals in the place of floats, if it is one of decimals."""
+    if type_.kind != "decimal":
+        return values
+    if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_floating(values.type):
+        return values
+    return [rounded_float(value, type_) for value in (values if isinstance(values, list) else values.to_pylist())]
+
+
+def rounded_float(value: Any, type_: Type) -> Any:
+    """A float as a decimal of that type, halves rounded away from zero; other values, NaN and infinities as they are.
 
     A float is the decimal that it is written as: 0.125 has three digits behind the point, and 0.1 has one.
     """
-    if type_.kind != "decimal":
-        return values
-    listed = values if isinstance(values, list) else values.to_pylist()
-    unit = Decimal(1).scaleb(-(type_.scale or 0))
-    digits = Context(prec=2 * MAX_PRECISION, rounding=ROUND_HALF_UP)
-    return [
-        Decimal(repr(value)).quantize(unit, context=digits) if isinstance(value, float) and abs(value) < 1e38 else value
-        for value in listed
-    ]
+    if not isinstance(value, float) or not abs(value) < 1e38:
+        return value
+    return rounded(Decimal(repr(value)), type_)
+
+
+def rounded(value: Decimal, type_: Type) -> Decimal:
+    """A number as a decimal of that type, halves rounded away from zero; one that is too large for any is left."""
+    return value.quantize(Decimal(1).scaleb(-(type_.scale or 0)), context=_DIGITS) if abs(value) < 1e38 else value
 
 
 def _few_rows(rows: list[Any], table: Table) -> pa.Table:
@@ -117,7 +126,7 @@ def _row_columns(rows: Any, table: Table) -> list[_Given]:
     return [(list(map(itemgetter(position), sequences)), False) for position in range(len(table.columns))]
 
 
-def _frame_columns(rows: Any, table: Table) -> list[_Given] | None:
+def _frame_columns(rows: Any, table: Table, *, round_floats: bool) -> list[_Given] | None:
     """The columns of anything but a collection of rows, in the table's order; None if it is one."""
     if isinstance(rows, list | tuple | dict):
         return None
@@ -127,7 +136,7 @@ def _frame_columns(rows: Any, table: Table) -> list[_Given] | None:
         return _with_defaults(order, lambda position: _pandas_column(rows.iloc[:, position], pandas), table, len(rows))
     if isinstance(rows, np.ndarray):
         return _numpy_columns(rows, table)
-    arrow = _arrow_table(rows, table)
+    arrow = _arrow_table(rows, table, round_floats=round_floats)
     if arrow is None:
         return None
     order = matched(arrow.column_names, table, f"table {table.name}")
@@ -140,9 +149,9 @@ def _with_defaults(order: list[int | None], column: Callable[[int], _Given], tab
     return [([values[i]] * rows, False) if place is None else column(place) for i, place in enumerate(order)]
 
 
-def _arrow_table(rows: Any, table: Table) -> pa.Table | None:
+def _arrow_table(rows: Any, table: Table, *, round_floats: bool) -> pa.Table | None:
     if isinstance(rows, os.PathLike) or (isinstance(rows, str) and names_file(rows)):
-        return read_path(rows, table)
+        return read_path(rows, table, round_floats=round_floats)
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(rows, dataset.Dataset | dataset.Scanner):
         return rows.to_table()

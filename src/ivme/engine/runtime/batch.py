@@ -112,17 +112,20 @@ class Batch:
         self._check_open()
         self._parts, self._few, self._progress = {}, None, None
 
-    def insert(self, table: str, rows: Any) -> None:
-        """Adds rows; those of an iterator or a reader of record batches are taken in pieces."""
+    def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
+        """Adds rows; those of an iterator or a reader of record batches are taken in pieces.
+
+        With `round_floats`, here and below, floats are rounded into columns of decimals.
+        """
         if not isinstance(rows, Iterator | pa.RecordBatchReader):
-            self._take(table, rows, 1)
+            self._take(table, self._rounded(table, rows) if round_floats else rows, 1)
             return
         self._check_open()
         taken = 0
         with self.all_or_nothing():
             for piece in rows if isinstance(rows, pa.RecordBatchReader) else _pieces(rows):
                 try:
-                    self._take(table, piece, 1)
+                    self._take(table, self._rounded(table, piece) if round_floats else piece, 1)
                 except DataError as error:
                     raise DataError(
                         f"{error} (rows are counted from number {taken} here)" if taken else error
@@ -147,11 +150,11 @@ class Batch:
         if rows:
             self._add(state, DeleteKeys(self._rows(state, rows, 1), strict))
 
-    def apply(self, table: str, rows: Any, weights: Any) -> None:
+    def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
         """Adds each row with its weight as multiplicity."""
-        self._take(table, rows, weights)
+        self._take(table, self._rounded(table, rows) if round_floats else rows, weights)
 
-    def upsert(self, table: str, rows: Any) -> None:
+    def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Adds rows, each in place of the one that has its primary key."""
         state = self._changed_table(table)
         if not state.table.key_positions:
@@ -159,12 +162,15 @@ class Batch:
                 f"table {state.table.name} has no primary key to upsert by; declare one, as in "
                 f"create_table({state.table.name!r}, ..., primary_key={state.table.column_names[0]!r}), or use insert"
             )
-        self._add(state, Upsert(self._rows(state, rows, 1)))
+        self._add(state, Upsert(self._rows(state, self._rounded(table, rows) if round_floats else rows, 1)))
 
-    def replace(self, table: str, rows: Any) -> None:
+    def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Makes these rows all that the table holds; what changes is the difference."""
         state = self._changed_table(table)
-        self._add(state, Replace(self._rows(state, rows, 1)))
+        self._add(state, Replace(self._rows(state, self._rounded(table, rows) if round_floats else rows, 1)))
+
+    def _rounded(self, table: str, rows: Any) -> pa.Table:
+        return to_arrow(rows, self._table(table).table, round_floats=True)
 
     def truncate(self, table: str) -> None:
         """Takes all rows away."""
@@ -175,14 +181,23 @@ class Batch:
         state = self._changed_table(table)
         self._add(state, delete_where(state.table, where, parameters))
 
-    def update(self, table: str, /, *, set: Mapping[str, Any], where: str | None = None, **parameters: Any) -> None:
+    def update(
+        self,
+        table: str,
+        /,
+        *,
+        set: Mapping[str, Any],
+        where: str | None = None,
+        round_floats: bool = False,
+        **parameters: Any,
+    ) -> None:
         """Gives columns other values in the rows for which a condition holds, or in all.
 
         A string in `set` is an SQL expression over the old row, as in {"n": "n + 1"}; a value of another type is taken
         as it is, and a string value is given as a parameter: {"name": ":name"} with name="Ann".
         """
         state = self._changed_table(table)
-        self._add(state, update(state.table, set, where, parameters))
+        self._add(state, update(state.table, set, where, parameters, round_floats=round_floats))
 
     def change(self, table: str, change: TableChange) -> None:
         """Changes a table by what was made of a statement already."""

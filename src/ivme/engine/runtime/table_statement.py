@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import checked
+from ivme.engine.ingest.rows import rounded_float
 from ivme.engine.runtime.table_change import DeleteWhere, Update
 from ivme.errors import SchemaError, UnknownNameError, shown
 from ivme.query.expression import Expression, Literal
@@ -29,7 +30,14 @@ def delete_where(table: Table, where: str, parameters: Mapping[str, Any]) -> Del
     return DeleteWhere(condition)
 
 
-def update(table: Table, given: Mapping[str, Any], where: str | None, parameters: Mapping[str, Any]) -> Update:
+def update(
+    table: Table,
+    given: Mapping[str, Any],
+    where: str | None,
+    parameters: Mapping[str, Any],
+    *,
+    round_floats: bool = False,
+) -> Update:
     """Sets columns by name; see `Batch.update`."""
     if not isinstance(given, Mapping) or not given:
         raise SchemaError(f"update of table {table.name} needs set={{column: value}} with at least one column")
@@ -39,6 +47,8 @@ def update(table: Table, given: Mapping[str, Any], where: str | None, parameters
         position = _position(table, name)
         if position in values:
             raise SchemaError(f"update of table {table.name} sets column {table.column_names[position]} twice")
+        if round_floats and declared_type(table, table.columns[position]).kind == "decimal":
+            value = rounded_float(value, declared_type(table, table.columns[position]))
         values[position] = _value(table, position, value, named)
     named.refuse_unused()
     return Update(condition, values)

@@ -17,7 +17,7 @@ from ivme.plan.explain.draw import Box
 CHARACTER, HEIGHT, ROW, GAP, MARGIN, HEAD = 8.0, 30.0, 68.0, 22.0, 24.0, 58.0
 """Sizes in pixels: a character of the font, a box, a row of boxes, between boxes, around it all, the title's part."""
 
-_STYLE = (
+STYLE = (
     "text{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px;fill:#10243e}"
     ".title{font-size:14px;font-weight:bold}.small{font-size:12px;fill:#4a5563}"
     ".edge{stroke:#8a94a3;stroke-width:1.3}"
@@ -69,8 +69,8 @@ def svg(boxes: Sequence[Box], title: str) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
-        f"<title>{_text(title)}</title>",
-        f"<style>{_STYLE}</style>",
+        f"<title>{xml_text(title)}</title>",
+        f"<style>{STYLE}</style>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *(_line("title", 32 + number * LINE, line) for number, line in enumerate(heading)),
         *(line for node in nodes for line in _edges(node)),
@@ -83,7 +83,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
 
 
 def _line(kind: str, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{MARGIN:.0f}" y="{y:.0f}">{_text(text)}</text>'
+    return f'<text class="{kind}" x="{MARGIN:.0f}" y="{y:.0f}">{xml_text(text)}</text>'
 
 
 def _placed(boxes: Sequence[Box], top: float) -> list[_Placed]:
@@ -154,7 +154,7 @@ def _drawn(node: _Placed) -> Iterator[str]:
         f'<rect class="{kind}" x="{node.x - width / 2:.1f}" y="{top:.1f}" '
         f'width="{width:.1f}" height="{HEIGHT:.0f}" rx="6"/>'
     )
-    yield f'<text x="{node.x:.1f}" y="{top + 20:.1f}" text-anchor="middle">{_text(box.label)}</text>'
+    yield f'<text x="{node.x:.1f}" y="{top + 20:.1f}" text-anchor="middle">{xml_text(box.label)}</text>'
 
 
 def _legend(y: float) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _legend(y: float) -> Iterator[str]:
         yield f'<text class="small" x="{x + 34:.0f}" y="{y:.0f}">{meaning}</text>'
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
     """Text for XML: characters that it cannot hold are shown as U+FFFD."""
     allowed = (
         c

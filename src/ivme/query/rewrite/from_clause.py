@@ -56,17 +56,14 @@ def _is_special(join: exp.Expr) -> bool:
 def parts_of_join(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]] | None:
     """The first table and the joins of a join in parentheses; None for anything else."""
     own = list(node.args.get("joins") or ())
-    if own and (isinstance(node, exp.Table) or node.args.get("alias") is not None):
+    is_derived = isinstance(node, exp.Subquery) and not isinstance(node.this, exp.Table | exp.Subquery)
+    if own and (isinstance(node, exp.Table) or is_derived or node.args.get("alias") is not None):
         first = node.copy()
         first.set("joins", None)
         return first, own
-    if not isinstance(node, exp.Subquery) or node.args.get("alias") is not None:
-        return None
-    if not isinstance(node.this, exp.Table | exp.Subquery) and not own:
+    if not isinstance(node, exp.Subquery) or is_derived or node.args.get("alias") is not None:
         return None
     inside = parts_of_join(node.this) or (node.this, [])
-    if isinstance(inside[0], exp.Query) and not isinstance(inside[0], exp.Subquery):
-        return None
     return inside[0], [*inside[1], *own]
 
 
@@ -158,10 +155,6 @@ def all_of(conditions: list[exp.Expr]) -> exp.Expr:
 def is_true(condition: exp.Expr | None) -> bool:
     """Whether ON says nothing."""
     return condition is None or (isinstance(condition, exp.Boolean) and bool(condition.this))
-
-
-def identifier_of(alias: exp.Expr | None, default: str) -> exp.Identifier:
-    return exp.Identifier(this=default) if alias is None or alias.this is None else alias.this
 
 
 def named_columns(alias: exp.Expr | None) -> list[str] | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
-from ivme.query.exact_text import exact_text
 from ivme.query.order import Order
 from ivme.query.recursion import is_recursive, read_closures
 from ivme.query.rewrite.across import split_across
@@ -17,8 +16,6 @@ from ivme.query.rewrite.clauses import (
     condition_of,
     conjuncts,
     is_aggregated,
-    own_columns,
-    replaced,
     set_where,
 )
 from ivme.query.rewrite.domains import Tied, Undecided
@@ -28,22 +25,21 @@ from ivme.query.rewrite.from_clause import (
     conditions_to_where,
     exists_for_semi_joins,
     flatten,
-    identifier_of,
     is_true,
     named_columns,
     parts_of_join,
     tie,
     tied_alias,
-    under,
 )
 from ivme.query.rewrite.grouping import split_groups
+from ivme.query.rewrite.inlining import aliases_around, aliases_in, identifier_of, inline, untaken
 from ivme.query.rewrite.lateral import Lateral
 from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
 from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
-from ivme.query.rewrite.qualify import Inlined, Names, qualify
+from ivme.query.rewrite.qualify import MADE, Inlined, Names, qualify
 from ivme.query.rewrite.ranks import is_limited, is_one_rank, push_ranks, take_ranks
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, refuse_repeated, select_all
+from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, select_all
 from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
@@ -230,21 +226,22 @@ class Lift:
         joins = list(select.args.get("joins") or ())
         inner = not any(join.side in ("LEFT", "RIGHT", "FULL") for join in joins)
         inlined: dict[str, Inlined] = {}
+        taken = [*aliases_in(start, *joins), *aliases_around(outer)]
         for place, holder in enumerate((start, *joins)):
             if isinstance(holder.this, exp.Lateral) and isinstance(holder.this.this, exp.Subquery):
                 before = exp.Select(from_=start.copy(), joins=[join.copy() for join in joins[: place - 1]])
                 names = qualify(before, self.script, outer, inlined)
                 names.bound |= values
-                self._lateral(holder, names, inlined, laterals, is_inner=inner)
+                self._lateral(holder, before, names, inlined, taken, laterals, is_inner=inner)
                 continue
             parts = parts_of_join(holder.this)
             if parts is not None:
-                self._nested_join(holder, *parts, inlined)
+                self._nested_join(holder, *parts, inlined, taken)
                 continue
-            made = self._source(holder.this)
+            made = self._source(holder.this, taken)
             if made is not None:
                 query, alias, columns = made
-                found = None if not inner else self._inlined(query, alias, columns, inlined)
+                found = None if not inner else inline(query, alias, columns, taken, self.script.source)
                 if found is not None:
                     holder.set("this", exp.Table(this=alias))
                     inlined[alias.name] = found
@@ -261,16 +258,24 @@ class Lift:
         return inlined
 
     def _lateral(
-        self, holder: exp.Join, before: Names, inlined: dict[str, Inlined], laterals: Ties, *, is_inner: bool
+        self,
+        holder: exp.Join,
+        before: exp.Select,
+        around: Names,
+        inlined: dict[str, Inlined],
+        taken: list[str],
+        laterals: Ties,
+        *,
+        is_inner: bool,
     ) -> None:
         """Makes a LATERAL a block, or a part of this SELECT; `laterals` gets what ties it to the tables before it."""
         node = holder.this
-        keys = self._keys(before)
-        select, names = keys.open(node.this, before)
-        alias = identifier_of(node.args.get("alias"), fresh_name("lateral", before.sources))
+        keys = self._keys(around)
+        select, names = keys.open(node.this, around)
+        alias = identifier_of(node.args.get("alias"), "lateral", taken)
         columns = named_columns(node.args.get("alias"))
-        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name))
-        found = self._inlined(select, alias, columns, inlined) if is_inner and lateral.is_plain else None
+        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name), before)
+        found = inline(select, alias, columns, taken, self.script.source) if is_inner and lateral.is_plain else None
         if found is not None:
             holder.set("this", exp.Table(this=alias))
             inlined[alias.name] = found
@@ -290,41 +295,48 @@ class Lift:
         return SubqueryKeys(self.script, names, opened, self._finish)
 
     def _nested_join(
-        self, holder: exp.Expr, table: exp.Expr, joins: list[exp.Join], inlined: dict[str, Inlined]
+        self,
+        holder: exp.Expr,
+        table: exp.Expr,
+        joins: list[exp.Join],
+        inlined: dict[str, Inlined],
+        taken: list[str],
     ) -> None:
         """A join in parentheses becomes a block, under the aliases that it has inside."""
         nested = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table), joins=joins)
         select, names, lift = self._open(nested, None)
         items: list[exp.Expr] = []
-        taken: list[str] = []
+        made: list[str] = []
         sources: dict[str, dict[str, exp.Expr]] = {}
-        alias = fresh_name("join", [name for each in inlined.values() for name in each.tables])
+        alias = untaken(MADE + "join", taken)
         for inside, columns in names.sources.items():
             sources[inside] = {}
             for name in columns:
-                taken.append(fresh_name(name, taken))
-                items.append(aliased(names.column(inside, name), taken[-1]))
-                sources[inside][name] = column(alias, taken[-1])
+                made.append(fresh_name(name, made))
+                items.append(aliased(names.column(inside, name), made[-1]))
+                sources[inside][name] = column(alias, made[-1])
         merged: dict[str, exp.Expr] = {}
         hidden = {(inside, name) for inside, name in names.hidden if inside in sources}
         for name, meant in names.merged.items():
-            taken.append(fresh_name(name, taken))
-            items.append(aliased(names.current(meant), taken[-1]))
-            merged[name] = column(alias, taken[-1])
+            made.append(fresh_name(name, made))
+            items.append(aliased(names.current(meant), made[-1]))
+            merged[name] = column(alias, made[-1])
         select.set("expressions", items)
         block = self.script.reference(self.script.add(lift._finish(select, names)), alias)
         inlined[block.name] = Inlined({alias: block}, [], sources, merged, hidden)
         holder.set("this", block)
 
-    def _source(self, node: exp.Expr) -> tuple[exp.Select, exp.Identifier, list[str] | None] | None:
+    def _source(self, node: exp.Expr, taken: list[str]) -> tuple[exp.Select, exp.Identifier, list[str] | None] | None:
         """The SELECT that a source stands for, its alias and the names of its columns; None for a table."""
         source = self.script.source
         alias = node.args.get("alias")
         columns = named_columns(alias)
         if isinstance(node, exp.Values):
-            return self.script.rows_of(self._values(node)), identifier_of(alias, "values"), columns
+            rows = self.script.rows_of(self._values(node))
+            return rows, identifier_of(alias, "values", taken), columns
         if isinstance(node, exp.Subquery):
-            return self.query(node.this, is_inner=True), identifier_of(alias, fresh_name("subquery", ())), columns
+            query = self.query(node.this, is_inner=True)
+            return query, identifier_of(alias, "subquery", taken), columns
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             deep = deep_access(source, node)
             if deep is not None:
@@ -363,36 +375,3 @@ class Lift:
             query.set("expressions", [aliased(item.unalias(), name) for item, name in items])
         name = self.script.add(query)
         return exp.Table(this=exp.to_identifier(name, quoted=True), alias=exp.TableAlias(this=alias.copy()))
-
-    def _inlined(
-        self, query: exp.Select, alias: exp.Identifier, columns: list[str] | None, before: Mapping[str, Inlined]
-    ) -> Inlined | None:
-        """The tables, conditions and columns of a query that can be part of the SELECT around; None if it cannot."""
-        constants = any(next(own_columns(item), None) is None for item in query.expressions)
-        if constants or is_aggregated(query) or query.args.get("distinct") is not None:
-            return None
-        tables = [query.args["from_"].this, *(join.this for join in query.args.get("joins") or ())]
-        taken = [name for each in before.values() for name in each.tables]
-        renamed: dict[str, str] = {}
-        for table in tables:
-            renamed[table.alias_or_name] = fresh_name(
-                f"{alias.name}.{table.alias_or_name}", [*taken, *renamed.values()]
-            )
-
-        def change(node: exp.Expr) -> exp.Expr | None:
-            if not isinstance(node, exp.Column) or node.table not in renamed:
-                return None
-            return column(renamed[node.table], node.name)
-
-        refuse_repeated(query.expressions if columns is None else (), self.script.source)
-        names = columns or [item.alias for item in query.expressions]
-        if len(names) != len(query.expressions):
-            return None
-        made = [replaced(item.unalias(), change) for item in query.expressions]
-        if len({exact_text(each) for each in made}) < len(made):  # columns that grouping sets tell apart
-            return None
-        return Inlined(
-            {renamed[table.alias_or_name]: under(table, renamed[table.alias_or_name]) for table in tables},
-            [replaced(each, change) for each in condition_of(query)],
-            {alias.name: dict(zip(names, made, strict=True))},
-        )

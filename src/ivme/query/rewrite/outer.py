@@ -100,7 +100,8 @@ class Joins:
             left, right = self._joined(table, match, rest)
         branch = as_branch(right, self.script)
         name = padded(self._rows(left), branch, self.script, nulls_equal=bool(match.rest))
-        self.tables.append(self.script.reference(name, alias))
+        self.names.tables[alias] = self.script.reference(name, alias)  # what subqueries read of it may be padded
+        self.tables.append(self.names.tables[alias])
         self.conditions += null_safe(left, alias)
 
     def _joined(self, table: exp.Table, match: _Match, rest: _Rest) -> tuple[list[exp.Expr], exp.Select]:

@@ -18,6 +18,9 @@ from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_scope import nearest, same_name
 from ivme.query.written import in_place_of, spelled
 
+MADE = "#"
+"""What the aliases of blocks begin with that joins in parentheses have become: their columns are as they are to be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
@@ -37,7 +40,8 @@ class Names:
     `sources` are the columns by the alias that users write, `tables` what is read under each alias, that of blocks that
     were added included. `merged` maps a lower-cased column that USING made one to the expression that it means;
     `renamed` says what a column is in what a part of FROM became: one of a block, or an expression over its tables.
-    `bound` is what parameters equal in each row of the SELECT, by their names.
+    `bound` is what parameters equal in each row of the SELECT, by their names. `places` has the alias that a merged
+    column stands before, where a join in parentheses brought it.
     """
 
     script: Script
@@ -48,6 +52,7 @@ class Names:
     renamed: dict[tuple[str, str], exp.Expr] = field(default_factory=dict)
     outer: Names | None = None
     bound: dict[str, exp.Expr] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
     def alias_of(self, identifier: exp.Identifier) -> str | None:
         return named(identifier, self.sources)
@@ -71,21 +76,24 @@ class Names:
         return [(alias, name) for alias, name in found if name is not None]
 
     def star(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
-        """The columns of a star, each with its name; those of USING come first, and once."""
+        """The columns of a star, each with its name; those of USING come first in their join, and once."""
         if alias is not None:
             return [(name, column(alias, name)) for name in self.sources[alias] if not name.startswith("#")]
-        first = [(_name_of(node, name), node.copy()) for name, node in self.merged.items()]
-        rest = [
-            (name, column(alias, name))
-            for alias, columns in self.sources.items()
-            for name in columns
-            if (alias, name) not in self.hidden and not name.startswith("#")
-        ]
-        return first + rest
+        found = self._merged_before(None)
+        for alias, columns in self.sources.items():
+            found += self._merged_before(alias)
+            shown = [name for name in columns if (alias, name) not in self.hidden and not name.startswith("#")]
+            found += [(name, column(alias, name)) for name in shown]
+        return found
+
+    def _merged_before(self, alias: str | None) -> list[tuple[str, exp.Expr]]:
+        mine = [(name, node) for name, node in self.merged.items() if self.places.get(name) == alias]
+        return [(_name_of(node, name), node.copy()) for name, node in mine]
 
 
 def _name_of(node: exp.Expr, name: str) -> str:
-    return node.name if isinstance(node, exp.Column) else name
+    is_written = isinstance(node, exp.Column) and not node.table.startswith(MADE)
+    return node.name if is_written else name
 
 
 def qualify(
@@ -152,6 +160,7 @@ def _add_source(node: exp.Expr, names: Names, inlined: Mapping[str, Inlined]) ->
     if found is not None:
         names.tables |= found.tables
         names.merged |= {name: node.copy() for name, node in found.merged.items()}
+        names.places |= dict.fromkeys(found.merged, next(iter(found.sources)))
         names.hidden |= found.hidden
         for alias, known in found.sources.items():
             _refuse_twice(alias, node, names)
@@ -208,6 +217,7 @@ def _merge(join: exp.Join, names: Names, left: dict[str, tuple[str, ...]], alias
         comparison = (exp.GTE if is_nearest else exp.EQ)(this=sides[0], expression=sides[1])
         equalities.append(in_place_of(comparison, place))
         names.merged[identifier.name.lower()] = _merged(join.side, first, second)
+        names.places.pop(identifier.name.lower(), None)
         names.hidden |= {(alias, name), *owners}
     join.set("using", None)
     join.set("method", ASOF if join.method == ASOF else None)
@@ -301,7 +311,8 @@ def _in_scope(
     if qualifier is not None:
         alias = scope.alias_of(qualifier)
         if alias is None:
-            return None
+            is_made = qualifier.name.startswith(MADE) and qualifier.name in scope.tables
+            return node.copy() if is_made else None
         name = named(identifier, scope.sources[alias])
         if name is None:
             message = f"there is no column {identifier.name!r} in {alias}"

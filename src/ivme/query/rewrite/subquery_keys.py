@@ -142,9 +142,7 @@ class SubqueryKeys:
         outside += [found for _, value in pairs for found in own_columns(value)]
         aliases: dict[str, str] = {}
         for each in outside:
-            if each.table not in self.names.tables:
-                message = "a subquery inside a subquery cannot be tied to the outermost query here"
-                raise self.script.source.unsupported(message, each, "join the tables of both subqueries")
+            self._refuse_outermost(each)
             taken = [*names.tables, *aliases.values()]
             aliases.setdefault(each.table, fresh_name(f"{each.table} outside", taken))
 
@@ -168,6 +166,12 @@ class SubqueryKeys:
         inner.set("expressions", keys_of([column(aliases[alias], name) for alias, name in keys]))
         inner.set("distinct", exp.Distinct())
         return Keyed(inner, names, [column(alias, name) for alias, name in keys], nulls_equal=True)
+
+    def _refuse_outermost(self, found: exp.Column) -> None:
+        """Refuses a column that is neither of the subquery nor of the query around it, but of one further out."""
+        if found.table not in self.names.tables:
+            message = "a subquery inside a subquery cannot be tied to the outermost query here"
+            raise self.script.source.unsupported(message, found, "join the tables of both subqueries")
 
     def _of_groups(
         self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]], *, joins: bool
@@ -234,6 +238,8 @@ class SubqueryKeys:
         for each in condition_of(inner):
             pair = pair_of(each, names)
             if pair is not None:
+                for found in own_columns(pair[1]):
+                    self._refuse_outermost(found)
                 pairs.append((pair[0], with_bound(pair[1], self.names.bound)))
             elif any(is_outer(found, names) for found in own_columns(each)):
                 message = "this subquery is tied to the query around it by equalities only"

@@ -31,7 +31,7 @@ def quoted(name: str) -> str:
 
 def same_key(key: tuple[str, ...]) -> str:
     """The condition under which two rows have one key, NULL included."""
-    return " AND ".join(f"t.{quoted(name)} IS NOT DISTINCT FROM s.{quoted(name)}" for name in key) or "true"
+    return " AND ".join(f"(t.{quoted(name)} IS NOT DISTINCT FROM s.{quoted(name)})" for name in key) or "true"
 
 
 class DeltaMergeWriter(DeltaWriter):

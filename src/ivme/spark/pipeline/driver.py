@@ -31,6 +31,7 @@ from ivme.pipeline.quarantine import Quarantine, letters_name
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.taken import TakenBatches
+from ivme.pipeline.watermarks import clock_changes
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
@@ -119,7 +120,7 @@ class Driver:
         self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
-            for source in self.pipeline.tables
+            for source in self.pipeline.sources
             if source.changes is not None and source.changes.kind != "stream"
         }
         self._recover(old)
@@ -213,37 +214,39 @@ class Driver:
     def take(self, planned: Planned, read: SourceBatch, start: float, lag: int) -> None:
         """Takes what was read of a batch; rows that cannot be taken are set aside."""
         table = self.pipeline.table(table_of(planned.source)).table
-        found = prepared(self.database, table, read, planned.number)
+        found = prepared(self.pipeline, self.database, table, read, planned.number)
         try:
             self._check_letters(planned, found, read.size)
-            self._apply_prepared(planned, found, start, lag)
+            self.apply_prepared(planned, found, start, lag)
         except StoppedError:
             raise
         except DataError as error:
             if self.pipeline.stop_at_bad:
                 raise stopped(planned.source, f"not applicable: {error}") from error
-            found = prepared_without_refused(self.database, table, read, planned.number, error)
+            found = prepared_without_refused(self.pipeline, self.database, table, read, planned.number, error)
             self._check_letters(planned, found, read.size)
-            self._apply_prepared(planned, found, start, lag)
-        if found.letters.num_rows:
-            self.report(Refused(table.name, letters_name(planned.number), told(found.letters, read.size)))
+            self.apply_prepared(planned, found, start, lag)
+        for name, letters in found.letters.items():
+            self.report(Refused(name, letters_name(planned.number), told(letters, max(read.size, letters.num_rows))))
 
     def _check_letters(self, planned: Planned, found: Prepared, rows: int) -> None:
         """Stops at bad rows if the pipeline is to, or if too many wait already; otherwise keeps them."""
-        if not found.letters.num_rows:
-            return
-        table, limit = table_of(planned.source), self.pipeline.bad_limit
-        if self.pipeline.stop_at_bad:
-            raise stopped(table, told(found.letters, rows))
-        waiting = self.quarantine.waiting() + found.letters.num_rows
-        if limit is not None and waiting > limit:
-            raise stopped(table, f"{told(found.letters, rows)}; {waiting} rows would wait, and bad_limit is {limit}")
-        self.quarantine.keep_letters(table, planned.number, found.letters)
+        limit, waiting = self.pipeline.bad_limit, self.quarantine.waiting() + found.set_aside
+        for table, letters in found.letters.items():
+            if self.pipeline.stop_at_bad:
+                raise stopped(table, told(letters, rows))
+            if limit is not None and waiting > limit:
+                raise stopped(table, f"{told(letters, rows)}; {waiting} rows would wait, and bad_limit is {limit}")
+        for table, letters in found.letters.items():
+            self.quarantine.keep_letters(table, planned.number, letters)
 
-    def _apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
-        if not found.is_repeatable:
-            self.taken.save(planned.number, found.changes)
-        self.apply(planned, found.changes, start, lag)
+    def apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
+        """Applies what was made of a batch, and moves the clock; keeps what its source cannot give again."""
+        moved = clock_changes(self.database, self.pipeline.tables, found.changes)
+        changes = {**found.changes, **moved}
+        if moved or not found.is_repeatable:
+            self.taken.save(planned.number, changes)
+        self.apply(planned, changes, start, lag)
 
     def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
         """The database takes changes and the number of their batch, and the sinks get what changed in the views."""
@@ -255,7 +258,8 @@ class Driver:
         engine = time.perf_counter() - applying
         changes_out = self.outlets.write(planned.number)
         seconds = time.perf_counter() - start
-        self.report(Applied(planned.number, table, changes[table].size, changes_out, seconds, engine, lag))
+        rows = sum(changes[each.table.name].size for each in self.pipeline.tables if each.table.name in changes)
+        self.report(Applied(planned.number, table, rows, changes_out, seconds, engine, lag))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]
@@ -303,11 +307,12 @@ class Driver:
         if last.source.startswith(AGAIN):
             finish_redelivery(self, last, old)
         elif last.number > self.reached:
-            self.quarantine.letters_of(table_of(last.source), last.number).unlink(missing_ok=True)
+            for each in self.pipeline.sources:
+                self.quarantine.letters_of(each.table.name, last.number).unlink(missing_ok=True)
             self.journal.drop(last)
         elif last.source.startswith(LOAD):
             table = table_of(last.source)
-            self.outlets.write_missing(last.number, lambda: {table: TableChanges(*self.database.contents(table))}, old)
+            self.outlets.write_missing(last.number, lambda: self._loaded_again(table, last.number), old)
         elif last.source in self.sources:
             source = self.sources[last.source]
             self.outlets.write_missing(
@@ -315,6 +320,10 @@ class Driver:
             )
         elif last.source != VIEWS:
             self._recover_stream(last)
+
+    def _loaded_again(self, table: str, number: int) -> Mapping[str, TableChanges]:
+        """The changes of a batch that loaded a table: those that were kept, or all that the table has."""
+        return self.taken.load(number) or {table: TableChanges(*self.database.contents(table))}
 
     def _recover_stream(self, last: Planned) -> None:
         """The last batch came from a stream: Spark hands it over again, for the database or for the sinks alone."""

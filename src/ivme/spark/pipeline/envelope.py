@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ivme.pipeline.model import ORIGIN, RAW, REASON, WEIGHT, Changes
+from ivme.pipeline.model import DEBEZIUM_LOG, ORIGIN, RAW, REASON, WEIGHT, Changes
 from ivme.query.model import Table
 from ivme.spark.pipeline.schema import column_type, spark_type
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOVED = -2
 """The weight of the row before an update: its key goes if it is another one than that of the row after."""
 
+TRANSACTION, NUMBER = "ivme_transaction", "ivme_number"
+"""The columns with the transaction of an event, and its number there."""
+
 _CORRUPT = "ivme_corrupt"
 
 
@@ -27,6 +30,8 @@ def events(texts: DataFrame, changes: Changes, table: Table, layout: StructType)
     """The rows of events (columns `value` and the origin), with weights and sequences; `layout` is that of the rows."""
     from pyspark.sql import functions as sf
 
+    if changes.envelope == DEBEZIUM_LOG:
+        return _ends(texts.where(sf.length(sf.trim("value")) > 0))
     origin = sf.col(ORIGIN) if ORIGIN in texts.columns else sf.lit(None).cast("string").alias(ORIGIN)
     parsed = sf.from_json("value", _schema(layout), {"columnNameOfCorruptRecord": _CORRUPT})
     told = texts.where(sf.length(sf.trim("value")) > 0).where(sf.trim("value") != "null")
@@ -35,9 +40,33 @@ def events(texts: DataFrame, changes: Changes, table: Table, layout: StructType)
     inner = [sf.coalesce(sf.col(f"e.payload.{name}"), sf.col(f"e.{name}")).alias(name) for name in fields]
     frame = frame.select(RAW, ORIGIN, sf.col(f"e.{_CORRUPT}").alias(_CORRUPT), *inner).where("op IS NULL OR op <> 'm'")
     sequences = [_sequence(text, table).alias(f"ivme_s{i}") for i, text in enumerate(changes.sequence_by)]
+    sequences += [sf.expr(changes.transaction_by or "NULL").alias(TRANSACTION)]
+    sequences += [sf.expr(changes.transaction_number or "NULL").alias(NUMBER)]
     marked = frame.select(RAW, ORIGIN, _reason().alias(REASON), *sequences, sf.explode(_rows()).alias("x"))
-    names = [f"ivme_s{i}" for i in range(len(sequences))]
+    names = [*(f"ivme_s{i}" for i in range(len(changes.sequence_by))), TRANSACTION, NUMBER]
     return marked.select(RAW, ORIGIN, REASON, *names, sf.col(f"x.{WEIGHT}").alias(WEIGHT), "x.row.*")
+
+
+def _ends(texts: DataFrame) -> DataFrame:
+    """The ends of transactions in the log, each with the numbers of its events by table, as JSON."""
+    from pyspark.sql import functions as sf
+
+    def told(name: str) -> Column:
+        whole = sf.get_json_object("value", f"$.payload.{name}")
+        return sf.coalesce(whole, sf.get_json_object("value", f"$.{name}"))
+
+    origin = sf.col(ORIGIN) if ORIGIN in texts.columns else sf.lit(None).cast("string").alias(ORIGIN)
+    frame = texts.select(
+        sf.col("value").alias(RAW),
+        origin,
+        told("status").alias("status"),
+        told("id").alias("id"),
+        told("data_collections").alias("counts"),
+    )
+    is_end = (sf.col("status") == "END") & sf.col("id").isNotNull()
+    reason = sf.when(~sf.coalesce(is_end, sf.lit(False)), sf.lit("malformed: it is not the end of a transaction"))
+    left = frame.where(sf.coalesce(sf.col("status") != "BEGIN", sf.lit(True)))
+    return left.select(RAW, ORIGIN, reason.alias(REASON), sf.lit(1).cast("bigint").alias(WEIGHT), "id", "counts")
 
 
 def _schema(layout: StructType) -> StructType:

@@ -20,8 +20,9 @@ from ivme.errors import PipelineError
 from ivme.pipeline.declarations import TableEdit, declaration, edit_of
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.model import WEIGHT, TableSource
-from ivme.pipeline.plan_changes import planned_steps, tables_of
-from ivme.pipeline.read import create_table
+from ivme.pipeline.plan_changes import planned_steps
+from ivme.pipeline.read_tables import create_table
+from ivme.pipeline.tables_of_source import tables_of
 from ivme.query.model import Table
 from ivme.spark.pipeline.source import LOAD, DeltaFeed
 
@@ -68,7 +69,7 @@ def _refuse_unwritten(driver: Driver) -> None:
 def evolve_tables(driver: Driver) -> None:
     """Brings the tables of the state to what the file declares, and notes it."""
     for source in driver.pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(driver.pipeline, source):
             noted = driver.journal.fact(f"table {table.name}")
             edit = TableEdit() if noted is None else edit_of(noted, table)
             if edit and table.name in driver.database.tables:

@@ -14,14 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.pipeline.journal import Planned
-from ivme.pipeline.keyed_events import SEQUENCES
 from ivme.pipeline.model import Rows, TableSource
-from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions, tables_of
-from ivme.pipeline.read import create_table
+from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions
+from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.tables_of_source import tables_of
+from ivme.pipeline.transactions import transaction_tables
+from ivme.pipeline.watermarks import clock_changes, create_watermarks
 from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.load import collected, conformed, load_frame
 from ivme.spark.pipeline.source import LOAD, delta_version
+from ivme.spark.pipeline.taking import Prepared
 
 if TYPE_CHECKING:
     from ivme.spark.pipeline.driver import Driver
@@ -35,19 +38,30 @@ _DUE, _DONE = "due", "done"
 def create_tables(driver: Driver) -> None:
     """Makes the tables that are not there; one that was added to the file of a state is to be loaded, too."""
     for source in driver.pipeline.tables:
-        for table in tables_of(source):
+        for table in tables_of(driver.pipeline, source):
             if table.name not in driver.database.tables:
-                if driver.reached >= 0 and source.load is not None and not table.name.startswith(SEQUENCES):
+                if driver.reached >= 0 and source.load is not None and table == source.table:
                     driver.journal.note(f"load {table.name}", _DUE)
                 create_table(driver.database, table)
+    if driver.pipeline.transactions is not None:
+        for table in transaction_tables():
+            if table.name not in driver.database.tables:
+                create_table(driver.database, table)
+    create_watermarks(driver.database, driver.pipeline.tables)
 
 
 def load_all(driver: Driver) -> None:
     """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
+    loads = [(source, source.load) for source in driver.pipeline.tables if source.load is not None]
+    changes = {source.table.name: _inserts(_loaded(driver, source, load)) for source, load in loads}
+    changes |= clock_changes(driver.database, driver.pipeline.tables, changes)
     with driver.database.batch(source=SOURCE, position=0) as batch:
-        for source in driver.pipeline.tables:
-            if source.load is not None:
-                batch.insert(source.table.name, _loaded(driver, source, source.load))
+        for name, delta in changes.items():
+            batch.apply(name, delta.rows, delta.weights)
+
+
+def _inserts(rows: pa.Table) -> TableChanges:
+    return TableChanges(rows, np.ones(rows.num_rows, np.int64))
 
 
 def load_added(driver: Driver) -> None:
@@ -61,8 +75,8 @@ def load_added(driver: Driver) -> None:
         if last is None or last.number > driver.reached:
             start, planned = time.perf_counter(), Planned(driver.next_number(), LOAD + name, {})
             driver.journal.plan(planned)
-            rows = _loaded(driver, source, source.load)
-            driver.apply(planned, {name: TableChanges(rows, np.ones(rows.num_rows, np.int64))}, start, 0)
+            found = Prepared({name: _inserts(_loaded(driver, source, source.load))}, {}, is_repeatable=True)
+            driver.apply_prepared(planned, found, start, 0)
         driver.journal.note(f"load {name}", _DONE)
 
 

@@ -49,24 +49,22 @@ def redeliver(driver: Driver, table: str) -> Redelivered:
             start, read = time.perf_counter(), _read(driver.pipeline.table(table), pq.read_table(path))
             number = driver.next_number()
             found = _prepared(driver, table, read, number)
-            good = read.size - found.letters.num_rows
-            taken, waiting = taken + good, waiting + found.letters.num_rows
+            good = read.size - found.set_aside
+            taken, waiting = taken + good, waiting + found.set_aside
             if not good:
                 continue
             planned = Planned(number, AGAIN + table, {"letters": path.name})
             driver.journal.plan(planned)
-            if found.letters.num_rows:
-                driver.quarantine.keep_letters(table, planned.number, found.letters)
-            if not found.is_repeatable:
-                driver.taken.save(number, found.changes)
-            driver.apply(planned, found.changes, start, 0)
+            if found.set_aside:
+                driver.quarantine.keep_letters(table, planned.number, found.letters[table])
+            driver.apply_prepared(planned, found, start, 0)
             path.unlink()
     return Redelivered(table, taken, waiting)
 
 
 def _prepared(driver: Driver, table: str, read: SourceBatch, number: int) -> Prepared:
     declared = driver.pipeline.table(table).table
-    found = prepared(driver.database, declared, read, number)
+    found = prepared(driver.pipeline, driver.database, declared, read, number)
     try:
         with driver.database.batch() as batch:
             for name, changes in found.changes.items():
@@ -74,7 +72,7 @@ def _prepared(driver: Driver, table: str, read: SourceBatch, number: int) -> Pre
             batch.check()
             batch.discard()
     except DataError as error:
-        return prepared_without_refused(driver.database, declared, read, number, error)
+        return prepared_without_refused(driver.pipeline, driver.database, declared, read, number, error)
     return found
 
 

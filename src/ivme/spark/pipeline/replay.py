@@ -16,8 +16,10 @@ from ivme.database import Database
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
-from ivme.pipeline.read import create_table
+from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.watermarks import clock_before
+from ivme.query.names import CLOCK
 from ivme.view import View
 
 
@@ -39,6 +41,9 @@ def replay(
             table = database.relation(name)
             columns = table.columns[: widths.get(name, len(table.columns))]
             create_table(other, replace(table, columns=columns, append_only=False, static=False))
+        before = clock_before(database, changes or {})
+        if before is not None:
+            other.advance(before)
         if changes is not None:
             _fill(database, other, changes)
         for view in pipeline.views:
@@ -58,7 +63,8 @@ def _fill(database: Database, other: Database, without: Mapping[str, TableChange
     with other.batch() as batch:
         _add(database, batch)
         for table, delta in without.items():
-            batch.apply(table, delta.rows, -delta.weights)
+            if table != CLOCK:
+                batch.apply(table, delta.rows, -delta.weights)
 
 
 def _add(database: Database, batch: Batch, widths: Mapping[str, int] = MappingProxyType({})) -> None:

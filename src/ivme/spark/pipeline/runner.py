@@ -22,7 +22,7 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> N
     stop = stop or threading.Event()
     streams = [
         MicroBatches(driver, source)
-        for source in driver.pipeline.tables
+        for source in driver.pipeline.sources
         if source.changes is not None and source.changes.kind == "stream"
     ]
     try:

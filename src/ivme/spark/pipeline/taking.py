@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,12 @@ import pyarrow as pa
 
 from ivme.database import Database
 from ivme.errors import DataError
+from ivme.pipeline.history import HISTORY, history_changes
 from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents, resolved
-from ivme.pipeline.model import ORIGIN, REASON
-from ivme.pipeline.source_batch import Snapshot, SourceBatch, all_letters, letters_of, snapshot_changes
+from ivme.pipeline.model import LOG, ORIGIN, REASON, Pipeline
+from ivme.pipeline.source_batch import Content, Snapshot, SourceBatch, all_letters, letters_of, snapshot_changes
 from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.transactions import Released, released
 from ivme.query.model import Table
 from ivme.spark.pipeline.dead_letters import refused_events, refused_places
 
@@ -36,49 +39,94 @@ def told(letters: pa.Table, rows: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Changes by table; `letters` are set aside. `is_repeatable` if the source gives the same changes again later."""
+    """Changes by table, and rows to set aside by table. `is_repeatable` if the source gives the same changes again."""
 
     changes: dict[str, TableChanges]
-    letters: pa.Table
+    letters: dict[str, pa.Table]
     is_repeatable: bool
 
-    def of(self, table: str) -> TableChanges:
-        return self.changes[table]
+    @property
+    def set_aside(self) -> int:
+        """How many rows are set aside."""
+        return sum(each.num_rows for each in self.letters.values())
 
 
-def prepared(database: Database, table: Table, batch: SourceBatch, number: int) -> Prepared:
+def prepared(pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int) -> Prepared:
     """The changes that a batch makes of the tables as they are."""
-    letters = all_letters([batch.letters], table.name, number)
-    return Prepared(_changes(database, table, batch.content), letters, isinstance(batch.content, TableChanges))
+    found = _released(pipeline, database, table, batch, number)
+    return _prepared(pipeline, database, found, {table.name: [batch.letters]}, number)
 
 
 def prepared_without_refused(
-    database: Database, table: Table, batch: SourceBatch, number: int, error: DataError
+    pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int, error: DataError
 ) -> Prepared:
     """The same, without the rows that the database refuses, which are set aside with the others."""
-    content = batch.content
+    found = _released(pipeline, database, table, batch, number)
+    letters: dict[str, list[pa.Table | None]] = {table.name: [batch.letters]}
+    good: dict[str, Content] = {}
+    for name, content in found.contents.items():
+        origins = batch.origins if content is batch.content else None
+        good[name], aside = _without_refused(database, pipeline.table(name).table, content, origins)
+        letters.setdefault(name, []).append(aside)
+    if not any(aside is not None for parts in letters.values() for aside in parts[len(parts) - 1 :]):
+        raise error
+    return _prepared(pipeline, database, Released(good, found.books), letters, number)
+
+
+def _without_refused(
+    database: Database, table: Table, content: Content, origins: pa.Array | None
+) -> tuple[Content, pa.Table | None]:
+    """What the database takes of a table's changes, and the rest as letters, None if there is none."""
     changes = _changes(database, table, content)[table.name]
     if isinstance(content, KeyedEvents):
         reasons = refused_events(database, table, changes, content)
     else:
         reasons = refused_places(database, table, changes)
     if not reasons:
-        raise error
+        return content, None
     reasons = {place: f"not applicable: {reason}" for place, reason in reasons.items()}
     blamed = changes if isinstance(content, Snapshot) else content
-    origins = None if isinstance(content, Snapshot) else batch.origins
-    letters = all_letters([batch.letters, letters_of(blamed, reasons, origins)], table.name, number)
-    good = blamed.taken(np.setdiff1d(np.arange(blamed.size), np.array(sorted(reasons), np.int64)))
-    return Prepared(_changes(database, table, good), letters, isinstance(content, TableChanges))
+    aside = letters_of(blamed, reasons, origins)
+    return blamed.taken(np.setdiff1d(np.arange(blamed.size), np.array(sorted(reasons), np.int64))), aside
 
 
-def _changes(
-    database: Database, table: Table, content: TableChanges | KeyedEvents | Snapshot
-) -> dict[str, TableChanges]:
+def _released(pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int) -> Released:
+    """What a batch brings by table: its own content, or what it completes of transactions."""
+    names = [LOG, *(source.table.name for source in pipeline.together)]
+    if pipeline.transactions is None or table.name not in names or not _is_of_source(batch, table):
+        return Released({table.name: batch.content}, {})
+    return released(database, pipeline.together, table.name, batch, number)
+
+
+def _is_of_source(batch: SourceBatch, table: Table) -> bool:
+    """Whether a batch is one that events of transactions come in; rows that are taken again are not."""
+    return table.name == LOG or batch.transactions is not None
+
+
+def _prepared(
+    pipeline: Pipeline,
+    database: Database,
+    found: Released,
+    letters: Mapping[str, Sequence[pa.Table | None]],
+    number: int,
+) -> Prepared:
+    changes: dict[str, TableChanges] = {}
+    for name, content in found.contents.items():
+        changes |= _changes(database, pipeline.table(name).table, content)
+    aside = {name: all_letters(parts, name, number) for name, parts in letters.items()}
+    repeatable = not found.books and all(isinstance(each, TableChanges) for each in found.contents.values())
+    return Prepared({**changes, **found.books}, {n: each for n, each in aside.items() if each.num_rows}, repeatable)
+
+
+def _changes(database: Database, table: Table, content: Content) -> dict[str, TableChanges]:
     if isinstance(content, TableChanges):
         return {table.name: content}
     if isinstance(content, Snapshot):
         return {table.name: snapshot_changes(content, *database.contents(table.name))}
     rows = database.table(table.name)
     sequences = database.table(SEQUENCES + table.name).of_keys if content.sequences else None
-    return resolved(table, content, rows.of_keys, rows.to_arrow, sequences)
+    found = resolved(table, content, rows.of_keys, rows.to_arrow, sequences)
+    if HISTORY + table.name in database.tables:
+        find = database.table(HISTORY + table.name).of_keys
+        found[HISTORY + table.name] = history_changes(table, content, find)
+    return found

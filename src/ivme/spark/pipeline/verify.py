@@ -18,14 +18,16 @@ import pyarrow.compute as pc
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.engine.runtime.view_state import ViewState
 from ivme.ordered_view import OrderedView
+from ivme.pipeline.history import history_table
 from ivme.pipeline.model import ViewText
 from ivme.query.block_names import view_of_block
 from ivme.query.model import Aggregate, Query, Table
+from ivme.query.names import CLOCK
 from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.recompute import Frames, Recomputed, recomputed
-from ivme.spark.pipeline.verify_tables import COUNT, database_frame, table_frame, why_unknown
+from ivme.spark.pipeline.verify_tables import COUNT, database_frame, history_frame, table_frame, why_unknown
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
         for source in driver.pipeline.tables
     }
     known: list[Table] = [source.table for source in driver.pipeline.tables]
+    for source in driver.pipeline.tables:
+        if source.changes is not None and source.changes.history is not None:
+            known.append(history_table(source.table, source.changes.sequence_types[0]))
+            frames[known[-1].name] = history_frame(driver, source)
     try:
         for source in driver.pipeline.tables:
             if unknown[source.table.name]:
@@ -109,6 +115,8 @@ def _note(driver: Driver, view: View, query: Query, text: str) -> str:
     """Why Spark cannot say what the rows of a view are; "" if it can."""
     if view.calls:
         return f"Spark does not have {', '.join(view.calls)}"
+    if any(CLOCK in state.relations for state in _blocks(driver, view.state)):
+        return "it compares rows with the clock of the database"
     if not is_shape(query):
         return ""
     if query.input:

@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.pipeline.history import events_walked, history_table
 from ivme.pipeline.keyed_events import KeyedEvents, latest_rows
 from ivme.pipeline.model import RAW, TableSource
 from ivme.pipeline.source_batch import Snapshot, SourceBatch
 from ivme.pipeline.table_changes import TableChanges
+from ivme.pipeline.transactions import without_waiting
 from ivme.query.model import Table
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import Directory
@@ -70,6 +72,17 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     return driver.spark.createDataFrame(_latest(driver, source, read.content))
 
 
+def history_frame(driver: Driver, source: TableSource) -> DataFrame:
+    """All events of a table with a history, from its source; of a stream, or where some are gone, as they are kept."""
+    assert source.changes is not None
+    table = history_table(source.table, source.changes.sequence_types[0])
+    read = None if why_unknown(driver, source) else _all_changes(driver, source.table)
+    if read is None or not isinstance(read.content, KeyedEvents):
+        return database_frame(driver, table.name)
+    rows = [dict(zip(table.column_names, row, strict=True)) for row in events_walked(source.table, read.content)]
+    return driver.spark.createDataFrame(pa.Table.from_pylist(rows, schema=arrow_schema(table)))
+
+
 def database_frame(driver: Driver, name: str) -> DataFrame:
     """The rows of a table or view as the database has them."""
     rows, weights = driver.database.contents(name)
@@ -83,9 +96,16 @@ def _all_changes(driver: Driver, table: Table) -> SourceBatch | None:
         return None
     if isinstance(source, Directory):
         paths = source.unchanged(driver.journal.applied(table.name, driver.reached))
-        return source.read_paths(paths) if paths else None
+        return _finished(driver, table, source.read_paths(paths)) if paths else None
     last = driver.journal.last_of(table.name)
     return None if last is None else source.read({"first": source.first(), "last": last.plan["last"]})
+
+
+def _finished(driver: Driver, table: Table, read: SourceBatch) -> SourceBatch:
+    """A batch of all events without those that wait for the end of their transaction."""
+    if table.name not in [source.table.name for source in driver.pipeline.together]:
+        return read
+    return without_waiting(driver.database, table.name, read)
 
 
 def _loaded_frame(driver: Driver, source: TableSource) -> DataFrame:

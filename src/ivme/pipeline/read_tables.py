@@ -1,0 +1,110 @@
+"""What a pipeline file says about a table: its columns and promises, where its rows come from, and its watermark."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from ivme.database import Database
+from ivme.engine.codes.value_check import checked
+from ivme.errors import PipelineError
+from ivme.pipeline.document import Node
+from ivme.pipeline.model import BATCH, WEIGHT, TableSource, Watermark
+from ivme.pipeline.read_changes import ROWS, read_changes, read_rows
+from ivme.query.model import Table
+from ivme.query.model import table as declare
+from ivme.query.table import promises
+
+_TABLE = (
+    *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
+    *("load", "changes", "defaults", "watermark"),
+)
+_DELAY = re.compile(r"(\d+) *(second|minute|hour|day|week)s?", re.IGNORECASE | re.ASCII)
+_TIMES = ("timestamp", "date")
+
+
+def read_table(name: str, node: Node, home: Path) -> TableSource:
+    """A table as the file has it."""
+    fields = node.fields(_TABLE, ("columns",))
+    columns = {column: kind.text() for column, kind in fields["columns"].entries()}
+    for column, kind in fields["columns"].entries():
+        kind.within(lambda column=column: declare(name, {column: columns[column]}))  # type: ignore[misc]
+        if column in (WEIGHT, BATCH):
+            kind.refuse(f"{column} is a name that sinks use; call the column something else")
+    key = [item.text() for item in fields["primary_key"].items()] if "primary_key" in fields else None
+    table = node.within(
+        lambda: declare(
+            name,
+            columns,
+            primary_key=key,
+            append_only="append_only" in fields and fields["append_only"].boolean(),
+            static="static" in fields and fields["static"].boolean(),
+            references={k: v.text() for k, v in fields["references"].entries()} if "references" in fields else None,
+            unique=[_names(item) for item in fields["unique"].items()] if "unique" in fields else (),
+            not_null=[item.text() for item in fields["not_null"].items()] if "not_null" in fields else (),
+        )
+    )
+    if table.static and "changes" in fields:
+        fields["changes"].refuse(f"table {name} is static, so that nothing can change it")
+    load = (
+        read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
+    )
+    changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
+    if changes is not None and changes.history is not None and load is not None:
+        fields["load"].refuse(
+            f"rows that are loaded have no sequence, so that the history of table {name} could not say when they "
+            "started; give them as changes"
+        )
+    defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
+    watermark = _watermark(table, fields["watermark"]) if "watermark" in fields else None
+    return TableSource(table, node.place, load, changes, defaults, watermark)
+
+
+def _watermark(table: Table, node: Node) -> Watermark:
+    """Which column says when a row happened, and how late rows may come."""
+    fields = node.fields(("column", "delay"), ("column",))
+    column = table.column(fields["column"].text())
+    if column is None or column.type is None or column.type.kind not in _TIMES:
+        fields["column"].refuse(f"a watermark needs a column of dates or timestamps of table {table.name}")
+    delay = fields["delay"].within(lambda: read_delay(fields["delay"].text())) if "delay" in fields else timedelta()
+    return Watermark(column.name, delay)
+
+
+def read_delay(text: str) -> timedelta:
+    """A length of time as a file has it.
+
+    >>> read_delay("90 minutes")
+    datetime.timedelta(seconds=5400)
+    """
+    found = _DELAY.fullmatch(text.strip())
+    if found is None:
+        raise PipelineError(f"a delay is a number of seconds, minutes, hours, days or weeks; it is {text!r}")
+    return timedelta(**{f"{found[2].lower()}s": int(found[1])})
+
+
+def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:
+    return list(fields[name].entries()) if name in fields else []
+
+
+def _default(table: Table, column: str, node: Node) -> object:
+    """The value of a column in rows that came without it."""
+    found = table.column(column)
+    if found is None or found.type is None:
+        node.refuse(f"table {table.name} has no column {column} to have a default")
+    type_ = found.type
+    return node.within(lambda: checked(node.value(), type_, f"the default of column {column}"))
+
+
+def _names(node: Node) -> list[str]:
+    """The columns of a key: `a, b`."""
+    return [name.strip() for name in node.text().split(",")]
+
+
+def create_table(database: Database, table: Table) -> None:
+    """Makes one table as it was declared."""
+    database.create_table(
+        table.name,
+        {column.name: column.type for column in table.columns if column.type is not None},
+        **promises(table),
+    )
