@@ -38,6 +38,10 @@ _ASOF_IN_SQLITE = """SELECT o.number, (SELECT price FROM prices p WHERE p.k = o.
     ORDER BY p.ts DESC LIMIT 1) AS price FROM orders o"""
 
 
+Batches = dict[str, list[tuple[int, ...]]]
+"""Rows that come one by one, by where they come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A view over tables of whole numbers, with batches of one row by where they come, and SQLite's text and index."""
@@ -46,7 +50,7 @@ class Workload:
     query: str
     tables: dict[str, pa.Table]
     changed: str
-    batches: dict[str, list[tuple[int, ...]]]
+    batches: Batches
     sqlite: str
     index: str
     check: str
@@ -57,7 +61,7 @@ def workloads(size: int) -> Iterator[Workload]:
     rng = np.random.default_rng(1)
     groups = {"r": pa.table({"g": np.arange(size), "x": rng.integers(0, 10**6, size)})}
     updates = zip(rng.integers(0, size, _REPEATED).tolist(), rng.integers(-1000, 1000, _REPEATED).tolist(), strict=True)
-    top = {"at random places": list(updates), "first, of ten": [(n, 10**7) for n in range(_WORST)]}
+    top: Batches = {"at random places": list(updates), "first, of ten": [(n, 10**7) for n in range(_WORST)]}
     everything = "SELECT g, s FROM ({})"
     yield Workload("top 10 of groups", _TOP, groups, "r", top, _TOP, "", everything)
     moments, keys = 2 * np.arange(size) + 2, np.arange(size) % _KEYS
@@ -76,11 +80,11 @@ def workloads(size: int) -> Iterator[Workload]:
     tables = {"orders": orders, "prices": prices}
     yield Workload("ASOF join, prices", _ASOF, tables, "prices", changes, _ASOF_IN_SQLITE, index, summed)
     few = {"orders": orders, "prices": alone}
-    worst = {"worst place": [(n, last // 2 + 1, 7) for n in range(_WORST)]}
+    worst: Batches = {"worst place": [(n, last // 2 + 1, 7) for n in range(_WORST)]}
     yield Workload("ASOF join, few prices", _ASOF, few, "prices", worst, _ASOF_IN_SQLITE, index, summed)
 
 
-def _places(size: int, row: Callable[[int, int], tuple[int, ...]]) -> dict[str, list[tuple[int, ...]]]:
+def _places(size: int, row: Callable[[int, int], tuple[int, ...]]) -> Batches:
     places = np.random.default_rng(2).integers(1, size, _REPEATED).tolist()
     return {
         "appended": [row(n, 2 * size + 4 + 2 * n) for n in range(_REPEATED)],
@@ -102,7 +106,7 @@ def _operations(db: Database) -> int:
 
 
 def measure(work: Workload, peers: bool) -> dict[str, list[float]]:
-    """By place: operations, milliseconds and changed rows of a change; DuckDB's and SQLite's milliseconds."""
+    """By place: operations and milliseconds of a change, the rows that leave and enter the view; DuckDB's and SQLite's milliseconds."""
     db, duck = Database(), duckdb.connect()
     for name, rows in work.tables.items():
         db.create_table(name, dict.fromkeys(rows.column_names, "int"))
@@ -169,7 +173,7 @@ def main() -> None:
     parser.add_argument("--pathway-most", type=int, default=100_000, help="Pathway up to so many rows")
     given = parser.parse_args()
     print(
-        "| view, and where the row comes | N | operations | ms | changed rows | ns a changed row | operations each ",
+        "| view, and where the row comes | N | operations | ms | rows out and in | ns each | operations each ",
         end="",
     )
     print("| DuckDB, ms | SQLite, ms | Pathway, ms |\n" + "|---" * 10 + "|")
