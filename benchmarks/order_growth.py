@@ -106,7 +106,7 @@ def _operations(db: Database) -> int:
 
 
 def measure(work: Workload, peers: bool) -> dict[str, list[float]]:
-    """By place: operations and milliseconds of a change, the rows that leave and enter the view; DuckDB's and SQLite's milliseconds."""
+    """By place: operations and milliseconds of a change, the rows that leave and enter; DuckDB's and SQLite's ms."""
     db, duck = Database(), duckdb.connect()
     for name, rows in work.tables.items():
         db.create_table(name, dict.fromkeys(rows.column_names, "int"))
