@@ -7,7 +7,7 @@ import { tableHref, viewHref } from "./side.js";
 
 const HIGH = 44;
 const ROW = 56;
-const SIZES = { wide: { WIDE: 190, GAP: 70, LETTERS: 22 }, narrow: { WIDE: 140, GAP: 26, LETTERS: 15 } };
+const SIZES = { wide: { WIDE: 190, GAP: 70, LETTERS: 22 }, narrow: { WIDE: 140, GAP: 26, LETTERS: 14 } };
 const narrow = matchMedia("(max-width: 860px)");
 let { WIDE, GAP, LETTERS } = SIZES.wide;
 
