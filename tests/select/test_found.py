@@ -127,6 +127,9 @@ FOUND = (
     "SELECT i, k FROM (SELECT i FROM r0), (SELECT k FROM r1) WHERE i = k",
     """SELECT i, (SELECT SUM(v) FROM (SELECT i AS v FROM r0 WHERE s = 'a') JOIN r2 AS b ON v = b.i WHERE b.i <= q) AS n
        FROM (SELECT i, j AS q FROM r0 WHERE i > 0)""",
+    """SELECT a.s, b.i, t.n FROM r0 AS a LEFT JOIN r2 AS b ON a.i = b.i AND b.s = 'a',
+       LATERAL (SELECT COUNT(*) AS n FROM r1 AS c WHERE c.k = b.i) AS t""",
+    "SELECT a.s, t.n FROM r0 AS a FULL JOIN r2 AS b USING (i), LATERAL (SELECT SUM(k) AS n FROM r1 WHERE k = b.i) AS t",
 )
 
 

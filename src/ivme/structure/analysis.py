@@ -29,13 +29,15 @@ class Shape:
 class Analysis:
     """A query with its structure; `ordered` has a shape for each variable that is ordered and not free anyway.
 
-    `rows` are those that the tables have now, where all of them have some.
+    `rows` are those that the tables have now, where all of them have some. `found` remembers what took long to find, so
+    that strategies do not search twice.
     """
 
     query: Query
     plain: Shape
     ordered: tuple[Shape, ...]
     rows: Mapping[str, int] = field(default_factory=dict)
+    found: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

@@ -25,6 +25,7 @@ from ivme.plan.ir.program import Program
 from ivme.plan.order.widths import Widths
 from ivme.plan.strategy.marks import only_grows, unmarkable
 from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.skew.plans import skew
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
 from ivme.plan.strategy.weigh import Rates, rates_of
 from ivme.structure.analysis import Analysis
@@ -186,7 +187,8 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[P
     Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
     of the updates of other strategies costs an edge cover, which is 0 or at least 1, and where all are 0, so are the
     view tree's. Plans of parts take the longest to find. They are left out where another plan is constant in
-    everything, and end after some steps where another one is linear: those that are worth it have been found by then.
+    everything, and end where another one is linear, too, as soon as none can be below that, or after some steps: those
+    that are worth it have been found by then.
     """
     yield trees
     if analysis.query.input and _is_open(options):
@@ -202,12 +204,20 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[P
                 linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))
                 yield plan
     if not constant:
-        yield from _planned("skew", analysis, options, _SKEW_STEPS if linear else None)
+        yield from _split(analysis, trees, options, is_linear=linear)
 
 
-def _planned(strategy: str, analysis: Analysis, options: Options, steps: int | None = None) -> list[Plan]:
-    """The plan of a strategy, if it has one, and if it is found in so many steps."""
-    with suppress(PlanError, StepsSpentError), at_most(steps) if steps else nullcontext():
+def _split(analysis: Analysis, trees: Plan, options: Options, *, is_linear: bool) -> list[Plan]:
+    """The plan of heavy and light parts, if there is one that may be taken and it is soon found."""
+    is_best = _is_linear(trees) and _at_half(trees.update) <= 1 and _fits(trees, options)
+    with suppress(PlanError, StepsSpentError), at_most(_SKEW_STEPS) if is_linear else nullcontext():
+        return [skew(analysis, options, below=Fraction(1) if is_best else None)]
+    return []
+
+
+def _planned(strategy: str, analysis: Analysis, options: Options) -> list[Plan]:
+    """The plan of a strategy, if it has one."""
+    with suppress(PlanError):
         return [plan_with(strategy, analysis, options)]
     return []
 

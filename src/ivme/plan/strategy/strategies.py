@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
+from typing import cast
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.assemble import assemble
@@ -169,7 +170,11 @@ def _search(analysis: Analysis, broken: Fracture, leaves: Leaves) -> OrderChoice
     names = {label: source.atom.relation for label, source in leaves.sources}
     known = {label: query.table(name).rows or now.get(name) for label, name in names.items()}
     sizes = {label: rows for label, rows in known.items() if rows is not None}
-    return best_order(broken.whole, sizes, static=_static(query, leaves), dependencies=leaves.dependencies)
+    static = _static(query, leaves)
+    asked = broken.whole, frozenset(sizes.items()), static, leaves.dependencies
+    if asked not in analysis.found:
+        analysis.found[asked] = best_order(broken.whole, sizes, static=static, dependencies=leaves.dependencies)
+    return cast(OrderChoice, analysis.found[asked])
 
 
 def _static(query: Query, leaves: Leaves) -> frozenset[str]:

@@ -48,13 +48,17 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Lateral:
-    """A LATERAL of one FROM clause, opened: its SELECT, and its names; `keys` has the names of the tables before it."""
+    """A LATERAL of one FROM clause, opened: its SELECT, and its names; `keys` has the names of the tables before it.
+
+    `before` is a SELECT from these tables, joined as they are.
+    """
 
     keys: SubqueryKeys
     finished: Finished
     select: exp.Select
     names: Names
     alias: str
+    before: exp.Select
 
     @property
     def is_plain(self) -> bool:
@@ -143,9 +147,7 @@ class Lateral:
         totals = [aliased(each.copy(), columns[text]) for text, each in found.items()]
         groups.set("expressions", [*keys, *totals])
         group_by(groups, [key for key, _ in pairs])
-        aliases = dict.fromkeys(found.table for each in outer for found in own_columns(each))
-        tables = [self.keys.names.tables[alias] for alias in aliases]
-        left = rows_of_keys(outer, tables, [], script, self.finished)
+        left = self._rows_before(outer)
         rows = script.rows_of(padded(left, as_branch(self._closed(groups), script), script))
         alias = rows.args["from_"].this.alias
 
@@ -160,6 +162,21 @@ class Lateral:
         rows.set("expressions", [*shown, *(aliased(column(alias, name), name) for name in names)])
         set_where(rows, [replaced(each, change) for each in having])
         return Joined(rows, [*items, *names], null_safe(outer, self.alias), is_total=not having)
+
+    def _rows_before(self, keys: list[exp.Expr]) -> exp.Select:
+        """The values of some keys in the tables before it, those of rows that outer joins pad with NULLs included."""
+        script = self.keys.script
+        if any(join.side for join in self.before.args.get("joins") or ()):
+            select = self.before.copy()
+            select.set("expressions", keys_of(keys))
+            select.set("distinct", exp.Distinct())
+            try:
+                return as_branch(self.finished(select), script)
+            except UnknownNameError as error:
+                message = f"LATERAL behind an outer join that reads the query around: {error.message}"
+                raise script.source.unsupported(message, error.position, _PLAIN) from None
+        aliases = dict.fromkeys(found.table for each in keys for found in own_columns(each))
+        return rows_of_keys(keys, [self.keys.names.tables[alias] for alias in aliases], [], script, self.finished)
 
     def _refuse_outer_columns(self) -> None:
         for part in read_after_where(self.select):

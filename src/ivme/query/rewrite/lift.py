@@ -232,7 +232,7 @@ class Lift:
                 before = exp.Select(from_=start.copy(), joins=[join.copy() for join in joins[: place - 1]])
                 names = qualify(before, self.script, outer, inlined)
                 names.bound |= values
-                self._lateral(holder, names, inlined, taken, laterals, is_inner=inner)
+                self._lateral(holder, before, names, inlined, taken, laterals, is_inner=inner)
                 continue
             parts = parts_of_join(holder.this)
             if parts is not None:
@@ -260,7 +260,8 @@ class Lift:
     def _lateral(
         self,
         holder: exp.Join,
-        before: Names,
+        before: exp.Select,
+        around: Names,
         inlined: dict[str, Inlined],
         taken: list[str],
         laterals: Ties,
@@ -269,11 +270,11 @@ class Lift:
     ) -> None:
         """Makes a LATERAL a block, or a part of this SELECT; `laterals` gets what ties it to the tables before it."""
         node = holder.this
-        keys = self._keys(before)
-        select, names = keys.open(node.this, before)
+        keys = self._keys(around)
+        select, names = keys.open(node.this, around)
         alias = identifier_of(node.args.get("alias"), "lateral", taken)
         columns = named_columns(node.args.get("alias"))
-        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name))
+        lateral = Lateral(keys, self._finished, select, names, tied_alias(alias.name), before)
         found = inline(select, alias, columns, taken, self.script.source) if is_inner and lateral.is_plain else None
         if found is not None:
             holder.set("this", exp.Table(this=alias))

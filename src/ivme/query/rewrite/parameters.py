@@ -26,6 +26,7 @@ from ivme.query.rewrite.domains import VALUE, Undecided
 from ivme.query.rewrite.grouping_sets import has_total
 from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, quoted
+from ivme.query.sql_pairing import ASOF
 
 BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner behind UNION ALL"
 
@@ -136,6 +137,10 @@ def add_values(select: exp.Select, parameters: Iterable[str], script: Script) ->
         if any(join.side in ("RIGHT", "FULL") for join in joins):
             message = f"the parameter :{name} is not supported beside RIGHT and FULL JOIN here"
             raise script.source.unsupported(message, exp.Placeholder(this=name), BOTH_SIDES)
+        if any(join.method == ASOF for join in joins):
+            message = f"the parameter :{name} is not supported beside ASOF JOIN here"
+            instead = "make the ASOF JOIN a view, and write the parameter in a view over it"
+            raise script.source.unsupported(message, exp.Placeholder(this=name), instead)
     if tables:
         tables += [] if start is None else [start.this]
         select.set("from_", exp.From(this=tables[0]))

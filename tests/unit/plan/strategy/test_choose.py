@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy import choose as chooser
 from ivme.plan.strategy.choose import COMPARED_ATOMS, Choice, choose
 from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.skew.plans import skew
 from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.rule import parse_rule
 from ivme.structure.analysis import Analysis, analyse
@@ -66,7 +68,12 @@ def test_only_parts_are_compared_with_a_linear_view_tree_of_few_atoms(
         asked.append(strategy)
         return STRATEGIES[strategy](query, options or Options())
 
+    def recorded_parts(query: Analysis, options: Options, below: Fraction | None = None) -> Plan:
+        asked.append("skew")
+        return skew(query, options, below)
+
     monkeypatch.setattr(chooser, "plan_with", recorded)
+    monkeypatch.setattr(chooser, "skew", recorded_parts)
     choice = chosen(long_path(COMPARED_ATOMS + beyond))
     assert asked == (["view-tree"] if beyond else ["view-tree", "skew"])
     assert choice.compared is not beyond
@@ -139,7 +146,11 @@ def test_a_strategy_without_a_plan_does_not_stop_the_choice(monkeypatch: pytest.
             raise PlanError("not for this one")
         return STRATEGIES[strategy](query, options or Options())
 
+    def without_parts(*_: object, **__: object) -> Plan:
+        raise PlanError("not for this one")
+
     monkeypatch.setattr(chooser, "plan_with", failing)
+    monkeypatch.setattr(chooser, "skew", without_parts)
     assert strategy_of(chosen(TRIANGLES)) == "view-tree"
 
 

@@ -21,6 +21,7 @@ from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.order.degree import Limit, degree_bound, limits_of
 from ivme.plan.order.variable_order import order_of
+from ivme.plan.strategy.skew.bounds import GRID
 from ivme.plan.strategy.skew.hung_listing import hung_listings
 from ivme.plan.strategy.skew.omega import Strategy
 from ivme.plan.strategy.skew.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
@@ -45,38 +46,50 @@ MOST_ROLES = 5
 MOST_ATOMS = 6
 
 
-def listing_plan(whole: Cqap, leaves: Leaves) -> SkewPlan:
-    """The cheapest tree or listing for each signature, without the ears if there are some and a core to split."""
+def listing_plan(whole: Cqap, leaves: Leaves, below: Fraction | None = None) -> SkewPlan:
+    """The cheapest tree or listing for each signature, without the ears if there are some and a core to split.
+
+    PlanError as soon as it is known that no plan has updates of an exponent `below` another one's.
+    """
     ears = ears_of(whole, leaves)
     core, core_leaves = core_of(whole, leaves, ears)
     roles = without_ears(variable_roles(core_leaves), ears)
     if not (ears and roles):
-        return _chosen(whole, leaves, variable_roles(leaves))
-    made = _chosen(core, core_leaves, roles)
+        return _chosen(whole, leaves, variable_roles(leaves), below)
+    made = _chosen(core, core_leaves, roles, below)
     branches = made.branches
     blueprint = peeled(made.blueprint, ear_parts(leaves, ears, roles), leaves.outputs, branches)
     return replace(made, blueprint=blueprint, followed=with_changes(blueprint, branches))
 
 
-def _chosen(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> SkewPlan:
+def _chosen(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...], below: Fraction | None) -> SkewPlan:
     check_roles(leaves, roles)
-    parted, options = options_of(whole, leaves, roles)
-    footprints = [footprint_of(tree, branch, parted, roles) for tree, branch in options[0]]
-    chosen = [_cheapest(each, footprints, parted) for each in options]
+    parted, signed = options_of(whole, leaves, roles)
+    footprints: list[Footprint] = []
+    chosen: list[tuple[Tree, Branch]] = []
+    for options in signed:
+        footprints = footprints or [footprint_of(tree, branch, parted, roles) for tree, branch in options]
+        branches = [(branch, _limits(branch, parted)) for _, branch in options]
+        if below is not None and all(
+            _reaches(f, limits, below) for f, (_, limits) in zip(footprints, branches, strict=True)
+        ):
+            raise PlanError(f"strategy 'skew' has no plan with updates below N^{below}; leave out the strategy")
+        costs = [_costs(footprint, *branch) for footprint, branch in zip(footprints, branches, strict=True)]
+        chosen.append(options[costs.index(min(costs))])
     return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
 
 
-def options_of(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]) -> tuple[Leaves, list[list[tuple[Tree, Branch]]]]:
+def options_of(
+    whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]
+) -> tuple[Leaves, Iterator[list[tuple[Tree, Branch]]]]:
     """The parts of all atoms, and for each signature the listing and the trees over its parts, in the same order."""
     sides = {
         label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
     }
+    signed = zip(*sides.values(), strict=True)
+    labels = [tuple(part_label(label, mine) for label, mine in zip(sides, parts, strict=True)) for parts in signed]
     parted = with_parts(leaves, sides)
-    found = []
-    for i, parts in enumerate(zip(*sides.values(), strict=True)):
-        labels = tuple(part_label(label, mine) for label, mine in zip(sides, parts, strict=True))
-        found.append([*_options(whole, parted, labels, f".{i + 1}")])
-    return parted, found
+    return parted, ([*_options(whole, parted, mine, f".{number}")] for number, mine in enumerate(labels, 1))
 
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
@@ -213,17 +226,18 @@ def footprint_of(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, 
     return Footprint(frozenset(size(*join) for join in joins), frozenset(size(*each) for each in stored))
 
 
-def _cheapest(
-    options: Sequence[tuple[Tree, Branch]], footprints: Sequence[Footprint], leaves: Leaves
-) -> tuple[Tree, Branch]:
-    """The first of the cheapest options of a signature."""
-    costs = [_costs(footprint, branch, leaves) for (_, branch), footprint in zip(options, footprints, strict=True)]
-    return options[costs.index(min(costs))]
+def _limits(branch: Branch, leaves: Leaves) -> list[tuple[Limit, ...]]:
+    """The limits of the parts that a branch joins, one after the other."""
+    return [limits_of(frozenset(source.schema), source.part) for source in map(leaves.source, branch.labels)]
 
 
-def _costs(footprint: Footprint, branch: Branch, leaves: Leaves) -> list[Fraction]:
+def _reaches(footprint: Footprint, parts: Sequence[tuple[Limit, ...]], least: Fraction) -> bool:
+    """Whether the updates of a plan have at least an exponent, whatever ε is."""
+    return all(any(size.exponent(parts, epsilon) >= least for size in footprint.joins) for epsilon in GRID)
+
+
+def _costs(footprint: Footprint, branch: Branch, parts: Sequence[tuple[Limit, ...]]) -> list[Fraction]:
     """Update, delay and space of a signature's plan, for each of the compared ε."""
-    parts = [limits_of(frozenset(source.schema), source.part) for source in map(leaves.source, branch.labels)]
     every = frozenset(limit for part in parts for limit in part)
     costs = []
     for epsilon in COMPARED:

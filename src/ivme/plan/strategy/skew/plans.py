@@ -38,8 +38,9 @@ BALANCES = (Fraction(1, 2), Fraction(2, 3))
 """The ε among which the best is sought, where the plan can choose."""
 
 
-def skew(analysis: Analysis, options: Options) -> Plan:
-    """The plan over heavy and light parts; PlanError if the query has none."""
+def skew(analysis: Analysis, options: Options, below: Fraction | None = None) -> Plan:
+    """The plan over heavy and light parts; PlanError if the query has none, or none with updates `below` an exponent
+    where that is known early."""
     query = analysis.query
     _check(query, options)
     structure, kind = analysis.plain.cqap, analysis.plain.classification
@@ -51,7 +52,7 @@ def skew(analysis: Analysis, options: Options) -> Plan:
     if kind.hierarchical_fracture and kind.triangle is None:
         broken = analysis.plain.fracture
         return _plan(query, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
-    return _plan(query, whole, listing_plan(structure, leaves_of(query, whole)), options)
+    return _plan(query, whole, listing_plan(structure, leaves_of(query, whole), below), options)
 
 
 def _check(query: Query, options: Options) -> None:
