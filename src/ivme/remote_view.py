@@ -21,7 +21,7 @@ from ivme.client_values import query_text, read_table
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.value_check import checked
 from ivme.engine.read.reasons import Finding, Reasons
-from ivme.errors import DataError, VerificationError, shown
+from ivme.errors import DataError, PlanError, VerificationError, shown
 from ivme.ordered_reading import PageRequest, check_number, check_position, listed, span_of
 from ivme.query.types import Type, parse_type
 from ivme.serve.asking import ARROW
@@ -189,10 +189,12 @@ class RemoteView:
 
     # Changes
 
-    def changes(self) -> RemoteChanges:
-        """The changes of the view's rows from now on, waited for: mappings from rows to the change of their
+    def changes(self, *, wait: bool = True) -> RemoteChanges:
+        """The changes of the view's rows from now on, always waited for: mappings from rows to the change of their
         multiplicity. It ends when the view is dropped or the server stops.
         """
+        if not wait:
+            raise PlanError("the changes of a view behind a server are waited for; read them in a thread of their own")
         connection, response = self._connection.open_stream(self._path("/changes", _rows=False))
         return RemoteChanges(
             connection, response, [type_ for of in ("parameters", "columns") for _, type_ in self._types(of)]

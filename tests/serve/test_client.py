@@ -81,7 +81,7 @@ def test_the_client_has_every_method_that_can_be_remote(here: type, there: type,
         given = getattr(here, name)
         if inspect.isfunction(given):
             wanted, found = (set(inspect.signature(each).parameters) for each in (given, getattr(there, name)))
-            assert wanted - found <= {"wait", "analyze"}, f"{there.__name__}.{name}"
+            assert wanted - found <= {"analyze"}, f"{there.__name__}.{name}"
 
 
 def test_no_method_of_the_client_is_missing_for_event_loops() -> None:
@@ -241,6 +241,7 @@ def test_what_is_no_row_position_or_moment_is_told_here(remote: RemoteDatabase, 
         ("is a view", lambda: remote.insert("dear", [("a", 1)])),
         ("to a datetime", lambda: remote.advance("now")),  # type: ignore[arg-type]
         ("position is missing", lambda: remote.batch("source")),
+        ("are waited for", lambda: view.changes(wait=False)),
         ("answers by itself", lambda: remote.sql("SELECT 1 AS a", engine="duckdb")),
     ]
     for message, call in wrong:
