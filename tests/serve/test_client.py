@@ -81,7 +81,7 @@ def test_the_client_has_every_method_that_can_be_remote(here: type, there: type,
         given = getattr(here, name)
         if inspect.isfunction(given):
             wanted, found = (set(inspect.signature(each).parameters) for each in (given, getattr(there, name)))
-            assert wanted - found <= {"engine", "wait", "analyze"}, f"{there.__name__}.{name}"
+            assert wanted - found <= {"analyze"}, f"{there.__name__}.{name}"
 
 
 def test_no_method_of_the_client_is_missing_for_event_loops() -> None:
@@ -224,6 +224,31 @@ def test_rows_come_in_many_forms(remote: RemoteDatabase, db: Database, tmp_path:
     assert Decimal("0.13") == remote.sql("SELECT price FROM items WHERE id = 10").scalar()
 
 
+def test_what_is_no_row_position_or_moment_is_told_here(remote: RemoteDatabase, db: Database) -> None:
+    remote.create_table("nested", {"id": "int", "a": "array<int>"})
+    remote.insert("nested", [(1, (1, 2))])
+    view, here = remote.create_view("arrays", "SELECT id, a FROM nested"), db.view("arrays")
+    assert isinstance(here, View)
+    assert here.why((1, (1, 2))) == view.why((1, (1, 2)))
+    assert 1 == view.multiplicity((1, (1, 2)))
+    wrong: list[tuple[str, Callable[[], object]]] = [
+        ("which no column holds", lambda: view.why((1, object()))),
+        ("by its position", lambda: view["a"]),  # type: ignore[call-overload]
+        ("by its position", lambda: here["a"]),  # type: ignore[call-overload]
+        ("by its position", lambda: here["a":]),
+        ("is one row", lambda: remote.insert("items", (1, "a", None, None, None))),
+        ("is one row", lambda: remote.insert("items", {"id": 1})),
+        ("is a view", lambda: remote.insert("dear", [("a", 1)])),
+        ("to a datetime", lambda: remote.advance("now")),  # type: ignore[arg-type]
+        ("position is missing", lambda: remote.batch("source")),
+        ("are waited for", lambda: view.changes(wait=False)),
+        ("answers by itself", lambda: remote.sql("SELECT 1 AS a", engine="duckdb")),
+    ]
+    for message, call in wrong:
+        with pytest.raises(IvmeError, match=message):
+            call()
+
+
 def test_a_batch_is_sent_as_a_whole_and_once(remote: RemoteDatabase, db: Database) -> None:
     with remote.batch("till", 7) as batch:
         batch.insert("items", [(1, "a", None, None, None), (2, "b", None, None, None)])
@@ -234,6 +259,8 @@ def test_a_batch_is_sent_as_a_whole_and_once(remote: RemoteDatabase, db: Databas
     assert 7 == remote.position("till")
     assert remote.position("other") is None
     with pytest.raises(IvmeError, match="applied before"), remote.batch("till", 7) as batch:
+        batch.truncate("items")
+    with pytest.raises(PlanError, match="is over"):
         batch.truncate("items")
     with pytest.raises(ZeroDivisionError), remote.batch() as batch:
         batch.update("items", set={"x": 1 / 0})
@@ -277,6 +304,7 @@ def test_views_are_read_as_they_are_here(remote: RemoteDatabase, db: Database) -
         assert (*(None,) * len(here.columns),) not in there
         assert there.snapshot().equals(there.to_arrow())
         assert there._repr_html_().count("<tr>") == min(len(here), 20) + 1
+        assert here._repr_svg_() == there._repr_svg_()
         there.verify()
     named, here = remote.view("named"), db.view("named")
     assert sorted(here.rows(order_by="-id", limit=3, name="n1")) == sorted(
