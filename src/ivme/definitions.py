@@ -336,7 +336,11 @@ class Definitions:
         for table in tables:
             state = self.catalog.views.get(table.name)
             if state is not None and state.typed.query.input:
-                raise PlanError(f"view {table.name} has parameters, so that other views cannot be built on it")
+                asked = ", ".join(f"{name}=..." for name in state.typed.query.parameters)
+                raise PlanError(
+                    f"view {table.name} has parameters, so that no query reads it as a whole; ask for rows by "
+                    f"db.view({table.name!r})({asked}), or by GET /views/{table.name}?{asked.replace(', ', '&')}"
+                )
             if state is not None and not state.table.columns:
                 raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
 
