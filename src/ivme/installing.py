@@ -60,7 +60,7 @@ def _ordered_kind(order: Order) -> type[OrderedView]:
         return WindowView if order.ranges is None else WindowRequestView
     if order.ranges is None:
         return OrderedView
-    if not order.ranges.column:
+    if not order.ranges.spans:
         return FirstRowsView
     return RangeTotals if order.ranges.totals else RangeView
 

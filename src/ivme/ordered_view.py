@@ -28,7 +28,7 @@ from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.triggers import CountError
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import PlanError
-from ivme.ordered_rows import arrange, first_rows
+from ivme.ordered_rows import arrange, first_rows, sort
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
 from ivme.query.order import Order, OrderKey
@@ -196,6 +196,27 @@ class OrderedView(ExternalView):
             _, columns, copies = self._map.rows(first + low, first + high)
         rows = RowBatch(layout, copies, None, [columns[place] for place in self._shown()])
         return [row for row, n in zip(rows.rows(), copies.tolist(), strict=True) for _ in range(n)]
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether all of its rows are in one order: it has no groups, parameters or values of windows."""
+        return not self._groups() and not self._order.added and not self._has_inputs
+
+    def position_of(self, row: Row) -> int | None:
+        """The position from 1 of the first row of the block that looks like this one, shown or not; O(N log N)."""
+        rows = self._reader.all_rows(self.inner)
+        order = sort(rows.data, self._order)
+        values, places = list(rows.rows()), self._shown()
+        before = 1
+        for number in order.tolist():
+            if tuple(values[number][place] for place in places) == row:
+                return before
+            before += int(rows.weights[number])
+        return None
+
+    @property
+    def order_text(self) -> str:
+        return self._order.text
 
     def has_order(self, order: Order | None, *, places: bool) -> bool:
         """Whether its rows are in this order, or without one in its own; with `places`, whether any row has a place.

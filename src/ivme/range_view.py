@@ -2,12 +2,14 @@
 
 An ordered map (engine/ordered.py) has the rows of a block by the columns of the equalities and then by that of the
 range: a request finds both ends in O(log N), and reads the rows between them. `name LIKE :begin || '%'` is a range too.
+Of ranges of several columns, the first is found so, and the others are filters on its rows.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from ivme.ordered_rows import arrange, first_rows
 from ivme.ordered_view import OrderedView
 from ivme.query.model import Query
 from ivme.query.nested import in_order
-from ivme.query.order import Bound, Order, Ranges
+from ivme.query.order import Bound, Order, Ranges, Span
 
 _SAMPLED = 16
 """How many requests are verified."""
@@ -40,11 +42,11 @@ class RangeView(OrderedView):
         self.needs_changes = True
         self._columns = list(reader.catalog.views[inner].table.column_names)
         self._places = [self._columns.index(column) for _, column in self._ranges.equal]
-        self._place = self._columns.index(self._ranges.column) if self._ranges.column else -1
+        self._spans = [(self._columns.index(span.column), span) for span in self._ranges.spans]
 
     def build(self, rows: Mapping[str, RowBatch]) -> None:
         domains = self._reader.catalog.layout(self.inner).domains
-        keys = [OrderedColumn(place, domains[place]) for place in (*self._places, self._place)]
+        keys = [OrderedColumn(place, domains[place]) for place in (*self._places, self._spans[0][0])]
         summed = [self._columns.index(name) for name in self._summed()]
         made = self._backend.ordered_map(place_keys(keys, (), domains), 0, summed)
         try:
@@ -70,33 +72,53 @@ class RangeView(OrderedView):
         if NULL_CODE in inputs:
             return np.zeros(1, np.int64), np.zeros(1, np.int64)
         equal = [given[name] for name, _ in self._ranges.equal]
-        lower, upper = self._ranges.lower, self._ranges.upper
+        place, span = self._spans[0]
+        lower, upper = span.lower, span.upper
         first = self._rank([*equal, NULL_CODE], after=True)  # NULL is first, and in no range
         if lower is not None:
             first = self._rank([*equal, given[lower.parameter]], after=lower.strict)
         last = self._rank(equal, after=True)
         if upper is not None:
             last = self._rank([*equal, given[upper.parameter]], after=not upper.strict)
-        if self._ranges.prefix is not None:
-            begin = self._domain.decode_value(given[self._ranges.prefix])
-            self._refuse_patterns(begin)
-            first = self._rank([*equal, given[self._ranges.prefix]], after=False)
+        if span.prefix is not None:
+            begin = self._beginning(place, span.prefix, given)
+            first = self._rank([*equal, given[span.prefix]], after=False)
             end = behind_prefix(begin)
-            last = last if end is None else self._rank([*equal, self._domain.encode_value(end)], after=False)
+            last = last if end is None else self._rank([*equal, self._domain(place).encode_value(end)], after=False)
         return first, np.maximum(first, last)
+
+    def _requested_rows(self, inputs: Sequence[int]) -> tuple[list[Codes], Codes]:
+        """The rows of a request and their copies: those between its ends that pass the filters."""
+        _, columns, copies = self._ordered_map.rows(*self._span(inputs))
+        given = dict(zip(self._ranges.parameters, inputs, strict=True))
+        for place, span in self._spans[1:] if len(copies) else []:
+            kept = self._passing(place, span, columns[place], given)
+            columns, copies = [column[kept] for column in columns], copies[kept]
+        return columns, copies
+
+    def _passing(self, place: int, span: Span, codes: Codes, given: Mapping[str, int]) -> Codes:
+        """Where the codes of a column are in a range; no parameter is NULL."""
+        known, places = np.unique(codes, return_inverse=True)
+        values = self._domain(place).values(known.tolist())
+        ends: dict[str, object] = {name: self._domain(place).decode_value(given[name]) for name in span.parameters}
+        if span.prefix is not None:
+            self._beginning(place, span.prefix, given)
+        return np.flatnonzero(np.array([_is_within(span, value, ends) for value in values], bool)[places.reshape(-1)])
+
+    def _beginning(self, place: int, parameter: str, given: Mapping[str, int]) -> str:
+        """What texts are to begin with."""
+        begin: str = self._domain(place).decode_value(given[parameter])
+        if any(sign in begin for sign in "%_\\"):
+            message = "is what texts begin with, as written: it cannot have %, _ or \\, which LIKE takes as a pattern"
+            raise DataError(f"parameter {parameter} of view {self.name} {message}")
+        return begin
 
     def _rank(self, codes: Sequence[int], *, after: bool) -> Codes:
         return self._ordered_map.ranks([np.array([code], np.int64) for code in codes], 1, after)
 
-    @property
-    def _domain(self) -> Domain:
-        """The codes of what the range is of."""
-        return self._reader.catalog.layout(self.inner).domains[self._place]
-
-    def _refuse_patterns(self, begin: str) -> None:
-        if any(sign in begin for sign in "%_\\"):
-            message = "is what texts begin with, as written: it cannot have %, _ or \\, which LIKE takes as a pattern"
-            raise DataError(f"parameter {self._ranges.prefix} of view {self.name} {message}")
+    def _domain(self, place: int) -> Domain:
+        """The codes of a column."""
+        return self._reader.catalog.layout(self.inner).domains[place]
 
     @property
     def _ordered_map(self) -> OrderedMap:
@@ -104,7 +126,7 @@ class RangeView(OrderedView):
         return self._map
 
     def _sorted(self, inputs: Sequence[int]) -> tuple[list[Codes], Codes]:
-        _, columns, copies = self._ordered_map.rows(*self._span(inputs))
+        columns, copies = self._requested_rows(inputs)
         if not self._order.keys and self._order.is_whole:
             return columns, copies
         rows = RowBatch(self._reader.catalog.layout(self.inner), copies, None, list(columns))
@@ -129,22 +151,21 @@ class RangeView(OrderedView):
 
     def _samples(self, rows: list[Row]) -> Iterator[Row]:
         """Requests whose ends are values of rows."""
-        known = [row for row in rows if all(row[place] is not None for place in (*self._places, self._place))]
+        compared = [*self._places, *(place for place, _ in self._spans)]
+        known = [row for row in rows if all(row[place] is not None for place in compared)]
         for number in range(min(_SAMPLED, len(known))):
             low, high = known[number * 7919 % len(known)], known[number * 104729 % len(known)]
-            ends = [(self._ranges.lower, low), (self._ranges.upper, high)]
-            values = [row[self._place] for end, row in ends if end is not None]
-            values += [] if self._ranges.prefix is None else [_plain_start(low[self._place])]
+            values = []
+            for place, span in self._spans:
+                values += [row[place] for end, row in ((span.lower, low), (span.upper, high)) if end is not None]
+                values += [] if span.prefix is None else [_plain_start(low[place])]
             yield (*(low[place] for place in self._places), *values)
 
     def _is_in(self, row: Row, values: Row) -> bool:
         given = dict(zip(self._ranges.parameters, values, strict=True))
-        value = row[self._place]
-        if value is None or any(row[p] != given[n] for p, (n, _) in zip(self._places, self._ranges.equal, strict=True)):
+        if any(row[p] != given[n] for p, (n, _) in zip(self._places, self._ranges.equal, strict=True)):
             return False
-        if self._ranges.prefix is not None:
-            return bool(value.startswith(given[self._ranges.prefix]))
-        return _is_behind(self._ranges.lower, value, given, 1) and _is_behind(self._ranges.upper, value, given, -1)
+        return all(_is_within(span, row[place], given) for place, span in self._spans)
 
     def _expected_rows(self, rows: list[Row], state: ViewState) -> list[Row]:  # noqa: ARG002  totals have types
         return first_rows(rows, self._order)
@@ -166,6 +187,15 @@ def behind_prefix(begin: str) -> str | None:
 def _plain_start(text: str) -> str:
     """The first characters of a text, up to one that LIKE takes as a pattern."""
     return re.split(r"[%_\\]", text, maxsplit=1)[0][:2]
+
+
+def _is_within(span: Span, value: Any, given: Mapping[str, object]) -> bool:
+    """Whether a value is in a range whose ends are given."""
+    if value is None:
+        return False
+    if span.prefix is not None:
+        return bool(value.startswith(given[span.prefix]))
+    return _is_behind(span.lower, value, given, 1) and _is_behind(span.upper, value, given, -1)
 
 
 def _is_behind(end: Bound | None, value: object, given: Mapping[str, object], sign: int) -> bool:

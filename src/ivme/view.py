@@ -276,16 +276,18 @@ class View(PositionedView):
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         self.check_alive()
-        plan = self.state.plan
-        if plan is None:
-            raise PlanError(
-                f"view {self.name} is not a join of tables, but maintained by {self.state.explanation.strategy}; ask "
-                "the views that it reads"
-            )
+        from ivme.ordered_reasons import is_told, order_reasons
+
+        plan, strategy = self.state.plan, self.state.explanation.strategy
+        if plan is None and not is_told(self._runtime.reader, self.state):
+            message = f"is not a join of tables, but maintained by {strategy}; ask the views that it reads"
+            raise PlanError(f"view {self.name} {message}")
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
                 verb, other = ("is not in", "why_not") if present else ("is in", "why")
                 raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
+            if plan is None:
+                return order_reasons(self._runtime.reader, self.state, row, present=present)
             if plan.marks is None:
                 return self._derived(row, parameters, present=present)
             return self._marked(plan, row, parameters, present=present)

@@ -38,6 +38,7 @@ _LAYERS = (
         "ordered_rows",
         "ordered_reading",
         "ordered_view",
+        "ordered_reasons",
         "paired_view",
         "plain_pairs",
         "positioned_view",

@@ -115,14 +115,33 @@ public:
         return left ? is_negative(a) : !is_negative(b);
     }
 
-    // A number that is never greater than that of a code which is not less: the first bytes of its string.
-    uint64_t prefix(int64_t code) const {
+    // A number that is never greater than that of a code which is not less: the first bytes of its string behind those
+    // that many strings begin with. Strings that do not begin so are all before them, or all behind them.
+    uint64_t prefix(int64_t code, std::string_view shared) const {
         constexpr uint64_t MIDDLE = uint64_t{1} << 63;
         if (!holds(code)) return !numbers_ ? 0 : code < 0 ? MIDDLE - 1 : MIDDLE;
         std::string_view string = text(code);
+        if (!string.starts_with(shared)) return string < shared ? 0 : ~uint64_t{0};
+        string.remove_prefix(shared.size());
         uint64_t bytes = 0;
         for (size_t i = 0; i < 8; ++i) bytes = bytes << 8 | (i < string.size() ? static_cast<uint8_t>(string[i]) : 0);
         return bytes;
+    }
+
+    // What the strings of some codes begin with, all of them; nothing for those of numbers.
+    std::string_view shared_start(const int64_t* codes, size_t n) const {
+        std::string_view shared;
+        bool is_first = true;
+        for (size_t i = 0; i < n && !numbers_; ++i) {
+            if (!holds(codes[i])) continue;
+            std::string_view string = text(codes[i]);
+            if (is_first) shared = string;
+            is_first = false;
+            size_t same = 0;
+            while (same < std::min(shared.size(), string.size()) && shared[same] == string[same]) ++same;
+            shared = shared.substr(0, same);
+        }
+        return shared;
     }
 
     mutable std::shared_mutex mutex;

@@ -1,13 +1,13 @@
 #include "ordered_map.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace ivme {
 
 namespace {
 
-// Calls visit(row, weight) for rows that are given by column, a block at a time. Where strings are compared, in their
+// Calls visit(row, weight, paths, number) for rows that are given by column, a block at a time, with the ways to them
+// that were found before the block. Where strings are compared, in their
 // order: neighbours are compared with the same ones.
 template <class Visit>
 void each_row(const OrderedTree& tree, const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
@@ -26,73 +26,72 @@ void each_row(const OrderedTree& tree, const std::vector<const int64_t*>& column
     auto row = [&](uint32_t i) { return rows.data() + size_t{i} * words; };
     auto is_before = [&](uint32_t a, uint32_t b) { return keys.compare(row(a), row(b), keys.words()) < 0; };
     if (keys.has_strings()) std::sort(order.data(), order.data() + n, is_before);
+    OrderedTree::Paths paths;
     for (size_t start = 0; start < n; start += OrderedTree::BLOCK) {
         auto count = static_cast<unsigned>(std::min<size_t>(OrderedTree::BLOCK, n - start));
         const int64_t* block[OrderedTree::BLOCK];
         for (unsigned i = 0; i < count; ++i) block[i] = row(order[start + i]);
-        tree.prefetch(block, count);
+        tree.find(block, count, paths);
         for (unsigned i = 0; i < count; ++i) {
-            if (weights[order[start + i]]) visit(block[i], weights[order[start + i]]);
+            if (weights[order[start + i]]) visit(block[i], weights[order[start + i]], paths, i);
         }
     }
 }
 
 }  // namespace
 
+// A few rows begin alike by chance.
+void OrderedMap::learn(const std::vector<const int64_t*>& columns, size_t n) {
+    constexpr size_t ENOUGH = 64;
+    if (n >= ENOUGH && !tree_.size() && !log_.size()) tree_.learn(columns, n);
+}
+
 void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
+    learn(columns, n);
     log_.reserve(log_.size() + n * record());
-    each_row(tree_, columns, weights, n, [&](const int64_t* row, int64_t weight) { add(row, weight); });
+    each_row(tree_, columns, weights, n,
+             [&](const int64_t* row, int64_t weight, const Paths& paths, unsigned i) { add(row, weight, paths, i); });
 }
 
 void OrderedMap::apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
                        const OrderedWindow& window, Delta& moved) {
+    learn(columns, n);
     log_.reserve(log_.size() + n * record());
-    each_row(tree_, columns, weights, n,
-             [&](const int64_t* row, int64_t weight) { change(row, weight, window, moved); });
-}
-
-void OrderedMap::load(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n) {
-    unsigned words = keys().words();
-    size_t stride = size_t{words} + 1;
-    Array<int64_t> rows;
-    rows.resize(n * stride);
-    for (size_t i = 0; i < n; ++i) {
-        int64_t* row = rows.data() + i * stride;
-        keys().encode([&](unsigned column) { return columns[column][i]; }, keys().arity(), row);
-        row[words] = weights[i];
-    }
-    Array<uint32_t> order;
-    order.resize(n);
-    std::iota(order.data(), order.data() + n, 0u);
-    auto at = [&](uint32_t i) { return rows.data() + size_t{i} * stride; };
-    std::sort(order.data(), order.data() + n,
-              [&](uint32_t a, uint32_t b) { return keys().compare(at(a), at(b), words) < 0; });
-    for (size_t i = 0; i < n; ++i) {
-        if (!at(order[i])[words]) continue;
-        tree_.reserve();
-        tree_.add(at(order[i]), at(order[i])[words]);
-    }
+    each_row(tree_, columns, weights, n, [&](const int64_t* row, int64_t weight, const Paths& paths, unsigned i) {
+        change(row, weight, paths, i, window, moved);
+    });
 }
 
 // The log has room.
-void OrderedMap::add(const int64_t* row, int64_t weight) {
+void OrderedMap::add(const int64_t* row, int64_t weight, const Paths& paths, unsigned number) {
     tree_.reserve();
-    tree_.add(row, weight);
+    OrderedTree::Hint hint = tree_.add(row, weight, paths, number);
     size_t end = log_.size(), words = keys().words();
     log_.resize(end + record());
     std::copy_n(row, words, log_.data() + end);
     log_[end + words] = weight;
-    log_[end + words + 1] = tree_.last_leaf();
+    log_[end + words + 1] = static_cast<int64_t>(uint64_t{hint.leaf} << 32 | hint.place);
 }
 
-// Rows without copies go: only what was taken away may be one.
-void OrderedMap::commit() noexcept {
+OrderedTree::Hint OrderedMap::hint_of(const int64_t* record) const noexcept {
+    auto packed = static_cast<uint64_t>(record[keys().words() + 1]);
+    return {static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
+}
+
+void OrderedMap::erase_logged(bool only_taken) noexcept {
+    constexpr size_t AHEAD = 8;
     size_t words = keys().words();
     for (size_t at = 0; at < log_.size(); at += record()) {
-        if (log_[at + words] < 0) erase(log_.data() + at);
+        size_t coming = at + AHEAD * record();
+        if (coming < log_.size()) tree_.prefetch(hint_of(log_.data() + coming));
+        const int64_t* row = log_.data() + at;
+        if (!only_taken || row[words] < 0) tree_.erase_if_gone(row, hint_of(row));
     }
     log_.trim(size_t{1} << 18);
 }
+
+// Rows without copies go: only what was taken away may be one.
+void OrderedMap::commit() noexcept { erase_logged(true); }
 
 // All rows that changed are still there, so that no node has to be made; then those go that were not there before.
 void OrderedMap::roll_back() noexcept {
@@ -101,8 +100,7 @@ void OrderedMap::roll_back() noexcept {
         const int64_t* row = log_.data() + at - record();
         tree_.add(row, -row[words]);
     }
-    for (size_t at = 0; at < log_.size(); at += record()) erase(log_.data() + at);
-    log_.trim(size_t{1} << 18);
+    erase_logged(false);
 }
 
 // Where the window of a group ends, whose copies have the ranks from `start` up to `stop`.
@@ -143,7 +141,8 @@ void OrderedMap::all_shown(const OrderedWindow& window, Array<int64_t>& first, A
 
 // Adds copies of a row, and appends what moves. With the copies the group is larger by `much`; in the ranks of the
 // group without them (the small one), the window of the large one is two spans, around the place where the copies are.
-void OrderedMap::change(const int64_t* row, int64_t weight, const OrderedWindow& window, Delta& moved) {
+void OrderedMap::change(const int64_t* row, int64_t weight, const Paths& paths, unsigned number,
+                        const OrderedWindow& window, Delta& moved) {
     unsigned group = keys().words_of(groups_);
     int64_t start = tree_.rank(row, group, false), stop = tree_.rank(row, group, true);
     int64_t place = tree_.rank(row, keys().words(), false);
@@ -152,13 +151,13 @@ void OrderedMap::change(const int64_t* row, int64_t weight, const OrderedWindow&
     if (window.ties != OrderedWindow::DENSE && place - start >= window.offset + window.limit) {
         // A row that is like the last one shown is right behind it.
         if (window.ties == OrderedWindow::NONE || place > end_of(start, stop, window)) {
-            add(row, weight);
+            add(row, weight, paths, number);
             return;
         }
     }
     auto span = [&](int64_t end) { return std::pair{start + std::min(window.offset, end - start), end}; };
     auto before = span(end_of(start, stop, window));
-    add(row, weight);
+    add(row, weight, paths, number);
     auto after = span(end_of(start, stop + weight, window));
     auto [small_first, small_last] = grows ? before : after;
     auto [large_first, large_last] = grows ? after : before;

@@ -41,7 +41,7 @@ public:
     void apply(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n,
                const OrderedWindow& window, Delta& moved);
 
-    // Fills a map without rows, in one go that is committed.
+    // Fills a map without rows, in one go that is committed; one that fails leaves it without rows.
     void load(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n);
 
     void commit() noexcept;
@@ -54,17 +54,20 @@ public:
     void all_shown(const OrderedWindow& window, Array<int64_t>& first, Array<int64_t>& last) const;
 
 private:
-    void add(const int64_t* row, int64_t weight);
+    using Paths = OrderedTree::Paths;
+
+    void add(const int64_t* row, int64_t weight, const Paths& paths, unsigned number);
     int64_t end_of(int64_t start, int64_t stop, const OrderedWindow& window) const;
-    void change(const int64_t* row, int64_t weight, const OrderedWindow& window, Delta& moved);
+    void change(const int64_t* row, int64_t weight, const Paths& paths, unsigned number, const OrderedWindow& window,
+                Delta& moved);
     size_t record() const { return keys().words() + 2; }
-    void erase(const int64_t* record) noexcept {
-        tree_.erase_if_gone(record, static_cast<uint32_t>(record[keys().words() + 1]));
-    }
+    void learn(const std::vector<const int64_t*>& columns, size_t n);
+    OrderedTree::Hint hint_of(const int64_t* record) const noexcept;
+    void erase_logged(bool only_taken) noexcept;
 
     OrderedTree tree_;
     unsigned groups_;
-    Array<int64_t> log_;  // the rows that were added, each with its weight and its leaf behind it
+    Array<int64_t> log_;  // the rows that were added, each with its weight and its hint behind it
 };
 
 }  // namespace ivme

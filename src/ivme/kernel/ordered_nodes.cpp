@@ -35,6 +35,7 @@ void OrderedTree::Pool::give(uint32_t node) noexcept {
 
 // Splits the topmost of the full nodes above the full leaf that a path ends at, or the leaf: its parent has room.
 void OrderedTree::split(Path& path) noexcept {
+    ++shape_;
     unsigned level = height_;
     while (level && fanout(path.nodes[level - 1]) == inner_most_) --level;
     if (level == height_) {
@@ -63,8 +64,8 @@ void OrderedTree::split_leaf(const Path& path) noexcept {
     old[0] = stays;
     old[1] = right;
     add_child(parent, at + 1, right, leaf_row(right, 0));
-    sum_leaf(right, 0, n - stays, &below(parent)[at + 1], slots(parent, at + 1));
-    sum_leaf(leaf, 0, stays, &below(parent)[at], slots(parent, at));
+    sum_leaf(right, &below(parent)[at + 1], slots(parent, at + 1));
+    sum_leaf(leaf, &below(parent)[at], slots(parent, at));
 }
 
 // Splits the inner node of a level, whose parent has room.
@@ -77,16 +78,8 @@ void OrderedTree::split_inner(const Path& path, unsigned level) noexcept {
     move_children(node, stays, right, 0, n - stays);
     inner_.at(node)[0] = stays;
     add_child(parent, at + 1, right, bound(right, 0));
-    for (unsigned side = 0; side < 2; ++side) {
-        uint32_t child = side ? right : node;
-        int64_t* total = slots(parent, at + side);
-        std::fill_n(total, slot_words_, 0);
-        below(parent)[at + side] = 0;
-        for (unsigned i = 0; i < fanout(child); ++i) {
-            below(parent)[at + side] += below(child)[i];
-            add_slots(total, slots(child, i));
-        }
-    }
+    sum_inner(node, &below(parent)[at], slots(parent, at));
+    sum_inner(right, &below(parent)[at + 1], slots(parent, at + 1));
 }
 
 // A root above the one that there is, with it as its only child.
@@ -124,12 +117,21 @@ void OrderedTree::move_children(uint32_t from, unsigned first, uint32_t to, unsi
     std::memmove(bound(to, at), bound(from, first), size_t{n} * words_ * sizeof(int64_t));
 }
 
-void OrderedTree::sum_leaf(uint32_t leaf, unsigned from, unsigned to, int64_t* copies, int64_t* slots) const noexcept {
+void OrderedTree::sum_leaf(uint32_t leaf, int64_t* copies, int64_t* slots) const noexcept {
     *copies = 0;
     std::fill_n(slots, slot_words_, 0);
-    for (unsigned i = from; i < to; ++i) {
+    for (unsigned i = 0; i < filled(leaf); ++i) {
         *copies += leaf_counts(leaf)[i];
         if (slot_words_) add_values(slots, leaf_row(leaf, i), leaf_counts(leaf)[i]);
+    }
+}
+
+void OrderedTree::sum_inner(uint32_t node, int64_t* copies, int64_t* total) const noexcept {
+    *copies = 0;
+    std::fill_n(total, slot_words_, 0);
+    for (unsigned i = 0; i < fanout(node); ++i) {
+        *copies += below(node)[i];
+        add_slots(total, slots(node, i));
     }
 }
 
@@ -142,6 +144,7 @@ void OrderedTree::add_slots(int64_t* total, const int64_t* slots) const noexcept
 
 // After a row has gone: nodes on the way to it that have become small are merged, those without rows go.
 void OrderedTree::shrink(Path& path) noexcept {
+    ++shape_;
     if (!height_) {
         if (!filled(root_)) {
             leaves_.give(root_);
@@ -234,7 +237,7 @@ int64_t OrderedTree::check_node(uint32_t node, unsigned level, const int64_t* le
                 throw std::logic_error("the rows of a leaf are not in their order");
             }
         }
-        sum_leaf(node, 0, filled(node), &copies, found.data());
+        sum_leaf(node, &copies, found.data());
         *rows += filled(node);
         return copies;
     }

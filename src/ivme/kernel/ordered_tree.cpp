@@ -66,15 +66,27 @@ unsigned OrderedTree::place_in(uint32_t leaf, const int64_t* row, unsigned words
     return low;
 }
 
-// Where a row is in a leaf, without comparing strings; behind the last row if it is not there.
-unsigned OrderedTree::find_in(uint32_t leaf, const int64_t* row) const {
-    unsigned n = filled(leaf), place = 0;
-    while (place < n && !std::equal(row, row + words_, leaf_row(leaf, place))) ++place;
-    return place;
+// Where a row is in a leaf, without comparing strings; behind the last row if it is not there. Rows that went since it
+// was at the hint were before it.
+unsigned OrderedTree::find_in(uint32_t leaf, const int64_t* row, unsigned hint) const {
+    unsigned n = filled(leaf), first = std::min(hint + 1, n);
+    auto is_here = [&](unsigned place) {
+        const int64_t* found = leaf_row(leaf, place);
+        unsigned word = words_;
+        while (word && found[word - 1] == row[word - 1]) --word;
+        return !word;
+    };
+    for (unsigned place = first; place; --place) {
+        if (is_here(place - 1)) return place - 1;
+    }
+    for (unsigned place = first; place < n; ++place) {
+        if (is_here(place)) return place;
+    }
+    return n;
 }
 
-// To the place of a whole row: rows are distinct, so that it is in the last child whose bound is not behind it.
-void OrderedTree::descend(const int64_t* row, Path& path, bool is_there) const {
+// To the leaf of a whole row: rows are distinct, so that it is in the last child whose bound is not behind it.
+void OrderedTree::descend(const int64_t* row, Path& path) const {
     uint32_t node = root_;
     for (unsigned level = 0; level < height_; ++level) {
         path.nodes[level] = node;
@@ -82,25 +94,35 @@ void OrderedTree::descend(const int64_t* row, Path& path, bool is_there) const {
         node = static_cast<uint32_t>(children(node)[path.at[level]]);
     }
     path.leaf = node;
-    path.place = is_there ? find_in(node, row) : place_in(node, row, words_, false);
 }
 
-void OrderedTree::prefetch(const int64_t* const* rows, unsigned n) const noexcept {
-    if (!height_) return;
-    uint32_t nodes[BLOCK];
-    std::fill_n(nodes, n, root_);
+void OrderedTree::find_place(const int64_t* row, Path& path, bool is_there) const {
+    path.place = is_there && keys_.has_strings() ? find_in(path.leaf, row, 0) : place_in(path.leaf, row, words_, false);
+}
+
+void OrderedTree::find(const int64_t* const* rows, unsigned n, Paths& paths) const noexcept {
+    paths.shape = shape_;
+    for (unsigned i = 0; i < n; ++i) paths.each[i].leaf = root_;
     for (unsigned level = 0; level < height_; ++level) {
         bool is_last = level + 1 == height_;
         for (unsigned i = 0; i < n; ++i) {
-            unsigned at = child_for(nodes[i], rows[i], words_, true);
-            nodes[i] = static_cast<uint32_t>(children(nodes[i])[at]);
-            const int64_t* node = is_last ? leaves_.at(nodes[i]) : inner_.at(nodes[i]);
-            const int64_t* found = is_last ? leaf_row(nodes[i], 0) : bound(nodes[i], 0);
+            Path& path = paths.each[i];
+            uint32_t node = path.nodes[level] = path.leaf;
+            path.at[level] = child_for(node, rows[i], words_, true);
+            path.leaf = static_cast<uint32_t>(children(node)[path.at[level]]);
+            const int64_t* start = is_last ? leaves_.at(path.leaf) : inner_.at(path.leaf);
+            const int64_t* found = is_last ? leaf_row(path.leaf, 0) : bound(path.leaf, 0);
             size_t most = size_t{is_last ? leaf_most_ : inner_most_} * words_;
-            __builtin_prefetch(node);
+            __builtin_prefetch(start);
             for (size_t part = 1; part < 8; ++part) __builtin_prefetch(found + part * most / 8);
         }
     }
+}
+
+void OrderedTree::prefetch(Hint hint) const noexcept {
+    __builtin_prefetch(leaves_.at(hint.leaf));
+    __builtin_prefetch(leaf_counts(hint.leaf) + hint.place);
+    __builtin_prefetch(leaf_row(hint.leaf, hint.place));
 }
 
 bool OrderedTree::is_at(const Path& path, const int64_t* row) const {
@@ -126,6 +148,7 @@ int64_t OrderedTree::copies_of(const int64_t* row) const {
     if (root_ == NIL) return 0;
     Path path;
     descend(row, path);
+    find_place(row, path, false);
     return is_at(path, row) ? leaf_counts(path.leaf)[path.place] : 0;
 }
 
@@ -173,52 +196,63 @@ OrderedTotals OrderedTree::totals(int64_t rank) const {
 
 // Changing
 
-int64_t OrderedTree::add(const int64_t* row, int64_t weight) {
+OrderedTree::Hint OrderedTree::add(const int64_t* row, int64_t weight) {
+    Path path;
+    if (root_ != NIL) descend(row, path);
+    return add_at(row, weight, path);
+}
+
+OrderedTree::Hint OrderedTree::add(const int64_t* row, int64_t weight, const Paths& paths, unsigned number) {
+    if (paths.shape != shape_ || root_ == NIL) return add(row, weight);
+    Path path;
+    std::copy_n(paths.each[number].nodes, height_, path.nodes);
+    std::copy_n(paths.each[number].at, height_, path.at);
+    path.leaf = paths.each[number].leaf;
+    return add_at(row, weight, path);
+}
+
+OrderedTree::Hint OrderedTree::add_at(const int64_t* row, int64_t weight, Path& path) {
     int64_t total;
     if (add_overflows(copies_, weight, &total)) throw Overflow();
-    Path path;
     if (root_ == NIL) {
         if (weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
-        root_ = leaves_.take();
-        int64_t* leaf = leaves_.at(root_);
-        leaf[0] = 0;
-        leaf[1] = leaf[2] = NIL;
+        path.leaf = root_ = new_leaf(NIL);
     }
-    descend(row, path, weight < 0);
-    last_leaf_ = path.leaf;
+    find_place(row, path, weight < 0);
     if (is_at(path, row)) {
         int64_t& here = leaf_counts(path.leaf)[path.place];
         if (here + weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
         here += weight;
         count(path, row, weight);
-        return here;
+        return {path.leaf, path.place};
     }
     if (weight < 0) throw std::invalid_argument("a row of an ordered map has fewer than no copies");
     while (filled(path.leaf) == leaf_most_) {
         split(path);
         descend(row, path);
+        find_place(row, path, false);
     }
-    last_leaf_ = path.leaf;
     insert_at(path.leaf, path.place, row);
     leaf_counts(path.leaf)[path.place] = weight;
     ++size_;
     count(path, row, weight);
-    return weight;
+    return {path.leaf, path.place};
 }
 
-void OrderedTree::erase_if_gone(const int64_t* row, uint32_t hint) noexcept {
+void OrderedTree::erase_if_gone(const int64_t* row, Hint hint) noexcept {
     if (root_ == NIL) return;
-    if (previous(hint) != FREED && filled(hint) > leaf_most_ / 4) {
-        unsigned place = find_in(hint, row);
-        if (place < filled(hint)) {
-            if (leaf_counts(hint)[place]) return;
-            remove_at(hint, place);
+    if (previous(hint.leaf) != FREED && filled(hint.leaf) > leaf_most_ / 4) {
+        unsigned place = find_in(hint.leaf, row, hint.place);
+        if (place < filled(hint.leaf)) {
+            if (leaf_counts(hint.leaf)[place]) return;
+            remove_at(hint.leaf, place);
             --size_;
             return;
         }
     }
     Path path;
-    descend(row, path, true);
+    descend(row, path);
+    find_place(row, path, true);
     if (!is_at(path, row) || leaf_counts(path.leaf)[path.place]) return;
     remove_at(path.leaf, path.place);
     --size_;

@@ -26,6 +26,8 @@ struct OrderedTotals {
 };
 
 class OrderedTree {
+    static constexpr unsigned DEEPEST = 32;
+
 public:
     // Columns that are summed have codes that are their values. Nodes have room for so many, or with 0 for what is
     // best.
@@ -40,19 +42,49 @@ public:
     // Room for what `add` of one row may need; that and all else then asks for no memory.
     void reserve();
 
-    // Changes the copies of a row; how many it has then. What is below zero, or beyond 64 bits, throws and changes
-    // nothing.
-    int64_t add(const int64_t* row, int64_t weight);
+    // The way to a leaf: inner nodes from the root on, and the child that was taken in each.
+    struct Path {
+        uint32_t nodes[DEEPEST];
+        unsigned at[DEEPEST];
+        uint32_t leaf;
+        unsigned place;
+    };
 
-    // Takes a row away that has no copies; nothing if it is not there, or has some. It may be in the leaf of the hint.
-    void erase_if_gone(const int64_t* row, uint32_t hint) noexcept;
-
-    // The leaf of the row that was added last, as a hint.
-    uint32_t last_leaf() const { return last_leaf_; }
-
-    // Goes the ways to a few rows side by side, so that their cache misses overlap; finding them is quick afterwards.
+    // The ways to a few rows, which are right until a node is split or merged.
     static constexpr unsigned BLOCK = 16;
-    void prefetch(const int64_t* const* rows, unsigned n) const noexcept;
+    struct Paths {
+        Path each[BLOCK];
+        uint64_t shape;
+    };
+
+    // Goes the ways to a few rows side by side, so that their cache misses overlap.
+    void find(const int64_t* const* rows, unsigned n, Paths& paths) const noexcept;
+
+    // Where a row was found, so that it is found again without a search if it is still there.
+    struct Hint {
+        uint32_t leaf;
+        uint32_t place;
+    };
+
+    // Changes the copies of a row, and says where it is. What is below zero, or beyond 64 bits, throws and changes
+    // nothing.
+    Hint add(const int64_t* row, int64_t weight);
+
+    // The same, by the way that was found.
+    Hint add(const int64_t* row, int64_t weight, const Paths& paths, unsigned number);
+
+    // Takes a row away that has no copies; nothing if it is not there, or has some.
+    void erase_if_gone(const int64_t* row, Hint hint) noexcept;
+    void prefetch(Hint hint) const noexcept;
+
+    // For a tree without rows: what the first rows are tells how strings are compared quickly.
+    void learn(const std::vector<const int64_t*>& columns, size_t n) { keys_.skip_shared(columns, n); }
+
+    // For a tree without rows: adds a row behind all others, in leaves that `build` makes a tree of; then all else may
+    // be called again. O(1) a row, with full nodes.
+    void append(const int64_t* row, int64_t copies);
+    void build();
+    void clear() noexcept;
 
     // The copies before the first row whose first words are like those given or behind them; with `after`, behind them.
     int64_t rank(const int64_t* row, unsigned words, bool after) const;
@@ -105,7 +137,6 @@ public:
     mutable uint64_t operations = 0;  // comparisons of rows
 
 private:
-    static constexpr unsigned DEEPEST = 32;
     static constexpr uint32_t FREED = NIL - 1;  // in place of the neighbour of a leaf that is none any more
     static constexpr unsigned SLOT_WORDS = 3;   // the low and the high word of a sum, and the values that are not NULL
 
@@ -119,14 +150,6 @@ private:
         void reserve(uint32_t nodes);
         uint32_t take();
         void give(uint32_t node) noexcept;
-    };
-
-    // The way to a leaf: inner nodes from the root on, and the child that was taken in each.
-    struct Path {
-        uint32_t nodes[DEEPEST];
-        unsigned at[DEEPEST];
-        uint32_t leaf;
-        unsigned place;
     };
 
     // A leaf: how many rows it has, its neighbours, the copies of each, the rows.
@@ -163,14 +186,19 @@ private:
 
     unsigned child_for(uint32_t node, const int64_t* row, unsigned words, bool equal_too) const;
     unsigned place_in(uint32_t leaf, const int64_t* row, unsigned words, bool after) const;
-    unsigned find_in(uint32_t leaf, const int64_t* row) const;
-    void descend(const int64_t* row, Path& path, bool is_there = false) const;
+    unsigned find_in(uint32_t leaf, const int64_t* row, unsigned hint) const;
+    void descend(const int64_t* row, Path& path) const;
+    void find_place(const int64_t* row, Path& path, bool is_there) const;
+    Hint add_at(const int64_t* row, int64_t weight, Path& path);
     bool is_at(const Path& path, const int64_t* row) const;
     uint32_t leaf_at(int64_t* rank) const;
 
     void count(const Path& path, const int64_t* row, int64_t weight) noexcept;
     void add_values(int64_t* slots, const int64_t* row, int64_t weight) const noexcept;
-    void sum_leaf(uint32_t leaf, unsigned from, unsigned to, int64_t* copies, int64_t* slots) const noexcept;
+    uint32_t new_leaf(uint32_t after);
+    void build_level(Array<uint32_t>& nodes);
+    void sum_leaf(uint32_t leaf, int64_t* copies, int64_t* slots) const noexcept;
+    void sum_inner(uint32_t node, int64_t* copies, int64_t* slots) const noexcept;
     void add_slots(int64_t* total, const int64_t* slots) const noexcept;
     void insert_at(uint32_t leaf, unsigned place, const int64_t* row) noexcept;
     void remove_at(uint32_t leaf, unsigned place) noexcept;
@@ -197,7 +225,8 @@ private:
     Pool leaves_, inner_;
     uint32_t root_ = NIL;  // a leaf if there is no level above
     unsigned height_ = 0;  // levels of inner nodes
-    uint32_t last_leaf_ = NIL;
+    uint32_t last_ = NIL;  // the leaf that rows are appended to
+    uint64_t shape_ = 0;   // changes whenever a node is made, split, merged or dropped
     uint64_t size_ = 0;
     int64_t copies_ = 0;
 };

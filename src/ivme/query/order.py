@@ -37,8 +37,24 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A range of a column: its ends, or in their place the parameter that texts begin with."""
+
+    column: str
+    lower: Bound | None
+    upper: Bound | None
+    prefix: str | None = None
+
+    @property
+    def parameters(self) -> list[str]:
+        ends = [end.parameter for end in (self.lower, self.upper) if end is not None]
+        return [*ends, *([] if self.prefix is None else [self.prefix])]
+
+
+@dataclass(frozen=True, slots=True)
 class Total:
-    """An aggregate over a range: its name, "count", "sum" or "avg", and the columns of partial sums and counts.
+    """An aggregate over a range: its name, "count", "sum", "avg", "min" or "max", and the columns of partial sums and
+    counts; of "min" and "max", the column `sums` has those of a part of the rows.
 
     A "key" of groups is one, too, whose column `sums` is; it is not shown if it has no name.
     """
@@ -59,19 +75,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Which rows a request has: those that equal parameters in some columns, and are between others in one.
+    """Which rows a request has: those that equal parameters in some columns, and are in the spans of others.
 
-    Without a `column` only the equalities say so. With `totals` a request has one row, which they are, or with keys
-    among them one for each group. A `prefix` is the parameter that texts begin with, in place of the ends. With
-    windows, `items` are what is shown of each row.
+    The first span is found in the order of the rows, others are filters. Without one only the equalities say so. With
+    `totals` a request has one row, which they are, or with keys among them one for each group. With windows, `items`
+    are what is shown of each row.
     """
 
     equal: tuple[tuple[str, str], ...]
-    column: str
-    lower: Bound | None
-    upper: Bound | None
+    spans: tuple[Span, ...] = ()
     totals: tuple[Total, ...] = ()
-    prefix: str | None = None
     items: tuple[Item, ...] = ()
 
     def shown_of(self, columns: Sequence[str]) -> list[Item]:
@@ -91,14 +104,18 @@ class Ranges:
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters, each with the column that it is compared with."""
-        ends = [end.parameter for end in (self.lower, self.upper) if end is not None]
-        ends += [] if self.prefix is None else [self.prefix]
-        return {**dict(self.equal), **dict.fromkeys(ends, self.column)}
+        return dict(self.equal) | {name: span.column for span in self.spans for name in span.parameters}
 
     @property
     def is_grouped(self) -> bool:
         """Whether a request has a row for each group."""
         return any(total.function == "key" for total in self.totals)
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether sums in the nodes of an ordered map are all that a request needs."""
+        is_plain = all(total.function in ("count", "sum", "avg") for total in self.totals)
+        return bool(self.totals) and is_plain and len(self.spans) == 1
 
 
 @dataclass(frozen=True, slots=True)

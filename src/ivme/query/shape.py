@@ -117,7 +117,7 @@ def _total_type(total: Total, summed: Type | None) -> Type:
     if total.function == "count":
         return Type("int")
     assert summed is not None, "blocks have types"
-    if total.function == "key":
+    if total.function in ("key", "min", "max"):
         return summed
     if summed.kind == "float" or (total.function == "avg" and summed.kind != "int"):
         what = f"{total.function.upper()} of {'floats' if summed.kind == 'float' else 'decimals'}"

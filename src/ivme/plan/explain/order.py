@@ -29,21 +29,27 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
     """The explanation of a view whose parameters are the ends of a range."""
     ranges = order.ranges
     assert ranges is not None
-    given = ", ".join(f":{parameter}" for parameter in ranges.parameters)
+    ends = ranges.spans[0].parameters if ranges.spans else []
+    given = ", ".join(f":{parameter}" for parameter in (*dict(ranges.equal), *ends))
     found = "O(log N) to find the ends of a request, and O(1) for each row between them"
     if ranges.is_grouped:
         found = "O(log N) to find the ends of a request, and O(1) for each value and group between them"
-    elif ranges.totals:
+    elif ranges.is_summed:
         found = (
             "O(log N) to add up a request, by the sums in its nodes; of decimals, O(1) for each value between the ends"
         )
+    elif ranges.totals:
+        found = "O(log N) to find the ends of a request, and O(1) for each value between them"
     if ranges.items:
         return _explain_row_request(name, order, rows, given)
-    if not ranges.column:
+    if not ranges.spans:
         found = f"O(k + log N) to read the k rows of a request, which are not sorted: {order.text}"
     notes = [f"{given}: an ordered map has all rows by what these are compared with: O(log N) an update, {found}"]
-    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text and ranges.column else []
-    notes += [] if ranges.column else _ties(order)
+    if len(ranges.spans) > 1:
+        filters = ", ".join(f":{name}" for span in ranges.spans[1:] for name in span.parameters)
+        notes.append(f"{filters}: a filter on the rows between the ends, which are read")
+    notes += [f"{order.text}: the rows of a request are sorted when it is made"] if order.text and ranges.spans else []
+    notes += [] if ranges.spans else _ties(order)
     return replace(
         rows,
         query=replace(rows.query, name=name),

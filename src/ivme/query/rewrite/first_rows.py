@@ -35,7 +35,7 @@ def take_first_rows(source: SqlText, node: exp.Select, order: Order | None) -> t
         keys = [expression.copy() for expression, _, _ in pairs]
         made.set("group", exp.Group(expressions=[*made.args["group"].expressions, *keys]))
     groups = tuple(column for _, column in equal)
-    return made, replace(order, groups=groups, ranges=Ranges(tuple(equal), "", None, None))
+    return made, replace(order, groups=groups, ranges=Ranges(tuple(equal)))
 
 
 def _is_simple(source: SqlText, node: exp.Select, names: list[str]) -> bool:

@@ -1,8 +1,8 @@
 """Parameters in a range: `ts >= :since AND ts < :until`, `BETWEEN :low AND :high`, behind equalities with others.
 
 The conditions leave the query. What they compare becomes hidden columns of its rows, by which an ordered map finds the
-rows of a request. Of COUNT, SUM and AVG, rows are partial sums for each value, which are added up: by the nodes of the
-map, or with GROUP BY one by one.
+rows of a request; ranges of other expressions are filters. Of COUNT, SUM, AVG, MIN and MAX, rows are partial ones for
+each value, which are added up: by the nodes of the map, or with GROUP BY, MIN, MAX or filters one by one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ivme.query.order import HIDDEN, Bound, Order, Ranges, Total
+from ivme.query.order import HIDDEN, Bound, Order, Ranges, Span, Total
 from ivme.query.rewrite.clauses import condition_of, is_aggregated, own_columns, set_where
 from ivme.query.rewrite.first_rows import hide, take_first_rows
 from ivme.query.rewrite.parameters import equality
 from ivme.query.rewrite.row_requests import take_row_request
 from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
-from ivme.query.written import spelled
 
 _ALONE = "a parameter in a range goes with equalities of other parameters in the same WHERE"
+_ADDED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _BY_VALUE = "leave the range out of the view, select what it compares, and take the range when reading"
 
 Compared = tuple[exp.Expr, exp.Expr, str, bool]
@@ -36,7 +36,9 @@ def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[e
     if not found:
         requested = take_row_request(source, node) if order is None else None
         return take_first_rows(source, node, order) if requested is None else requested
-    _refuse_others(source, found)
+    expressions = list(dict.fromkeys(each[0] for each in found))
+    for expression in expressions:
+        _refuse_others(source, [each for each in found if each[0] == expression])
     made, equal, kept = node.copy(), list[tuple[str, str]](), list[exp.Expr]()
     for condition in condition_of(node):
         given = equality(condition)
@@ -46,13 +48,17 @@ def take_ranges(source: SqlText, node: exp.Expr, order: Order | None) -> tuple[e
             kept.append(condition.copy())
     _refuse_repeated(source, node, [name for name, _ in equal] + [each[1].name for each in found])
     set_where(made, kept)
-    ends = {end: Bound(parameter.name, strict) for _, parameter, end, strict in found}
-    begin = next((parameter.name for _, parameter, end, _ in found if end == "prefix"), None)
-    column = hide(made, found[0][0])
+    spans = tuple(_span(hide(made, each), [one for one in found if one[0] == each]) for each in expressions)
     totals = _take_totals(source, node, made, order, found[0][1]) if is_aggregated(node) else ()
-    ranges = Ranges(tuple(equal), column, ends.get("lower"), ends.get("upper"), totals, begin)
     given_order = Order((), None, 0, "") if order is None else order
-    return made, replace(given_order, ranges=ranges)
+    return made, replace(given_order, ranges=Ranges(tuple(equal), spans, totals))
+
+
+def _span(column: str, found: list[Compared]) -> Span:
+    """The range of what a hidden column has."""
+    ends = {end: Bound(parameter.name, strict) for _, parameter, end, strict in found}
+    begin = ends.get("prefix")
+    return Span(column, ends.get("lower"), ends.get("upper"), None if begin is None else begin.parameter)
 
 
 def _compared(condition: exp.Expr) -> Iterator[Compared]:
@@ -110,11 +116,8 @@ def _is_plain(node: exp.Expr) -> bool:
 
 
 def _refuse_others(source: SqlText, found: list[Compared]) -> None:
-    for number, (expression, parameter, end, _) in enumerate(found):
-        if expression != found[0][0]:
-            both = f"{spelled(found[0][0])} and {spelled(expression)}"
-            message = f"parameters in ranges of two expressions, {both}, are not supported"
-            raise source.unsupported(message, parameter, "keep one, and compare the other one when reading")
+    """One expression has one lower end and one upper end, or one beginning."""
+    for number, (_, parameter, end, _) in enumerate(found):
         if any(end == other or "prefix" in (end, other) for _, _, other, _ in found[:number]):
             message = f"a second {end} end of a range is not supported"
             raise source.unsupported(message, parameter, "write one, and compare the parameters when calling")
@@ -157,11 +160,15 @@ def _take_totals(
             items.append(aliased(inner.copy(), f"{HIDDEN} key {len(items)}"))
             totals.append(Total(name, "key", items[-1].alias, ""))
             continue
-        plain = isinstance(inner, exp.Count | exp.Sum | exp.Avg) and not inner.find(exp.Distinct)
-        if not plain or (isinstance(inner, exp.Count) and inner.expressions):
-            message = "only COUNT, SUM and AVG, and keys of GROUP BY, are added up over a range of a parameter"
+        plain = isinstance(inner, _ADDED) and not inner.find(exp.Distinct)
+        if not plain or inner.args.get("expressions"):
+            message = "only COUNT, SUM, AVG, MIN and MAX, and keys of GROUP BY, go with a range of a parameter"
             raise source.unsupported(message, item, _BY_VALUE)
         names = f"{HIDDEN} sum {len(items)}", f"{HIDDEN} count {len(items)}"
+        if isinstance(inner, exp.Min | exp.Max):
+            items.append(aliased(inner.copy(), names[0]))
+            totals.append(Total(name, inner.key, names[0], ""))
+            continue
         is_count = isinstance(inner, exp.Count)
         if not is_count:
             items.append(aliased(exp.Sum(this=inner.this.copy()), names[0]))

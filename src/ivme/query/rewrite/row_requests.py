@@ -55,7 +55,7 @@ def _request(taken: Windowed, found: list[tuple[exp.Expr, str]]) -> tuple[exp.Se
     rows = taken.rows.copy()
     equal = tuple((name, hide(rows, expression)) for expression, name in found)
     shown = tuple(each for each in items if each is not None)
-    return rows, replace(taken.orders[0], ranges=Ranges(equal, "", None, None, items=shown))
+    return rows, replace(taken.orders[0], ranges=Ranges(equal, items=shown))
 
 
 def _item(item: exp.Expr) -> Item | None:

@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 
 from ivme.errors import DataError, IvmeError, SchemaError, SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal, Stamp
-from ivme.pipeline.model import ORIGIN, TableSource
+from ivme.pipeline.model import ORIGIN, Rows, TableSource
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
 from ivme.spark.pipeline.envelope import events
+from ivme.spark.pipeline.event_texts import CORRUPT
 from ivme.spark.pipeline.json_lines import judged_json, read_json, read_lines
 from ivme.spark.pipeline.load import read_files
-from ivme.spark.pipeline.reading import CORRUPT, event_frame, sequence_fields, source_batch
+from ivme.spark.pipeline.reading import event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, check_names, file_schema, spark_schema
 from ivme.spark.pipeline.source import Plan
 from ivme.spark.session.failure import is_data_failure, reason_of
@@ -228,8 +229,6 @@ class Directory:
 
     def _frames(self, layout: StructType, paths: list[Path], *, permissive: bool) -> Iterator[DataFrame]:
         """What is in files that have the same columns, with the files that rows are from."""
-        from pyspark.sql import functions as sf
-
         rows, corrupt = self._changes.rows, CORRUPT if permissive else None
         names = list(map(str, paths))
         if self._changes.envelope is not None:
@@ -241,8 +240,8 @@ class Directory:
         else:
             groups = self._by_header(layout, paths) if rows.format == "csv" else [(layout, paths)]
             for own, group in groups:
-                frame = read_files(self._spark, rows, own, map(str, group), corrupt)
-                yield frame.select("*", sf.col("_metadata.file_path").alias(ORIGIN))
+                frame = read_files(self._spark, rows, own, map(str, group), corrupt, _parquet_layout(rows, group))
+                yield frame.selectExpr("*", f"_metadata.file_path AS {ORIGIN}")
 
     def _with_partition(self, frame: DataFrame, partition: Partition) -> DataFrame:
         """The rows with the columns that the folders of their files say."""
@@ -281,6 +280,30 @@ class Directory:
 def files_plan(files: Iterable[ChangeFile]) -> Plan:
     """The plan of a batch that consists of files."""
     return {"files": [[file.name, file.digest] for file in files]}
+
+
+_PLAIN = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    *(pa.string(), pa.bool_(), pa.date32()),
+)
+
+
+def _parquet_layout(rows: Rows, paths: list[Path]) -> StructType | None:
+    """The columns of Parquet files that have all the same and plain ones, for which Spark would start a job of its own;
+    None where it is to find out."""
+    if rows.format != "parquet" or rows.schema is not None:
+        return None
+    try:
+        first, *others = map(pq.read_schema, paths)
+    except (pa.ArrowInvalid, OSError):
+        return None  # Spark says what is wrong with them
+    is_plain = all(_is_plain(field.type) for field in first)
+    return spark_schema(first) if is_plain and all(first.equals(other) for other in others) else None
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    """Whether Spark reads a type of Parquet as Arrow names it."""
+    return type_ in _PLAIN
 
 
 def _header(path: Path, options: dict[str, str]) -> list[str]:

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError, SparkError
-from ivme.pipeline.model import DELETES, INSERTS, TRUNCATES, UPSERTS, Changes, Rows
+from ivme.pipeline.model import Rows
 from ivme.query.model import Table
 from ivme.spark.pipeline.schema import check_columns, column_type, file_schema, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
 SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
@@ -85,13 +85,20 @@ def _reader(spark: SparkSession, rows: Rows, layout: StructType, corrupt: str | 
 
 
 def read_files(
-    spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str], corrupt: str | None = None
+    spark: SparkSession,
+    rows: Rows,
+    layout: StructType,
+    paths: Iterable[str],
+    corrupt: str | None = None,
+    own: StructType | None = None,
 ) -> DataFrame:
     """The files as one frame, by a stated layout; the first row that does not fit it ends the reading.
 
-    With a column for `corrupt` text (of csv and json), that column has such rows instead.
+    With a column for `corrupt` text (of csv and json), that column has such rows instead. `own` are the columns of
+    files that know them, where they are known here, too: Spark then needs no job to find them.
     """
-    return _reader(spark, rows, layout, corrupt).load(list(paths))
+    reader = _reader(spark, rows, layout, corrupt)
+    return (reader if own is None else reader.schema(own)).load(list(paths))
 
 
 def shaped(frame: DataFrame, rows: Rows, table: Table) -> DataFrame:
@@ -108,31 +115,6 @@ def shaped(frame: DataFrame, rows: Rows, table: Table) -> DataFrame:
         for column in table.columns
     ]
     return frame.select(*columns)
-
-
-def weight_of(changes: Changes, *, strict: bool) -> Column:
-    """The weight of a change: that of its column, or plus or minus one by its operation.
-
-    What is neither is an error of the job if `strict`, else NULL.
-    """
-    from pyspark.sql import functions as sf
-
-    bad = sf.lit(None).cast("bigint")
-    if changes.weight is not None:
-        weight = sf.col(f"`{changes.weight}`").cast("bigint")
-        return sf.coalesce(weight, sf.raise_error(sf.lit("a weight is missing")).cast("bigint")) if strict else weight
-    if changes.operation is None:
-        return sf.lit(1).cast("bigint")
-    operation = sf.lower(sf.trim(sf.col(f"`{changes.operation}`")))
-    inserts = UPSERTS if changes.is_keyed else INSERTS
-    if strict:
-        known = ", ".join((*inserts, *DELETES))
-        said = sf.coalesce(operation, sf.lit("missing"))
-        bad = sf.raise_error(sf.concat(sf.lit("the operation "), said, sf.lit(f" is none of {known}"))).cast("bigint")
-    one = sf.when(operation.isin(*inserts), sf.lit(1)).when(operation.isin(*DELETES), sf.lit(-1))
-    if changes.is_keyed:
-        one = one.when(operation.isin(*TRUNCATES), sf.lit(0))
-    return one.otherwise(bad).cast("bigint")
 
 
 def collected(frame: DataFrame, folder: Path) -> pa.Table:

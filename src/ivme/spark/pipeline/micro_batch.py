@@ -11,8 +11,9 @@ from ivme.errors import SparkError
 from ivme.pipeline.model import TableSource
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.envelope import events
+from ivme.spark.pipeline.event_texts import CORRUPT
 from ivme.spark.pipeline.load import SELF_DESCRIBING
-from ivme.spark.pipeline.reading import CORRUPT, event_frame, sequence_fields, source_batch
+from ivme.spark.pipeline.reading import event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, file_schema
 
 if TYPE_CHECKING:

@@ -20,64 +20,20 @@ from ivme.pipeline.source_batch import Snapshot, SourceBatch, TransactionIds, le
 from ivme.pipeline.table_changes import delta_of
 from ivme.query.model import Table
 from ivme.spark.pipeline.envelope import MOVED, NUMBER, TRANSACTION
-from ivme.spark.pipeline.load import conformed, weight_of
-from ivme.spark.pipeline.schema import column_type, spark_type
+from ivme.spark.pipeline.event_texts import event_texts
+from ivme.spark.pipeline.load import conformed
+from ivme.spark.pipeline.schema import spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
-
-CORRUPT = "ivme_corrupt"
-"""The column in which Spark's readers put the text of what is not a row."""
 
 
 def event_frame(frame: DataFrame, changes: Changes, table: Table, *, permissive: bool = False) -> DataFrame:
     """The columns of the table, the weight, the sequences and the origin; the reason and the text if permissive."""
-    from pyspark.sql import functions as sf
-
-    rows = changes.rows
-    if rows.where is not None:
-        frame = frame.where(rows.where)
-    computed = {name.lower(): sf.expr(text) for name, text in rows.select}
-    given = [(column, computed.get(column.name.lower(), sf.col(f"`{column.name}`"))) for column in table.columns]
-    casts = [_cast(value, column_type(column), permissive=permissive).alias(column.name) for column, value in given]
-    weight = sf.col(WEIGHT) if changes.envelope else weight_of(changes, strict=not permissive)
-    extra = [weight.alias(WEIGHT), *_sequences(frame, changes, permissive=permissive), *_transaction(frame, changes)]
-    extra += [sf.col(ORIGIN)] if ORIGIN in frame.columns else []
-    if permissive:
-        own = [value for _, value in given]
-        bad = [_misfit(column.name, value, cast) for (column, value), cast in zip(given, casts, strict=True)]
-        reason = _reason(frame, weight, changes, bad)
-        extra += [reason.alias(REASON), sf.when(reason.isNotNull(), _raw(frame, own)).alias(RAW)]
-    return frame.select(*casts, *extra)
-
-
-def _cast(value: Column, type_: object, *, permissive: bool) -> Column:
-    target = spark_type(type_)  # type: ignore[arg-type]
-    return value.try_cast(target) if permissive else value.cast(target)
-
-
-def _sequences(frame: DataFrame, changes: Changes, *, permissive: bool) -> list[Column]:
-    from pyspark.sql import functions as sf
-
-    names = [f"ivme_s{number}" for number in range(len(changes.sequence_by))]
-    values = [
-        sf.col(name) if name in frame.columns else sf.expr(text)
-        for name, text in zip(names, changes.sequence_by, strict=True)
-    ]
-    typed = zip(names, values, changes.sequence_types, strict=True)
-    return [_cast(value, type_, permissive=permissive).alias(name) for name, value, type_ in typed]
-
-
-def _transaction(frame: DataFrame, changes: Changes) -> list[Column]:
-    """The transaction of a row, and the number of its event there, where the source has them."""
-    from pyspark.sql import functions as sf
-
-    if changes.transaction_by is None:
-        return []
-    given = [(TRANSACTION, changes.transaction_by), (NUMBER, changes.transaction_number)]
-    values = [sf.col(n) if n in frame.columns else sf.expr(text or "NULL") for n, text in given]
-    return [value.cast(kind).alias(n) for (n, _), value, kind in zip(given, values, ("string", "bigint"), strict=True)]
+    if changes.rows.where is not None:
+        frame = frame.where(changes.rows.where)
+    return frame.selectExpr(*event_texts(frame.columns, changes, table, permissive=permissive))
 
 
 def sequence_fields(changes: Changes, table: Table) -> list[tuple[str | None, DataType]]:
@@ -92,36 +48,6 @@ def sequence_fields(changes: Changes, table: Table) -> list[tuple[str | None, Da
     typed += [(changes.transaction_by, StringType()), (changes.transaction_number, LongType())]
     kinds = {text: kind for text, kind in reversed(typed) if text is not None and text.isidentifier()}
     return [(text, kind) for text, kind in kinds.items() if table.column(text) is None]
-
-
-def _misfit(name: str, value: Column, cast: Column) -> Column:
-    from pyspark.sql import functions as sf
-
-    return sf.when(value.isNotNull() & cast.isNull(), sf.lit(name))
-
-
-def _reason(frame: DataFrame, weight: Column, changes: Changes, bad: list[Column]) -> Column:
-    """Why a row cannot be taken; NULL if it can."""
-    from pyspark.sql import functions as sf
-
-    columns = sf.concat_ws(", ", *bad)
-    found = sf.when(sf.length(columns) > 0, sf.concat(sf.lit("malformed: not a value of its type in "), columns))
-    if changes.operation is not None:
-        told = sf.coalesce(sf.col(f"`{changes.operation}`"), sf.lit("missing"))
-        found = found.when(weight.isNull(), sf.concat(sf.lit("malformed: the operation "), told, sf.lit(" is unknown")))
-    else:
-        found = found.when(weight.isNull(), sf.lit("malformed: the weight is missing"))
-    first = [sf.col(name) for name in (REASON,) if name in frame.columns]
-    if CORRUPT in frame.columns:
-        first.append(sf.when(sf.col(CORRUPT).isNotNull(), sf.lit("malformed: the row does not fit the columns")))
-    return sf.coalesce(*first, found)
-
-
-def _raw(frame: DataFrame, values: list[Column]) -> Column:
-    from pyspark.sql import functions as sf
-
-    own = [sf.col(name) for name in (RAW, CORRUPT) if name in frame.columns]
-    return sf.coalesce(*own, sf.to_json(sf.struct(*values)))
 
 
 def source_batch(found: pa.Table, changes: Changes, table: Table) -> SourceBatch:

@@ -1,0 +1,122 @@
+"""The columns of a frame of changes as texts of Spark SQL.
+
+A frame is made for every batch. Spelled out by functions of PySpark it takes some five hundred calls to the JVM, which
+cost more than reading a thousand rows; as texts it takes one for each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ivme.pipeline.model import DELETES, INSERTS, ORIGIN, RAW, REASON, TRUNCATES, UPSERTS, WEIGHT, Changes
+from ivme.query.model import Table
+from ivme.query.types import Type
+from ivme.spark.pipeline.envelope import NUMBER, TRANSACTION
+from ivme.spark.pipeline.schema import column_type, spark_type
+
+CORRUPT = "ivme_corrupt"
+"""The column in which Spark's readers put the text of what is not a row."""
+
+
+def event_texts(given: Collection[str], changes: Changes, table: Table, *, permissive: bool) -> list[str]:
+    """The columns of the table, the weight, the sequences, the transaction and the origin, for a frame with the columns
+    `given`; if `permissive` also the reason for which a row cannot be taken, and its text."""
+    computed = {name.lower(): f"(\n{text}\n)" for name, text in changes.rows.select}
+    values = [computed.get(column.name.lower(), quoted(column.name)) for column in table.columns]
+    casts = [
+        _cast(value, column_type(column), permissive=permissive)
+        for value, column in zip(values, table.columns, strict=True)
+    ]
+    weight = quoted(WEIGHT) if changes.envelope is not None else weight_text(changes, strict=not permissive)
+    named = [(cast, column.name) for cast, column in zip(casts, table.columns, strict=True)]
+    named += [(weight, WEIGHT), *_sequences(given, changes, permissive=permissive), *_transaction(given, changes)]
+    named += [(quoted(ORIGIN), ORIGIN)] if ORIGIN in given else []
+    if permissive:
+        misfits = [
+            f"CASE WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {literal(column.name)} END"
+            for value, cast, column in zip(values, casts, table.columns, strict=True)
+        ]
+        reason = _reason(given, weight, changes, misfits)
+        named += [(reason, REASON), (f"CASE WHEN {reason} IS NOT NULL THEN {_raw(given, values)} END", RAW)]
+    return [f"{text} AS {quoted(name)}" for text, name in named]
+
+
+def weight_text(changes: Changes, *, strict: bool) -> str:
+    """The weight of a change: that of its column, or plus or minus one by its operation.
+
+    What is neither is an error of the job if `strict`, else NULL.
+    """
+    if changes.weight is not None:
+        weight = f"CAST({quoted(changes.weight)} AS bigint)"
+        return f"coalesce({weight}, CAST(raise_error('a weight is missing') AS bigint))" if strict else weight
+    if changes.operation is None:
+        return "CAST(1 AS bigint)"
+    operation = f"lower(trim({quoted(changes.operation)}))"
+    inserts = UPSERTS if changes.is_keyed else INSERTS
+    kinds = [(inserts, 1), (DELETES, -1), *([(TRUNCATES, 0)] if changes.is_keyed else [])]
+    cases = "".join(f" WHEN {operation} IN ({', '.join(map(literal, words))}) THEN {sign}" for words, sign in kinds)
+    bad = "NULL"
+    if strict:
+        known = literal(f" is none of {', '.join((*inserts, *DELETES))}")
+        bad = f"raise_error(concat('the operation ', coalesce({operation}, 'missing'), {known}))"
+    return f"CAST(CASE{cases} ELSE CAST({bad} AS bigint) END AS bigint)"
+
+
+def _cast(value: str, type_: Type, *, permissive: bool) -> str:
+    return f"{'try_cast' if permissive else 'CAST'}({value} AS {spark_type(type_).simpleString()})"
+
+
+def _sequences(given: Collection[str], changes: Changes, *, permissive: bool) -> list[tuple[str, str]]:
+    found = []
+    for number, (text, type_) in enumerate(zip(changes.sequence_by, changes.sequence_types, strict=True)):
+        name = f"ivme_s{number}"
+        value = quoted(name) if name in given else f"(\n{text}\n)"
+        found.append((_cast(value, type_, permissive=permissive), name))
+    return found
+
+
+def _transaction(given: Collection[str], changes: Changes) -> list[tuple[str, str]]:
+    """The transaction of a row, and the number of its event there, where the source has them."""
+    if changes.transaction_by is None:
+        return []
+    texts = ((TRANSACTION, changes.transaction_by, "string"), (NUMBER, changes.transaction_number, "bigint"))
+    values = ((quoted(name) if name in given else f"(\n{text or 'NULL'}\n)", kind, name) for name, text, kind in texts)
+    return [(f"CAST({value} AS {kind})", name) for value, kind, name in values]
+
+
+def _reason(given: Collection[str], weight: str, changes: Changes, misfits: list[str]) -> str:
+    """Why a row cannot be taken; NULL if it can."""
+    columns = f"concat_ws(', ', {', '.join(misfits)})"
+    unknown = literal("malformed: the weight is missing")
+    if changes.operation is not None:
+        told = f"coalesce({quoted(changes.operation)}, 'missing')"
+        unknown = f"concat('malformed: the operation ', {told}, ' is unknown')"
+    found = (
+        f"CASE WHEN length({columns}) > 0 THEN concat('malformed: not a value of its type in ', {columns})"
+        f" WHEN {weight} IS NULL THEN {unknown} END"
+    )
+    first = [quoted(REASON)] if REASON in given else []
+    if CORRUPT in given:
+        first.append(f"CASE WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not fit the columns' END")
+    return f"coalesce({', '.join([*first, found])})"
+
+
+def _raw(given: Collection[str], values: list[str]) -> str:
+    own = [quoted(name) for name in (RAW, CORRUPT) if name in given]
+    whole = f"to_json(struct({', '.join(values)}))"
+    return f"coalesce({', '.join([*own, whole])})"
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    r"""A text as Spark SQL has it.
+
+    >>> print(literal("it's \\ odd"))
+    'it\'s \\ odd'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
