@@ -78,3 +78,9 @@ def test_the_first_rows_of_each_group_are_ranked_in_place_of_lateral(db: Databas
            ON top.customer = c.customer""",
     )
     assert [(1, 1), (2, 3)] == sorted(view)
+
+
+def test_lower_bounds_are_told_to_those_who_ask_why(db: Database) -> None:
+    query = "SELECT a.id FROM orders a JOIN orders b ON b.id = a.customer"
+    assert "lower bound" not in str(db.sql(f"EXPLAIN {query}"))
+    assert "no lower bound is claimed" in str(db.sql(f"EXPLAIN (why) {query}"))
