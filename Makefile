@@ -78,7 +78,7 @@ coverage: $(TOOLS) ## which lines of src/ivme the tests run; in build/coverage, 
 		--cov --cov-report term-missing:skip-covered --cov-report html:build/coverage
 
 bench: $(STAMP) ## measure exponents, speeds and memory; some minutes
-	for name in exponents order_search join_count bulk_load expressions access ordered following tables enumerate read_strategies memory recovery serve tpch skew peeling triangles marks closure; do \
+	for name in exponents order_search short_lists join_count bulk_load expressions access ordered following tables enumerate read_strategies memory recovery serve tpch skew peeling triangles marks closure; do \
 		echo "== $$name" && $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.kernel

@@ -354,9 +354,11 @@ class RowPath:
         """Runs all triggers, or none; as a transaction of its own if none is open."""
     def apply(self, row: object, weight: int) -> bool:
         """Encodes and runs; False, and nothing changed, if the batch path has to take the row."""
+    def apply_all(self, rows: list[object], weight: int) -> bool:
+        """The same for the rows of a list, all or none."""
 
 class RowGate:
-    """Single rows of the tables that have a path here, each a transaction; False for all others.
+    """Rows of the tables that have a path here, one or a list as a transaction; False for all others.
 
     It also declines while it is not open, while the lock is taken, an answer is being read or a user's function runs,
     and when there are no `rows_left`.
@@ -368,7 +370,8 @@ class RowGate:
     def set_path(self, table: str, path: RowPath, deletes: bool, counts: bool) -> None:
         """Whether rows may be deleted, and whether they count."""
     def forget(self) -> None: ...
-    def apply(self, table: object, row: object, weight: int) -> bool: ...
+    def apply(self, table: object, rows: list[Any], weight: int) -> bool:
+        """A short list of rows, all or none; False for a long one."""
 
 def sum_codes(sums: Codes, counts: Codes, most: int, /) -> Codes | None:
     """The codes of sums of whole numbers, NULL where nothing is counted; None if one is not within `most`.

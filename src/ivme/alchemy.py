@@ -121,7 +121,7 @@ class IvmeDialect(default.DefaultDialect):
     supports_multivalues_insert = True
     supports_sequences = False
     supports_comments = False
-    use_insertmanyvalues = False
+    use_insertmanyvalues = True  # for RETURNING of many rows only
     postfetch_lastrowid = False
     insert_null_pk_still_autoincrements = False
     insert_returning = update_returning = delete_returning = True

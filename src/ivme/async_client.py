@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ivme.async_view import AsyncTable, AsyncView
 from ivme.client import RemoteDatabase
+from ivme.engine.runtime.positions import read_progress
 from ivme.query.types import Type
 from ivme.remote_batch import RemoteBatch
 from ivme.statements.result import Result
@@ -58,9 +59,9 @@ class AsyncDatabase:
                 raise
             self._idle.append(connection)
 
-    async def sql(self, text: str, /, **parameters: Any) -> Result:
+    async def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last."""
-        return await self.run(lambda remote: remote.sql(text, **parameters))
+        return await self.run(lambda remote: remote.sql(text, engine=engine, **parameters))
 
     # Reading
 
@@ -164,6 +165,7 @@ class AsyncDatabase:
     @asynccontextmanager
     async def batch(self, source: str | None = None, position: int | None = None) -> AsyncIterator[RemoteBatch]:
         """Several changes, all or nothing: they are sent when the `async with` block ends without an error."""
+        read_progress(source, position)
         batch = RemoteBatch(None, source, position)
         with batch:
             yield batch

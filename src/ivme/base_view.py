@@ -131,12 +131,13 @@ class BaseView(ABC):
     def __getitem__(self, key: slice) -> list[Row]: ...
     def __getitem__(self, key: int | slice) -> Row | list[Row]:
         """A row by its position, or those of a slice, in the view's order, or by all columns if it has none."""
-        from ivme.ordered_reading import span_of
+        from ivme.ordered_reading import check_position, span_of
 
         with self.lock:
             size = len(self)
             if isinstance(key, slice):
                 return self._between(*span_of(key, size))
+            check_position(key)
             place = key + size if key < 0 else key
             if not 0 <= place < size:
                 raise IndexError(f"view {self.name} has {size} rows, and no row {key}")

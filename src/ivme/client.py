@@ -9,7 +9,7 @@ import json
 import os
 import tarfile
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from http.client import HTTPException
 from pathlib import Path
@@ -21,7 +21,9 @@ import pyarrow as pa
 
 from ivme.altering import NOW
 from ivme.client_values import distinct_rows, plain_references, quoted, read_table, sql_type
-from ivme.errors import SchemaError, UnknownNameError
+from ivme.clock import read_moment
+from ivme.engine.runtime.positions import read_progress
+from ivme.errors import PlanError, SchemaError, UnknownNameError
 from ivme.query.table import References
 from ivme.query.types import Type, parse_type
 from ivme.remote_batch import RemoteBatch
@@ -46,8 +48,10 @@ class RemoteDatabase(RemoteConnection):
 
     # Statements
 
-    def sql(self, text: str, /, **parameters: Any) -> Result:
+    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last. BEGIN needs its COMMIT in the same text."""
+        if engine != "ivme":
+            raise PlanError(f"a server answers by itself: engine={engine!r} is for a database in this program")
         body = {"sql": text, "parameters": {name: tagged(value) for name, value in parameters.items()}}
         kind, answer = self.request("POST", "/sql", body, ARROW)
         if kind == ARROW:
@@ -189,8 +193,7 @@ class RemoteDatabase(RemoteConnection):
 
     def advance(self, now: datetime) -> None:
         """Moves the clock of the database on; see `Database.advance`."""
-        moment = now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
-        self.request("POST", "/clock", {"now": moment.isoformat()})
+        self.request("POST", "/clock", {"now": read_moment(now).isoformat()})
 
     @property
     def now(self) -> datetime | None:
@@ -205,6 +208,7 @@ class RemoteDatabase(RemoteConnection):
 
         With a source and a position it is applied once, however often it is sent; see `Database.batch`.
         """
+        read_progress(source, position)
         return RemoteBatch(self, source, position)
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:

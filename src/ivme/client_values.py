@@ -38,7 +38,10 @@ def listed_rows(rows: Any) -> list[Any]:
         rows = pa.Table.from_pandas(rows, preserve_index=False)
     if isinstance(rows, pa.Table):
         return _objects(rows.column_names, zip(*map(python_values, rows.columns), strict=True))
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+    is_one = isinstance(rows, tuple) and rows and not any(isinstance(row, tuple | list | Mapping) for row in rows)
+    if isinstance(rows, Mapping) or is_one:
+        raise DataError(f"{shown(rows)} is one row; wrap it in a list: [{shown(rows)}]")
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(f"rows are a list of tuples or dicts, or a table; it is {shown(rows)}")
     return [_plain_row(row) for row in rows]
 

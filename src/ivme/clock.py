@@ -51,7 +51,7 @@ def read_clock(runtime: Runtime) -> datetime | None:
         return found
 
 
-def _moment(now: object) -> datetime:
+def read_moment(now: object) -> datetime:
     """A moment as tables hold it: without a time zone, which is UTC."""
     if not isinstance(now, datetime):
         raise DataError(f"the clock is moved to a datetime; it is {shown(now)}")
@@ -71,7 +71,7 @@ class Clocked:
         is an error, and the same one changes nothing.
         """
         self.definitions.check_open()
-        moment, runtime = _moment(now), self.definitions.runtime
+        moment, runtime = read_moment(now), self.definitions.runtime
         with runtime.lock:
             make_clock(self.definitions)
             before = read_clock(runtime)

@@ -75,7 +75,7 @@ class Database(Altering, Clocked, ShownDatabase):
     ) -> None:
         self.definitions = Definitions(is_opening=path is not None, functions=functions)
         self._runtime = self.definitions.runtime
-        self._take_row = self._runtime.take_row
+        self._take_rows = self._runtime.take_rows
         self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
         if path is not None:
             from ivme.store.opening import open_store
@@ -282,25 +282,24 @@ class Database(Altering, Clocked, ShownDatabase):
 
         With `round_floats`, here and below, floats are rounded into columns of decimals; else they are refused.
         """
-        if not round_floats and type(rows) is list and len(rows) == 1:
-            if self._take_row(table, rows[0], 1):
-                return
-            if self._runtime.try_apply_row(table, rows[0], 1):
-                self._runtime.wait_durable()
-                return
+        if not round_floats and type(rows) is list and (self._take_rows(table, rows, 1) or self._one(table, rows, 1)):
+            return
         with self.batch() as batch:
             batch.insert(table, rows, round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
-        if strict and type(rows) is list and len(rows) == 1:
-            if self._take_row(table, rows[0], -1):
-                return
-            if self._runtime.try_apply_row(table, rows[0], -1):
-                self._runtime.wait_durable()
-                return
+        if strict and type(rows) is list and (self._take_rows(table, rows, -1) or self._one(table, rows, -1)):
+            return
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
+
+    def _one(self, table: str, rows: list[Any], weight: int) -> bool:
+        """Whether the list is one row, and that was taken without a batch."""
+        if len(rows) != 1 or not self._runtime.try_apply_row(table, rows[0], weight):
+            return False
+        self._runtime.wait_durable()
+        return True
 
     def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
         """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""

@@ -339,9 +339,11 @@ class Definitions:
         for table in tables:
             state = self.catalog.views.get(table.name)
             if state is not None and state.typed.query.input:
-                asked = ", ".join(f"{each}=..." for each in state.typed.query.parameters)
-                instead = f"ask it for values, as db.view({table.name!r})({asked})"
-                raise PlanError(f"view {table.name} has parameters, so that no other query reads it; {instead}")
+                asked = ", ".join(f"{name}=..." for name in state.typed.query.parameters)
+                raise PlanError(
+                    f"view {table.name} has parameters, so that no query reads it as a whole; ask for rows by "
+                    f"db.view({table.name!r})({asked}), or by GET /views/{table.name}?{asked.replace(', ', '&')}"
+                )
             if state is not None and not state.table.columns:
                 raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
 

@@ -105,6 +105,12 @@ def check_number(number: object, name: str) -> None:
         raise DataError(f"{name} is a whole number that is not negative, not {number!r}")
 
 
+def check_position(key: object) -> None:
+    """Refuses what is no position of a row."""
+    if not isinstance(key, int) or isinstance(key, bool):
+        raise DataError(f"a row is found by its position, a whole number, or by a slice; not by {key!r}")
+
+
 def listed(table: pa.Table) -> list[Row]:
     """The rows of a table as tuples."""
     if not table.num_columns:
@@ -116,6 +122,9 @@ def span_of(key: slice, size: int) -> tuple[int, int]:
     """From which row up to which one a slice reaches."""
     if key.step not in (None, 1):
         raise DataError("a slice of a view has no step: view[i:j]")
+    for end in (key.start, key.stop):
+        if end is not None:
+            check_position(end)
     start, stop, _ = key.indices(size)
     return start, max(start, stop)
 

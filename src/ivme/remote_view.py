@@ -21,8 +21,8 @@ from ivme.client_values import query_text, read_table
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.value_check import checked
 from ivme.engine.read.reasons import Finding, Reasons
-from ivme.errors import DataError, VerificationError, shown
-from ivme.ordered_reading import PageRequest, check_number, listed, span_of
+from ivme.errors import DataError, PlanError, VerificationError, shown
+from ivme.ordered_reading import PageRequest, check_number, check_position, listed, span_of
 from ivme.query.types import Type, parse_type
 from ivme.serve.asking import ARROW
 from ivme.serve.tagged_values import untagged
@@ -109,7 +109,7 @@ class RemoteView:
         if limit == 0:
             return []
         order = [] if order_by is None else [order_by] if isinstance(order_by, str) else [*order_by]
-        behind = None if after is None else dumps(after).decode()
+        behind = None if after is None else _row_text(after)
         special = {"_order_by": json.dumps(order), "_limit": limit, "_offset": offset or None, "_after": behind}
         return listed(self._table(self._path("", parameters, **special)))
 
@@ -142,6 +142,7 @@ class RemoteView:
         if isinstance(key, slice):
             span_of(key, 0)
             return listed(self._table(self._path("/slice", _start=key.start, _stop=key.stop)))
+        check_position(key)
         stop = None if key == -1 else key + 1
         rows = listed(self._table(self._path("/slice", _start=key, _stop=stop)))
         if len(rows) != 1:
@@ -155,7 +156,7 @@ class RemoteView:
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
         """How often the row is in the view (0 if not)."""
-        return int(self._asked(self._path("/multiplicity", parameters, _row=dumps(row).decode()))["multiplicity"])
+        return int(self._asked(self._path("/multiplicity", parameters, _row=_row_text(row)))["multiplicity"])
 
     def __contains__(self, row: object) -> bool:
         return isinstance(row, tuple) and self.multiplicity(row) != 0
@@ -188,10 +189,12 @@ class RemoteView:
 
     # Changes
 
-    def changes(self) -> RemoteChanges:
-        """The changes of the view's rows from now on, waited for: mappings from rows to the change of their
+    def changes(self, *, wait: bool = True) -> RemoteChanges:
+        """The changes of the view's rows from now on, always waited for: mappings from rows to the change of their
         multiplicity. It ends when the view is dropped or the server stops.
         """
+        if not wait:
+            raise PlanError("the changes of a view behind a server are waited for; read them in a thread of their own")
         connection, response = self._connection.open_stream(self._path("/changes", _rows=False))
         return RemoteChanges(
             connection, response, [type_ for of in ("parameters", "columns") for _, type_ in self._types(of)]
@@ -215,11 +218,11 @@ class RemoteView:
 
     def why(self, row: Row, **parameters: Any) -> Reasons:
         """Which rows of its tables make a row of the view."""
-        return _reasons(self._asked(self._path("/why", parameters, _row=dumps(row).decode())))
+        return _reasons(self._asked(self._path("/why", parameters, _row=_row_text(row))))
 
     def why_not(self, row: Row, **parameters: Any) -> Reasons:
         """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
-        return _reasons(self._asked(self._path("/why_not", parameters, _row=dumps(row).decode())))
+        return _reasons(self._asked(self._path("/why_not", parameters, _row=_row_text(row))))
 
     def verify(self) -> None:
         """Lets the server compute the view by another way; VerificationError names the first difference."""
@@ -233,6 +236,13 @@ class RemoteView:
 
     def __repr__(self) -> str:
         return f"<RemoteView {self.name} of {self._connection.url}>"
+
+
+def _row_text(row: Row) -> str:
+    try:
+        return dumps(row).decode()
+    except TypeError as error:
+        raise DataError(f"{shown(row)} has a value of the type {error}, which no column holds") from None
 
 
 def _listed_column(values: Any) -> list[Any]:

@@ -65,7 +65,7 @@ def background(page: Page) -> int:
     )
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
 def test_no_screen_is_wider_than_the_window(open_page: Open, address: str, width: int, scheme: str) -> None:
     page = open_page(address, viewport={"width": width, "height": 800}, color_scheme=scheme)
     for screen in SCREENS:
@@ -75,6 +75,25 @@ def test_no_screen_is_wider_than_the_window(open_page: Open, address: str, width
         assert width >= page.evaluate("document.documentElement.scrollWidth"), screen
         assert [] == page.evaluate(BEYOND), screen
         assert [] == page.evaluate(OVERFLOWING), screen
+
+
+def test_on_a_phone_the_lists_are_whole_behind_a_line(open_page: Open, address: str) -> None:
+    page = open_page(address, "#/table/odd", viewport={"width": 390, "height": 800})
+    line = page.locator("#lists > summary")
+    expect(line).to_have_text("Views and tables 7 views, 6 tables")
+    expect(page.locator("#views")).to_be_hidden()
+    line.click()
+    keep(page, "lists-light-390")
+    for one in ("#views", "#tables"):
+        expect(page.locator(f"{one} li").last).to_be_visible()
+        assert page.evaluate(f"(e => e.scrollHeight <= e.clientHeight)(document.querySelector('{one}'))")
+    page.locator("#views a").last.click()
+    expect(page.locator("h1")).to_have_text("by_day")
+    expect(page.locator("#views")).to_be_hidden()
+    expect(page.get_by_role("link", name="HTTP")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(page.locator("#views")).to_be_visible()
+    expect(line).to_be_hidden()
 
 
 OVERFLOWING = """

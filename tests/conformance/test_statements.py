@@ -13,7 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ivme.database import Database
-from ivme.errors import DataError, ExpressionError, IvmeError, QueryError, UnknownNameError, UnsupportedError
+from ivme.errors import (
+    DataError,
+    ExpressionError,
+    IvmeError,
+    PlanError,
+    QueryError,
+    UnknownNameError,
+    UnsupportedError,
+)
 
 
 @pytest.fixture
@@ -556,6 +564,23 @@ def test_a_parameter_of_a_select_stands_anywhere(shop: Database) -> None:
 
 def test_a_select_without_from_is_one_row(db: Database) -> None:
     assert db.sql("SELECT 1 AS one, 'x' AS text, NULL AS nothing, :p + 1 AS two", p=1).rows() == [(1, "x", None, 2)]
+
+
+def test_the_time_of_a_statement_is_asked_for(db: Database) -> None:
+    before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    one, other, day = db.sql("SELECT now() AS a, CURRENT_TIMESTAMP AS b, CURRENT_DATE AS c").rows()[0]
+    assert one == other >= before
+    assert one.date() == day
+    with pytest.raises(UnsupportedError, match="not the same each time"):
+        db.create_view("v", "SELECT now() AS a")
+
+
+def test_a_view_with_parameters_says_how_it_is_asked(shop: Database) -> None:
+    shop.create_view("v", "SELECT n FROM sales WHERE item = :item AND n > :least")
+    with pytest.raises(PlanError, match=r"db.view\('v'\)\(item=..., least=...\)"):
+        shop.sql("SELECT * FROM v")
+    with pytest.raises(UnsupportedError, match="COPY FROM STDIN"):
+        shop.sql("COPY sales FROM STDIN")
 
 
 def test_users_functions_are_called(shop: Database) -> None:

@@ -16,6 +16,7 @@ REFUSED = {
        SELECT c.w FROM c WHERE c.w = b.p AND c.w IN (SELECT d.w FROM c AS d WHERE d.w = b.p))""": (
         "a subquery inside a subquery cannot be tied to the outermost query"
     ),
+    "SELECT w FROM c WHERE w >= ALL (SELECT c.w FROM a GROUP BY a.x)": "a column of the query around cannot stand here",
     """SELECT w FROM c WHERE EXISTS (
        SELECT 1 FROM a LEFT JOIN b ON a.x = b.p + c.w, LATERAL (SELECT COUNT(*) AS n FROM c AS d WHERE d.w = b.p) l
        WHERE n = 0 AND a.x = c.w)""": "LATERAL behind an outer join that reads the query around",

@@ -81,7 +81,7 @@ def test_the_client_has_every_method_that_can_be_remote(here: type, there: type,
         given = getattr(here, name)
         if inspect.isfunction(given):
             wanted, found = (set(inspect.signature(each).parameters) for each in (given, getattr(there, name)))
-            assert wanted - found <= {"engine", "wait", "analyze"}, f"{there.__name__}.{name}"
+            assert wanted - found <= {"analyze"}, f"{there.__name__}.{name}"
 
 
 def test_no_method_of_the_client_is_missing_for_event_loops() -> None:
@@ -222,6 +222,31 @@ def test_rows_come_in_many_forms(remote: RemoteDatabase, db: Database, tmp_path:
     assert 8 == len(remote.table("items")) == len(db.table("items"))
     remote.insert("items", [(10, "r", 0.125, None, None)], round_floats=True)
     assert Decimal("0.13") == remote.sql("SELECT price FROM items WHERE id = 10").scalar()
+
+
+def test_what_is_no_row_position_or_moment_is_told_here(remote: RemoteDatabase, db: Database) -> None:
+    remote.create_table("nested", {"id": "int", "a": "array<int>"})
+    remote.insert("nested", [(1, (1, 2))])
+    view, here = remote.create_view("arrays", "SELECT id, a FROM nested"), db.view("arrays")
+    assert isinstance(here, View)
+    assert here.why((1, (1, 2))) == view.why((1, (1, 2)))
+    assert 1 == view.multiplicity((1, (1, 2)))
+    wrong: list[tuple[str, Callable[[], object]]] = [
+        ("which no column holds", lambda: view.why((1, object()))),
+        ("by its position", lambda: view["a"]),  # type: ignore[call-overload]
+        ("by its position", lambda: here["a"]),  # type: ignore[call-overload]
+        ("by its position", lambda: here["a":]),
+        ("is one row", lambda: remote.insert("items", (1, "a", None, None, None))),
+        ("is one row", lambda: remote.insert("items", {"id": 1})),
+        ("is a view", lambda: remote.insert("dear", [("a", 1)])),
+        ("to a datetime", lambda: remote.advance("now")),  # type: ignore[arg-type]
+        ("position is missing", lambda: remote.batch("source")),
+        ("are waited for", lambda: view.changes(wait=False)),
+        ("answers by itself", lambda: remote.sql("SELECT 1 AS a", engine="duckdb")),
+    ]
+    for message, call in wrong:
+        with pytest.raises(IvmeError, match=message):
+            call()
 
 
 def test_a_batch_is_sent_as_a_whole_and_once(remote: RemoteDatabase, db: Database) -> None:

@@ -171,7 +171,7 @@ def test_values_of_parameters_keep_their_types(address: str, db: Database) -> No
     db.sql("CREATE TABLE kinds (t TIMESTAMP, f DOUBLE, b BINARY, s STRING)")
     moment = datetime(2024, 2, 29, 12, 30, 1, 5)
     with ivme.connect(address, token=TOKEN) as remote:
-        values = {"t": moment, "f": 1e-7, "b": b"\0\xff", "s": "it's"}
+        values: dict[str, Any] = {"t": moment, "f": 1e-7, "b": b"\0\xff", "s": "it's"}
         remote.sql("INSERT INTO kinds VALUES (:t, :f, :b, :s)", **values)
         assert [(moment, 1e-7, b"\0\xff", "it's")] == remote.sql("SELECT * FROM kinds").rows()
         with pytest.raises(DataError, match="a parameter is"):

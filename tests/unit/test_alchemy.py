@@ -173,3 +173,42 @@ def test_errors_are_sqlalchemys(engine: sa.Engine) -> None:
         connection.execute(ITEMS.insert(), [ROWS[0]])
         with pytest.raises(sa.exc.DataError, match="primary key"):
             connection.commit()
+
+
+class Noted(Base):
+    __tablename__ = "noted"
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    text: Mapped[str] = mapped_column(server_default="new")
+    at: Mapped[datetime.datetime] = mapped_column(server_default=sa.func.now())
+
+
+def test_changes_answer_with_their_rows(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        added = connection.execute(ITEMS.insert().values(id=9, name="cap").returning(ITEMS.c.id, ITEMS.c.name))
+        assert [(9, "cap")] == added.all()
+        double = (ITEMS.c.price * 2).label("double")
+        raised = ITEMS.update().where(ITEMS.c.id <= 2).values(price=Decimal("2.50"))
+        assert [(1, Decimal("5.00")), (2, Decimal("5.00"))] == sorted(
+            connection.execute(raised.returning(ITEMS.c.id, double)).all()
+        )
+        gone = connection.execute(ITEMS.delete().where(ITEMS.c.id == 9).returning(ITEMS))
+        assert ["cap"] == [row.name for row in gone]
+        many = connection.execute(
+            ITEMS.insert().returning(ITEMS.c.id, sort_by_parameter_order=True),
+            [{"id": n, "name": f"n{n}"} for n in (30, 20, 10)],
+        )
+        assert [30, 20, 10] == many.scalars().all()
+    with engine.connect() as connection:
+        assert 6 == connection.scalar(sa.select(sa.func.count()).select_from(ITEMS))
+
+
+def test_defaults_of_the_server_come_back_with_a_mapped_class(engine: sa.Engine) -> None:
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        note = Noted(id=1)
+        session.add(note)
+        session.commit()
+        assert "new" == note.text
+        assert isinstance(note.at, datetime.datetime)
+        found = session.scalars(sa.update(Noted).values(text="old").returning(Noted)).one()
+        assert "old" == found.text

@@ -160,6 +160,9 @@ def test_a_view_of_a_server_is_watched_while_it_changes(home: Path) -> None:
         ("\\d", True),
         ("", True),
         ("exit", True),
+        ("quit", True),
+        ("help", True),
+        ("help;", True),
     ],
 )
 def test_a_statement_is_complete_with_its_semicolon(text: str, complete: bool) -> None:
@@ -178,11 +181,14 @@ def test_commands_and_words_are_those_of_the_database() -> None:
         assert shell.handle("INSERT INTO sales VALUES ('pen', 1);")
         assert shell.handle("COMMIT;")
         assert shell.handle("\\?")
-        assert not shell.handle("\\q")
+        for end in ("\\q", "exit", "quit", "exit;"):
+            assert not shell.handle(end)
+        assert shell.handle("help")
         assert {"sales", "item", "SELECT", "\\watch"} <= set(shell.words())
         assert [("pen", 1)] == list(db.table("sales"))
     told = console.export_text()
     assert "times are not shown" in told
+    assert 2 == told.count("Ctrl-D ends the shell")
     assert "An update costs a few look-ups" in told
 
 

@@ -33,6 +33,22 @@ def test_scripts_are_run_in_their_order(tmp_path: Path) -> None:
     assert (result.exit_code, "│    2 │" in result.stdout) == (0, True)
 
 
+def test_the_scripts_of_a_directory_are_run_in_the_order_of_their_names(tmp_path: Path) -> None:
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    assert "there is no script *.sql in" in run(":memory:", str(folder)).stderr
+    (folder / "2.sql").write_text("INSERT INTO t VALUES (3); SELECT a FROM t")
+    (folder / "1.sql").write_text("CREATE TABLE t (a BIGINT)")
+    (folder / "notes.txt").write_text("no SQL")
+    result = run(":memory:", str(folder))
+    assert (0, True) == (result.exit_code, "│ 3 │" in result.stdout)
+
+
+def test_a_word_that_is_written_wrong_is_guessed() -> None:
+    assert "did you mean SELECT?" in run(":memory:", "-c", "SELCT 1").stderr
+    assert "begin it with SELECT, CREATE" in run(":memory:", "-c", "PLEASE 1").stderr
+
+
 def test_the_first_error_ends_it_with_its_place(tmp_path: Path) -> None:
     script = "CREATE TABLE t (a BIGINT);\nSELECT b\nFROM t;\nDROP TABLE t;"
     result = run(str(tmp_path / "db"), "-", stdin=script)

@@ -158,7 +158,7 @@ def test_only_the_spark_package_imports_pyspark() -> None:
     assert [] == sorted(module for module in found if not module.startswith("ivme.spark."))
 
 
-_FOREIGN = {"_gateway", "_jsc"}
+_FOREIGN = {"_gateway", "_jsc", "_jvm"}
 """Private names of pyspark: there is no other way to its virtual machine."""
 
 

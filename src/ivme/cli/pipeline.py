@@ -37,6 +37,7 @@ def add_pipeline_commands(app: typer.Typer) -> None:
     app.command()(plan)
     app.command()(status)
     app.command()(replay)
+    app.command()(backfill)
     app.command()(verify)
 
 
@@ -46,6 +47,7 @@ def run(
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
+    every: Annotated[str | None, typer.Option(help="How often to look for changes, such as '5 minutes'.")] = None,
     metrics: Annotated[int | None, typer.Option(metavar="PORT", help="Serve Prometheus on this port.")] = None,
     json_log: Annotated[bool, typer.Option("--json", help="Report each batch as a line of JSON.")] = False,
 ) -> None:
@@ -57,8 +59,10 @@ def run(
 
     with errors_shown():
         from ivme.pipeline import read_pipeline
+        from ivme.pipeline.delays import read_delay
 
         found = read_pipeline(pipeline)
+        pause = None if every is None else read_delay(every).total_seconds()
         from ivme.spark.pipeline.metrics import RunMetrics, json_lines, served_metrics
         from ivme.spark.pipeline.progress import Progress
         from ivme.spark.pipeline.runner import run as run_driver
@@ -81,7 +85,7 @@ def run(
             if port is not None:
                 console.print(f"metrics are on http://127.0.0.1:{port}/metrics", markup=False)
             with progress.shown():
-                run_driver(driver, once=once, stop=stop)
+                run_driver(driver, once=once, stop=stop, pause=pause)
             told_end = "caught up" if json_log else progress.summary()
             console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False)
 
@@ -130,6 +134,32 @@ def replay(
                     folder = driver.quarantine.folder / name
                     print(f"{name}: {done.taken:,} taken, {done.waiting:,} waiting in {folder}")
             driver.outlets.flush(driver.reached)
+
+
+def backfill(
+    pipeline: Annotated[Path, _FILE],
+    table: Annotated[str, typer.Argument(help="The table whose rows are loaded again.")],
+    column: Annotated[str, typer.Option(help="The column of dates or timestamps that says which rows.")],
+    start: Annotated[str, typer.Option("--from", help="The first moment of the range, such as 2026-11-01.")],
+    end: Annotated[str, typer.Option("--to", help="The moment at which the range ends, not in it.")],
+    master: Annotated[str | None, MASTER] = None,
+    remote: Annotated[str | None, REMOTE] = None,
+) -> None:
+    """Load the rows of a table in a range of time again: they become those that its source has now.
+
+    The difference is one batch, which the sinks get once. Stop the pipeline first; it goes on afterwards.
+    """
+    with errors_shown():
+        from ivme.pipeline import read_pipeline
+
+        found = read_pipeline(pipeline)
+        from ivme.spark.pipeline.backfill import backfill as load_again
+        from ivme.spark.pipeline.backfill import read_range
+
+        wanted = read_range(found, table, column, start, end)
+        with _opened(found, master, remote, lambda _: None) as driver:
+            done = load_again(driver, wanted)
+            print(f"{table}: {done.removed:,} rows removed and {done.added:,} added; at batch {driver.reached}")
 
 
 def plan(pipeline: Annotated[Path, _FILE]) -> None:

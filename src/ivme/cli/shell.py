@@ -29,6 +29,9 @@ _KEYWORDS = tuple(
     """.split()  # noqa: SIM905
 )
 
+_ENDS, _ASKS = ("exit", "quit"), "help"
+"""Words that are commands, too: other shells have them."""
+
 _HELP = """\\d            tables and views        \\d NAME       columns of one
 \\watch VIEW   rows of a view as they change, until Ctrl-C
 \\explain SQL  what a view of a query would cost
@@ -57,8 +60,10 @@ class Shell:
         """Does what a line, or a statement of several lines, says; False if that is to end."""
         text = text.strip()
         word, _, rest = text.partition(" ")
-        if word in ("\\q", "exit", "quit") and not rest:
+        if word.removesuffix(";") in ("\\q", *_ENDS) and not rest:
             return False
+        if word.removesuffix(";") == _ASKS and not rest:
+            text = word = "\\?"
         try:
             if text.startswith("\\"):
                 command = self._commands.get(word)
@@ -96,7 +101,7 @@ class Shell:
     def _watch(self, name: str) -> None:
         """Shows the rows of a view each time they change."""
         view = self.database.view(name)
-        feed = view.changes(wait=True) if hasattr(view, "subscribe") else view.changes()
+        feed = view.changes(wait=True)
         self._statements(f"SELECT * FROM `{view.name.replace('`', '``')}`")
         self._console.print("Ctrl-C ends it", style="dim")
         try:
@@ -124,7 +129,7 @@ def is_complete(text: str) -> bool:
     (False, False, True, True)
     """
     stripped = text.strip()
-    if not stripped or stripped.startswith("\\") or stripped in ("exit", "quit"):
+    if not stripped or stripped.startswith("\\") or stripped in (*_ENDS, _ASKS):
         return True
     from sqlglot.tokenizer_core import TokenType
 

@@ -50,7 +50,7 @@ def _texts(files: Sequence[Path], text: str | None) -> Iterator[tuple[str, str]]
     """The scripts with the names of their files, in order; - is what comes from stdin."""
     if text is not None:
         yield "", text
-    for file in files:
+    for file in (each for given in files for each in _scripts(given)):
         if str(file) == "-":
             yield "stdin", sys.stdin.read().removeprefix("\N{BYTE ORDER MARK}")
             continue
@@ -58,6 +58,16 @@ def _texts(files: Sequence[Path], text: str | None) -> Iterator[tuple[str, str]]
             yield str(file), file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise IvmeError(f"{file} cannot be read: {error}") from error
+
+
+def _scripts(given: Path) -> list[Path]:
+    """A script, or those of a directory in the order of their names."""
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.glob("*.sql"))
+    if not found:
+        raise IvmeError(f"there is no script *.sql in {given}; the database is named first: ivme sql shop {given}")
+    return found
 
 
 def show_result(result: Result, console: Console) -> None:

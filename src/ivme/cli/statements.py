@@ -23,7 +23,8 @@ def sql(
         str, typer.Argument(metavar="DIR|:memory:", help="The directory of a database, made if there is none.")
     ],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Files with statements; - for stdin.")
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Files with statements, or directories of *.sql; - for stdin."),
     ] = None,
     command: Annotated[str | None, typer.Option("-c", metavar="TEXT", help="Statements, run before the files.")] = None,
 ) -> None:
@@ -39,6 +40,7 @@ def sql(
       ivme sql shop -c "INSERT INTO sales VALUES ('pen', DATE '2024-05-01', 3); SELECT * FROM totals"
     Scripts, in this order; statements end with semicolons:
       ivme sql shop schema.sql load.sql report.sql
+      ivme sql shop migrations/
     All or nothing:
       ivme sql shop -c "BEGIN; UPDATE sales SET n = n + 1; DELETE FROM sales WHERE n > 100; COMMIT"
     Without a directory:

@@ -49,14 +49,16 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
     network = _prepare(folder)
     pipeline = read_pipeline(folder / "flights.yml")
     _headline(console, f"A flight network in {folder}")
-    console.print(f"{len(SHOWN)} views over 200,000 routes between 3,000 airports; 20,000 changes wait as 20 files.")
+    console.print(
+        f"{len(SHOWN)} views over 200,000 routes between 3,000 airports, and their fares; 24,400 changes wait."
+    )
     session = open_session("ivme demo", master="local[2]", log=pipeline.state / "spark.log")
     batches: list[Applied] = []
     progress = Progress(console)
 
     def report(event: object) -> None:
         progress(event)  # type: ignore[arg-type]
-        if isinstance(event, Applied):
+        if isinstance(event, Applied) and event.source == "routes":
             batches.append(event)
 
     clock = time.perf_counter()
@@ -65,9 +67,8 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
         console.print(f"loaded by Spark, and the views built, in {time.perf_counter() - clock:.1f} s")
         _explain(driver, console)
         before = {view.name: _answers(driver, view) for view in SHOWN}
-        _headline(console, "The day begins: 20 files of 1,000 changes")
-        for file in sorted(network.waiting.iterdir()):
-            file.rename(network.changes / file.name)
+        _headline(console, "The day begins: 20 files of 1,000 changes of routes, and 20 of fares that are upserted")
+        network.begin_day()
         with progress.shown():
             run(driver, once=True)
         _show_answers(console, before, {view.name: _answers(driver, view) for view in SHOWN})
@@ -196,7 +197,7 @@ def _farewell(folder: Path, console: Console, seconds: float) -> None:
     lines = [
         f"{folder}/flights.yml             the pipeline: change it, then ivme run {folder}/flights.yml",
         f"{folder}/data/changes            drop another file of changes here while it runs",
-        f"{folder}/output                  what the sinks wrote: a Delta table, and Parquet files",
+        f"{folder}/output                  what the sinks wrote: Delta tables, one merged by key, and Parquet",
         f"{folder}/refresh.png             the refresh times",
     ]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

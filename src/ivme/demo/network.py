@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 AIRPORTS = 3_000
 ROUTES = 200_000
 FILES = 20
+FARES = 200
 CHANGES = 1_000
 BASES = 40
 SEED = 2026
@@ -49,12 +50,27 @@ class Network:
     routes: Path
     waiting: Path
     changes: Path
+    waiting_fares: Path
+    fares: Path
+
+    def begin_day(self) -> None:
+        """Lets the changes in."""
+        for waiting, folder in ((self.waiting, self.changes), (self.waiting_fares, self.fares)):
+            for file in sorted(waiting.iterdir()):
+                file.rename(folder / file.name)
 
 
 def make_network(folder: Path) -> Network:
     """Writes the network; about a second."""
-    network = Network(folder / "airports.csv", folder / "routes.parquet", folder / "day", folder / "changes")
-    for each in (folder, network.waiting, network.changes):
+    network = Network(
+        folder / "airports.csv",
+        folder / "routes.parquet",
+        folder / "day",
+        folder / "changes",
+        folder / "day_of_fares",
+        folder / "fares",
+    )
+    for each in (folder, network.waiting, network.changes, network.waiting_fares, network.fares):
         each.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(SEED)
     cities = [CITIES[i % len(CITIES)] for i in range(AIRPORTS)]
@@ -62,6 +78,9 @@ def make_network(folder: Path) -> Network:
     routes = _routes(random, 0, ROUTES)
     pq.write_table(_table(routes), network.routes)
     _write_day(random, routes, network.waiting)
+    prices = random.integers(20, 900, ROUTES)
+    pq.write_table(pa.table({"no": routes[0].tolist(), "price": prices}), folder / "fares.parquet")
+    _write_fares(random, network.waiting_fares)
     return network
 
 
@@ -91,6 +110,25 @@ def _write_day(random: np.random.Generator, routes: Columns, folder: Path) -> No
         new = _routes(random, ROUTES + number * half, half)
         columns = (np.concatenate(pair) for pair in zip(old, new, strict=True))
         operations = ["delete"] * half + ["insert"] * half
-        minutes = number * 24 * 60 // FILES
-        name = f"2026-06-01T{minutes // 60:02d}-{minutes % 60:02d}.csv"
+        name = _file_name(number)
         pc.write_csv(_table(tuple(columns)).add_column(0, "op", pa.array(operations)), folder / name)
+
+
+def _write_fares(random: np.random.Generator, folder: Path) -> None:
+    """Each file has upserts and deletes of fares, of new flights too; one in ten is of an hour before, or a repeat."""
+    events: list[tuple[str, str, int | None, int]] = []
+    for number in range(FILES):
+        flights = random.integers(0, ROUTES + number * CHANGES // 2, FARES)
+        prices, late = random.integers(20, 900, FARES), random.random(FARES) < 0.1
+        for flight, price, is_late in zip(flights.tolist(), prices.tolist(), late.tolist(), strict=True):
+            at = len(events) - (FARES if is_late else 0)
+            no, is_delete = f"{_AIRLINES[flight % len(_AIRLINES)]} {flight}", price < 60
+            events.append(("d" if is_delete else "u", no, None if is_delete else price, at))
+        chosen = [*events[-FARES:], *events[-FARES :: FARES // 10]]
+        columns = dict(zip(("op", "no", "price", "at"), zip(*chosen, strict=True), strict=True))
+        pc.write_csv(pa.table({name: list(values) for name, values in columns.items()}), folder / _file_name(number))
+
+
+def _file_name(number: int) -> str:
+    minutes = number * 24 * 60 // FILES
+    return f"2026-06-01T{minutes // 60:02d}-{minutes % 60:02d}.csv"

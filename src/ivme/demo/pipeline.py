@@ -20,6 +20,17 @@ tables:
     primary_key: id
     static: true
     load: {format: csv, path: data/airports.csv}
+  fares:
+    columns: {no: string, price: int}
+    primary_key: no
+    load: {format: parquet, path: data/fares.parquet}
+    changes:
+      directory: data/fares          # what a fare is from now on: u sets it, d takes it away
+      format: csv
+      operation: op
+      upsert: true
+      sequence_by: at                # some come late, some twice: the newest counts
+      files_per_batch: 5
 
 views:
 """
@@ -27,7 +38,7 @@ views:
 SINKS = """
 sinks:
   triangle_changes: {view: triangles, format: delta, path: output/triangle_changes}
-  triangles_now: {view: triangles, mode: merge, format: delta, path: output/triangles_now}
+  fares_now: {view: fares_by_city, mode: merge, format: delta, path: output/fares_now}    # a table that equals the view
   flight_changes: {view: flights, format: parquet, path: output/flight_changes}
 """
 
@@ -66,6 +77,14 @@ VIEWS: tuple[DemoView, ...] = (
         "SELECT COUNT(*) AS triangles\n"
         "FROM routes r JOIN routes s ON r.dst = s.src\n"
         "JOIN routes t ON s.dst = t.src AND t.dst = r.src",
+    ),
+    DemoView(
+        "fares_by_city",
+        "what flights from each city cost: upserts, merged into a table",
+        "SELECT a.city, COUNT(*) AS flights, SUM(f.price) AS total\n"
+        "FROM routes r JOIN fares f ON r.no = f.no\n"
+        "JOIN airports a ON r.src = a.id\n"
+        "GROUP BY a.city",
     ),
     DemoView("night", "the night flights, for the next view", "SELECT src, dst FROM routes WHERE night", shown=False),
     DemoView(

@@ -58,7 +58,8 @@ class Changes:
     """Where a table's changes come from.
 
     `kind` is `directory` (files, each of which is applied once), `stream` (anything that Spark streams), `delta` (the
-    change feed of a Delta table) or `view` (a sink of another pipeline's changes). One of `operation` and `weight`
+    change feed of a Delta table), `view` (a sink of another pipeline's changes) or `jdbc` (rows that are new by the
+    column `cursor`, which may be as late as `delay`). One of `operation` and `weight`
     names the column that says what happens to a row; feeds and sinks have columns of their own for that.
 
     With `upsert`, rows take the place of those with their primary key, and deletes go by key; an `envelope` (debezium)
@@ -85,6 +86,8 @@ class Changes:
     transaction_by: str | None = None
     transaction_number: str | None = None
     collection: str | None = None
+    cursor: str | None = None
+    delay: str | None = None
 
     @property
     def is_keyed(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from ivme.pipeline.delays import read_delay
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import DEBEZIUM, DEBEZIUM_LOG, LOG, Changes, Rows, Settings, TableSource
 from ivme.query.model import Table
@@ -11,11 +13,12 @@ from ivme.query.model import table as declare
 from ivme.query.types import Type, parse_type
 
 ROWS = ("format", "path", "options", "schema", "select", "where")
-_KINDS = ("directory", "stream", "delta", "view")
+_KINDS = ("directory", "stream", "delta", "view", "jdbc")
 _KEYED = ("upsert", "envelope", "sequence_by", "sequence_type", "history")
 _TOGETHER = ("transaction_by", "transaction_number", "collection")
 _CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED, *_TOGETHER)
 _FILES = ("files_per_batch", "order", "duplicates", "snapshot")
+_JDBC = ("cursor", "delay")
 
 LOG_TABLE = declare(LOG, {"id": "string", "counts": "string"})
 """What is read of the log: a transaction, and how many events it has in each table, as JSON."""
@@ -47,7 +50,8 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
     kind = given[0]
     if kind in ("delta", "view"):
         return _numbered(node, kind, table, home)
-    fields = node.fields(_CHANGES + (_FILES if kind == "directory" else ()))
+    further = {"directory": _FILES, "jdbc": _JDBC}.get(kind, ())
+    fields = node.fields(_CHANGES + further, _JDBC[:1] if kind == "jdbc" else ())
     if "operation" in fields and "weight" in fields:
         fields["weight"].refuse(f"{node.name} has an operation column or a weight column, not both")
     if kind == "directory" and "format" not in fields:
@@ -56,6 +60,8 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
     if kind == "stream":
         stream = fields["stream"].fields(("format", "path", "options"), ("format",))
         rows = read_rows(node, {**fields, **stream}, table, home)
+    if kind == "jdbc":
+        rows = _jdbc(node, fields, table, home)
     upsert, envelope = _keyed(node, fields, table, rows)
     sequence_by, sequence_types = _sequence(fields, table, keyed=upsert or envelope is not None)
     by, number = _together(fields, envelope)
@@ -72,11 +78,27 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         snapshot=_snapshot(fields, table),
         sequence_by=sequence_by,
         sequence_types=sequence_types,
+        cursor=fields["cursor"].text() if "cursor" in fields else None,
+        delay=fields["delay"].text() if "delay" in fields else None,
         history=_history(fields, table, sequence_types),
         transaction_by=by,
         transaction_number=number,
         collection=fields["collection"].text() if "collection" in fields else None,
     )
+
+
+def _jdbc(node: Node, fields: dict[str, Node], table: Table, home: Path) -> Rows:
+    """Where the other database is: Spark's options for JDBC, of which url and dbtable are needed."""
+    if "envelope" in fields or "format" in fields:
+        fields.get("envelope", fields.get("format", node)).refuse("rows of JDBC have neither a format nor an envelope")
+    if "delay" in fields:
+        fields["delay"].within(lambda: read_delay(fields["delay"].text()))
+    options = dict(settings(fields["jdbc"]))
+    missing = [name for name in ("url", "dbtable") if name not in options]
+    if missing:
+        fields["jdbc"].refuse(f"{node.name}.jdbc needs {' and '.join(missing)}, as Spark's JDBC does")
+    found = read_rows(node, {name: field for name, field in fields.items() if name != "path"}, table, home)
+    return replace(found, format="jdbc", options=tuple(options.items()))
 
 
 def _together(fields: dict[str, Node], envelope: str | None) -> tuple[str | None, str | None]:

@@ -79,14 +79,20 @@ def _check_format(sink: Sink, node: Node, fields: dict[str, Node]) -> None:
 def _check_merge(sink: Sink, node: Node, view: BaseView, database: Database) -> None:
     """A merge is by a key of the view: one that is known, or that the file promises."""
     fields = dict(node.entries())
-    if sink.format != "delta" or sink.path is None:
+    is_jdbc = sink.format == "jdbc" and sink.table is not None and "url" in dict(sink.options)
+    if not is_jdbc and (sink.format != "delta" or sink.path is None):
         fields.get("format", node).refuse(
-            "mode: merge keeps a Delta table equal to a view: say format: delta, and a path"
+            "mode: merge keeps a table equal to a view: say format: delta and a path, or format: jdbc, a table, and "
+            "the url among its options"
         )
     known = {column.lower() for column in view.columns}
     for column in sink.key:
         if column.lower() not in known:
             fields["key"].refuse(f"view {sink.view} has no column {column}; it has: {', '.join(view.columns)}")
+    if is_jdbc and sink.key and not merge_key(sink, database)[1]:
+        fields["key"].refuse(
+            f"nothing says that {', '.join(sink.key)} is a key of view {sink.view}, which a merge by JDBC needs"
+        )
     if not sink.key and not database.relation(sink.view).keys:
         node.refuse(
             f"{node.name} needs a key: nothing says by which columns rows of view {sink.view} are found; name them, "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 
 from ivme.database import Database
 from ivme.engine.codes.value_check import checked
-from ivme.errors import PipelineError
+from ivme.pipeline.delays import read_delay
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import BATCH, WEIGHT, TableSource, Watermark
 from ivme.pipeline.read_changes import ROWS, read_changes, read_rows
@@ -20,7 +19,6 @@ _TABLE = (
     *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
     *("load", "changes", "defaults", "watermark"),
 )
-_DELAY = re.compile(r"(\d+) *(second|minute|hour|day|week)s?", re.IGNORECASE | re.ASCII)
 _TIMES = ("timestamp", "date")
 
 
@@ -51,6 +49,8 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
         read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
     )
     changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
+    if changes is not None and changes.kind == "jdbc" and not changes.upsert and load is not None:
+        fields["load"].refuse(f"the first batch of table {name} has all rows of the other database; leave load out")
     if changes is not None and changes.history is not None and load is not None:
         fields["load"].refuse(
             f"rows that are loaded have no sequence, so that the history of table {name} could not say when they "
@@ -69,18 +69,6 @@ def _watermark(table: Table, node: Node) -> Watermark:
         fields["column"].refuse(f"a watermark needs a column of dates or timestamps of table {table.name}")
     delay = fields["delay"].within(lambda: read_delay(fields["delay"].text())) if "delay" in fields else timedelta()
     return Watermark(column.name, delay)
-
-
-def read_delay(text: str) -> timedelta:
-    """A length of time as a file has it.
-
-    >>> read_delay("90 minutes")
-    datetime.timedelta(seconds=5400)
-    """
-    found = _DELAY.fullmatch(text.strip())
-    if found is None:
-        raise PipelineError(f"a delay is a number of seconds, minutes, hours, days or weeks; it is {text!r}")
-    return timedelta(**{f"{found[2].lower()}s": int(found[1])})
 
 
 def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:

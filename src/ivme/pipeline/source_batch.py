@@ -58,6 +58,8 @@ class SourceBatch:
     letters: pa.Table | None = None
     origins: pa.Array | None = None
     transactions: TransactionIds | None = None
+    is_repeatable: bool = True
+    """Whether the source gives the same rows again when it is asked again."""
 
     @property
     def size(self) -> int:

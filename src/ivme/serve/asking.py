@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ivme.database import Database
+from ivme.engine.codes.value_check import checked
 from ivme.errors import IvmeError
 from ivme.query.types import Type
 from ivme.serve.problem import Problem, problem_of
@@ -115,7 +116,11 @@ def row_of(view: View, text: str, name: str = "_after") -> tuple[Any, ...]:
     types = [type_ for column in view.state.table.columns if (type_ := column.type) is not None]
     if not isinstance(found, list) or len(found) != len(types):
         raise Problem(422, f"parameter {name} is a row of view {view.name}: a JSON array of {len(types)} values")
-    return tuple(json_reader(type_)(value) for type_, value in zip(types, found, strict=True))
+    read = (json_reader(type_)(value) for type_, value in zip(types, found, strict=True))
+    try:
+        return tuple(None if value is None else checked(value, t, name) for t, value in zip(types, read, strict=True))
+    except IvmeError as error:
+        raise problem_of(error) from None
 
 
 def _number(special: dict[str, str], name: str, least: int) -> int | None:

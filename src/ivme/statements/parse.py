@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -30,10 +31,11 @@ from ivme.statements.parse_change import (
 from ivme.statements.parse_definition import read_alter, read_create, read_drop, select_of
 from ivme.statements.parse_merge import merge_tokens, read_merge
 
-_BEGINNINGS = (
-    "begin it with SELECT, CREATE, DROP, ALTER, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, "
-    "ROLLBACK, SHOW, DESCRIBE, EXPLAIN or ADVANCE"
+_WORDS = (
+    *("SELECT", "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "COPY", "BEGIN"),
+    *("COMMIT", "ROLLBACK", "SHOW", "DESCRIBE", "EXPLAIN", "ADVANCE"),
 )
+_BEGINNINGS = f"begin it with {', '.join(_WORDS[:-1])} or {_WORDS[-1]}"
 
 
 _READERS: dict[str, Callable[[SqlText, exp.Expr], Statement]] = {
@@ -88,7 +90,8 @@ def _statement(source: SqlText) -> Statement:
         return _advance(source)
     if first not in _READERS or source.tokens[0].token_type == TokenType.STRING:
         message = f"a statement cannot begin with {source.tokens[0].text!r}"
-        raise source.unsupported(message, source.tokens[0].start, _BEGINNINGS)
+        near = get_close_matches(first, _WORDS, n=1)
+        raise source.unsupported(message, source.tokens[0].start, f"did you mean {near[0]}?" if near else _BEGINNINGS)
     instead = f"see docs/statements.md for the form of {first}"
     node = parse_tokens(source, source.tokens, instead)
     tokens = merge_tokens(source.tokens) if first in ("MERGE", "DELETE") else source.tokens

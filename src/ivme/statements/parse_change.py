@@ -171,6 +171,9 @@ def read_copy(source: SqlText, node: exp.Expr) -> Insert:
         raise source.unsupported("only COPY ... FROM is supported", source.tokens[0].start, instead)
     files = node.args.get("files") or []
     if len(files) != 1 or not isinstance(files[0], exp.Literal | exp.Placeholder):
+        if any(token.text.upper() == "STDIN" for token in source.tokens):
+            instead = "send INSERT, or load a file where the database is: ivme sql shop -c \"COPY t FROM 'file.csv'\""
+            raise source.unsupported("COPY FROM STDIN is not supported", source.tokens[0].start, instead)
         raise source.unsupported("one file is copied at a time", source.tokens[0].start, _COPY)
     refuse_other_arguments(source, node, ("this", "kind", "files", "params", "credentials"), _COPY)
     refuse_other_arguments(source, node.args["credentials"], (), _COPY)

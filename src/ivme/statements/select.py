@@ -22,7 +22,7 @@ from ivme.query.sql_types import type_node
 from ivme.query.table_expression import Parameters
 from ivme.query.types import Type
 from ivme.query.written import in_place_of
-from ivme.statements.constants import default_values, typed_value, with_values
+from ivme.statements.constants import default_values, typed_value, with_time, with_values
 from ivme.statements.model import Select
 from ivme.table_rows import TableRows
 from ivme.view import View
@@ -188,14 +188,14 @@ def _is_distinct(text: str) -> bool:
 
 
 def _constants(source: SqlText, node: exp.Select, parameters: Mapping[str, Any]) -> Rows:
-    """The one row of a SELECT without FROM."""
+    """The one row of a SELECT without FROM; NOW() in it is the time of the statement."""
     instead = "add FROM and a table, or select constants only"
     refuse_other_arguments(source, node, ("expressions",), instead)
     values = Parameters(parameters)
     columns, arrays = [], []
     for item in node.expressions:
         inner = item.unalias()
-        value, type_ = typed_value(source, inner, values)
+        value, type_ = typed_value(source, with_time(inner, values), values)
         type_ = type_ or Type("string")
         columns.append(Column(item.alias or inner.sql(dialect=DIALECT), type_))
         arrays.append(pa.array([value], arrow_type(type_)))

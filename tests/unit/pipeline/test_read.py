@@ -228,3 +228,65 @@ def test_what_does_not_go_together_is_refused_at_its_place(
     with pytest.raises(PipelineError, match=r"p\.yml:\d+:\d+|\.yml:\d+:\d+") as caught:
         read_pipeline(_keyed(tmp_path, changes, table, sink))
     assert told in str(caught.value)
+
+
+_JDBC = """\
+tables:
+  orders:
+    columns: {id: int, day: date}
+    primary_key: id
+    load: {format: csv, path: orders.csv}
+    changes:
+      jdbc: {url: "jdbc:x", dbtable: orders}
+      cursor: version
+      delay: 30 seconds
+      upsert: true
+views:
+  v:
+    sql: SELECT day, COUNT(*) AS n FROM orders GROUP BY day
+sinks:
+  s: {view: v, mode: merge, format: jdbc, table: v, options: {url: "jdbc:x"}}
+"""
+
+
+def test_rows_of_jdbc_are_new_by_a_cursor(tmp_path: Path) -> None:
+    changes = read_pipeline(write(tmp_path, _JDBC)).tables[0].changes
+    assert changes is not None
+    assert ("jdbc", "version", "30 seconds") == (changes.kind, changes.cursor, changes.delay)
+    assert (("url", "jdbc:x"), ("dbtable", "orders")) == changes.rows.options
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (", dbtable: orders", "", "needs dbtable"),
+        ("      cursor: version\n", "", "needs the field cursor"),
+        ("30 seconds", "soon", "a delay is a number of"),
+        ("      upsert: true\n", "", "leave load out"),
+        ("      upsert: true\n", "      envelope: debezium\n", "neither a format nor an envelope"),
+        ("table: v,", "table: v, key: [n],", "nothing says that n is a key"),
+        (', options: {url: "jdbc:x"}', "", "format: jdbc, a table, and the url"),
+    ],
+)
+def test_rows_of_jdbc_that_cannot_be_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    assert told in refusal(tmp_path, _JDBC.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "start", "end", "told"),
+    [
+        ("order", "day", "2026-11-01", "2026-11-02", "has no table order"),
+        ("orders", "id", "2026-11-01", "2026-11-02", "not a column of dates"),
+        ("orders", "day", "2026-11-02", "2026-11-02", "starts before it ends"),
+        ("orders", "day", "yesterday", "2026-11-02", "'yesterday' is not a date"),
+    ],
+)
+def test_a_range_that_cannot_be_loaded_again_is_refused(
+    tmp_path: Path, table: str, column: str, start: str, end: str, told: str
+) -> None:
+    pytest.importorskip("pyspark")
+    from ivme.spark.pipeline.backfill import read_range
+
+    pipeline = read_pipeline(write(tmp_path, _JDBC))
+    with pytest.raises(PipelineError, match=told):
+        read_range(pipeline, table, column, start, end)

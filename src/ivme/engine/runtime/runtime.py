@@ -1,9 +1,8 @@
 """The engine of an embedded database: tables and views over one kernel, changed in atomic batches.
 
-The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed from them (predicates and
-computed columns vectorised, values encoded); every table's own map, every group of views and every participant takes
-them inside one transaction; views that others are built on, or that somebody follows, report the change of their rows,
-which feeds the next views in the same transaction. Any error rolls all of it back.
+The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed and encoded from them;
+every table's map, group of views and participant takes them inside one transaction; views that others are built on, or
+that somebody follows, report how their rows change, which feeds the next views. Any error rolls all of it back.
 """
 
 from __future__ import annotations
@@ -73,8 +72,8 @@ class Runtime:
         self._observers: tuple[Observer, ...] = ()
         self._rows_written = 0
         gate = self.catalog.row_gate
-        self.take_row: Callable[[Any, Any, int], bool] = _declined if gate is None else gate.apply
-        """Changes the multiplicity of a row in one call of the kernel; False if `try_apply_row` has to."""
+        self.take_rows: Callable[[Any, Any, int], bool] = (lambda *_: False) if gate is None else gate.apply
+        """Changes the multiplicity of a few rows, all or none, in one call of the kernel; False if a batch has to."""
 
     @property
     def observers(self) -> tuple[Observer, ...]:
@@ -122,7 +121,9 @@ class Runtime:
         refuse_within_functions()
         with self.lock:
             if progress is None and look is None and try_apply_plain(self.catalog, batch):
-                reclaim(self.catalog)
+                for name in batch:
+                    self.single_row_path(name)  # by which the kernel takes short lists from now on
+                self._reclaim_after_rows()
                 return
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
@@ -279,10 +280,7 @@ class Runtime:
                 leave_no_trace(self.catalog)
                 raise
             if path.coded:
-                self._rows_written += 1
-                gate = self.catalog.row_gate
-                if self._rows_written >= ROWS_BETWEEN or (gate is not None and not gate.rows_left):
-                    self._reclaim_after_rows()
+                self._count_rows(1)
         if start is not None and done:
             self.wait_durable()
             self.notify_observers({name: 1}, start)
@@ -307,13 +305,17 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
-            self._rows_written += len(changes)
-            if self._rows_written >= ROWS_BETWEEN:
-                self._reclaim_after_rows()
+            self._count_rows(len(changes))
             return done
 
+    def _count_rows(self, rows: int) -> None:
+        """Short lists are quick, so that not each of them looks whether there are codes to take back."""
+        self._rows_written += rows
+        gate = self.catalog.row_gate
+        if self._rows_written >= ROWS_BETWEEN or (gate is not None and not gate.rows_left):
+            self._reclaim_after_rows()
+
     def _reclaim_after_rows(self) -> None:
-        """Single rows are quick, so that not each of them looks whether there are codes to take back."""
         self._rows_written = 0
         if self.catalog.row_gate is not None:
             self.catalog.row_gate.rows_left = ROWS_BETWEEN
@@ -394,7 +396,3 @@ class Runtime:
         """Returns when what this thread committed is as durable as was requested. Its caller holds no lock."""
         if self.catalog.journal is not None:
             self.catalog.journal.wait()
-
-
-def _declined(_table: Any, _row: Any, _weight: int) -> bool:
-    return False

@@ -93,6 +93,7 @@ class SubqueryKeys:
         foreign = any(is_outer(found, names) for each in tests for found in own_columns(each))
         correlated = self._correlated(inner, names)
         if foreign and is_aggregated(inner) and not correlated:
+            self._refuse_after_where(inner, names)
             return self.of(select_all(query), values, test, constant=constant, joins=joins)
         if foreign or any(pair_of(each, names) is None for each in correlated):
             return self._joined_outside(inner, names, list(zip(items, values, strict=False)), tests)
@@ -247,10 +248,13 @@ class SubqueryKeys:
             else:
                 kept.append(each)
         set_where(inner, kept)
+        self._refuse_after_where(inner, names)
+        return pairs
+
+    def _refuse_after_where(self, inner: exp.Select, names: Names) -> None:
         for part in read_after_where(inner):
             if any(is_outer(found, names) for found in own_columns(part)):
                 raise self.script.source.unsupported("a column of the query around cannot stand here", part, _KEYS)
-        return pairs
 
 
 def equal_keys(outer: list[exp.Expr], alias: str) -> list[exp.Expr]:

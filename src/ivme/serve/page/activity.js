@@ -25,7 +25,7 @@ class Tiles {
     const latency = [{ name: "median", kind: "median" }, { name: "p99", kind: "p99" }];
     this.updates = new Plot("Updates", [{ name: "rows", kind: "updates" }], short, "rows/s");
     this.batches = new Plot("Batch latency", latency, time, "median", true);
-    this.requests = new Plot("Access requests", [{ name: "requests", kind: "requests" }], short, "/s");
+    this.requests = new Plot("Access requests", [{ name: "requests", kind: "requests" }], short, "requests/s");
     this.answers = new Plot("Request latency", latency, time, "median", true);
     this.memory = new Plot("Memory", [{ name: "memory", kind: "memory" }], bytes);
     this.refused = new Plot("Errors", [{ name: "errors", kind: "errors" }], short, "refused requests/s");

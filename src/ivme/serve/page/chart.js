@@ -4,13 +4,15 @@ import { el, svg } from "./dom.js";
 import { count, short } from "./format.js";
 import { compare, shownValue } from "./values.js";
 
-const WIDTH = 640;
+const WIDEST = 640;
+const NARROWEST = 280;
 const HEIGHT = 240;
 const LEFT = 52;
 const BOTTOM = 30;
 const TOP = 12;
 const MOST = 200;
 const LABEL = 70;
+let WIDTH = WIDEST;
 
 /** Chooses columns and draws them; hidden for rows without numbers. */
 export class Chart {
@@ -46,6 +48,7 @@ export class Chart {
     const known = this.rows.filter((row) => row[y] !== null);
     const ordered = isLine ? known.toSorted((one, other) => compare(one[x], other[x], hasNumbers(known, x))) : known;
     const points = ordered.slice(0, MOST).map((row) => ({ name: shownValue(row[x]), value: Number(row[y]) }));
+    WIDTH = Math.min(WIDEST, Math.max(NARROWEST, this.picture.clientWidth || WIDEST));
     const label = `${this.columns[y]} over ${this.columns[x]}`;
     this.picture.replaceChildren(points.length ? drawn(points, isLine, label) : el("p", { class: "quiet" }, "There are no values."));
     this.note.textContent = known.length > MOST ? `The first ${count(MOST)} of ${count(known.length)} rows are drawn.` : "";

@@ -5,11 +5,11 @@ import { el, setText, svg } from "./dom.js";
 import { many, short } from "./format.js";
 import { tableHref, viewHref } from "./side.js";
 
-const WIDE = 190;
 const HIGH = 44;
-const GAP = 70;
 const ROW = 56;
-const LETTERS = 22;
+const SIZES = { wide: { WIDE: 190, GAP: 70, LETTERS: 22 }, narrow: { WIDE: 140, GAP: 26, LETTERS: 14 } };
+const narrow = matchMedia("(max-width: 860px)");
+let { WIDE, GAP, LETTERS } = SIZES.wide;
 
 /** The drawing; `read` asks for what there is now, and says how much changed since the last time. */
 export class Flow {
@@ -24,9 +24,10 @@ export class Flow {
     const found = await ask("stats?_maps=false").catch(() => null);
     if (found === null) return;
     const nodes = nodesOf(found);
-    const key = JSON.stringify(nodes.map(({ id, reads }) => [id, reads]));
+    const key = JSON.stringify([narrow.matches, nodes.map(({ id, reads }) => [id, reads])]);
     if (this.key !== key) {
       this.key = key;
+      ({ WIDE, GAP, LETTERS } = narrow.matches ? SIZES.narrow : SIZES.wide);
       this.draw(nodes);
     }
     const now = { at: performance.now(), totals: new Map(nodes.map(({ id, total }) => [id, total])) };
@@ -39,8 +40,9 @@ export class Flow {
     if (total === null) return "nobody follows it";
     const before = this.last?.totals.get(id) ?? null;
     const rate = before === null ? 0 : ((total - before) * 1000) / (now.at - this.last.at);
-    const shown = `${short(Math.max(0, rate))} changes/s`;
-    return kind === "table" ? `${size}, ${shown}` : shown;
+    const shown = short(Math.max(0, rate));
+    if (kind === "table") return `${size}, ${shown}${narrow.matches ? "/s" : " changes/s"}`;
+    return `${shown} changes/s`;
   }
 
   draw(nodes) {

@@ -4,7 +4,7 @@ import { activityScreen } from "./activity.js";
 import { docsScreen } from "./docs.js";
 import { byId, el } from "./dom.js";
 import { every } from "./polling.js";
-import { markCurrent, refresh, viewHref } from "./side.js";
+import { markCurrent, refresh, setUpLists, viewHref } from "./side.js";
 import { SqlScreen } from "./sql.js";
 import { tableScreen } from "./table.js";
 import { setUpTheme } from "./theme.js";
@@ -104,6 +104,7 @@ function write(text) {
 }
 
 setUpTheme();
+setUpLists();
 setUpToken(look);
 window.addEventListener("hashchange", () => show({ focus: true }));
 document.querySelector(".skip").addEventListener("click", (event) => {

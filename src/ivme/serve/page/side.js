@@ -7,6 +7,15 @@ import { bytes, count, many, short } from "./format.js";
 export const viewHref = (name) => `#/view/${encodeURIComponent(name)}`;
 export const tableHref = (name) => `#/table/${encodeURIComponent(name)}`;
 
+/** On a narrow screen the lists are behind a line of their own, which closes when a screen is chosen. */
+export function setUpLists() {
+  const [lists, narrow] = [byId("lists"), matchMedia("(max-width: 860px)")];
+  const fit = () => (lists.open = !narrow.matches);
+  narrow.addEventListener("change", fit);
+  window.addEventListener("hashchange", fit);
+  fit();
+}
+
 /** Reads what there is, and shows it; the figures, or null if the server did not answer. */
 export async function refresh() {
   try {
@@ -14,6 +23,7 @@ export async function refresh() {
     showStatus("live", statusOf(found));
     showViews(found.views, found.broken_views);
     showTables(found.tables);
+    setText(byId("listed"), `${many(found.views.length + found.broken_views.length, "view")}, ${many(found.tables.length, "table")}`);
     return found;
   } catch (error) {
     showStatus("lost", error.message);

@@ -35,9 +35,7 @@ export class SqlScreen {
       "div",
       {},
       el("div", { class: "title" }, el("h1", { tabindex: -1 }, "SQL")),
-      el("div", { class: "columns" }, el("div", { class: "column" }, editor), el("div", { class: "column" }, this.asView.node)),
-      this.result,
-      this.asView.why,
+      el("div", { class: "sql-parts" }, editor, this.result, this.asView.node, this.asView.why),
     );
   }
 

@@ -36,6 +36,7 @@ from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
+from ivme.spark.pipeline.jdbc_source import JdbcRows
 from ivme.spark.pipeline.opening import (
     SOURCE,
     create_tables,
@@ -46,7 +47,7 @@ from ivme.spark.pipeline.opening import (
 )
 from ivme.spark.pipeline.redelivery import finish_redelivery
 from ivme.spark.pipeline.sinks import Sinks
-from ivme.spark.pipeline.source import AGAIN, LOAD, DeltaFeed, Source, ViewChanges, table_of
+from ivme.spark.pipeline.source import AGAIN, BACKFILL, LOAD, DeltaFeed, Source, ViewChanges, table_of
 from ivme.spark.pipeline.taking import (
     Prepared,
     StoppedError,
@@ -147,8 +148,8 @@ class Driver:
         assert source.changes is not None
         if source.changes.kind == "directory":
             return Directory(self.spark, source, self.journal, lambda f, path, why: self._refuse(table, f, path, why))
-        kind = DeltaFeed if source.changes.kind == "delta" else ViewChanges
-        return kind(self.spark, source, self.journal)
+        kinds: dict[str, Callable[..., Source]] = {"delta": DeltaFeed, "view": ViewChanges, "jdbc": JdbcRows}
+        return kinds[source.changes.kind](self.spark, source, self.journal)
 
     # Batches
 
@@ -310,7 +311,7 @@ class Driver:
             for each in self.pipeline.sources:
                 self.quarantine.letters_of(each.table.name, last.number).unlink(missing_ok=True)
             self.journal.drop(last)
-        elif last.source.startswith(LOAD):
+        elif last.source.startswith((LOAD, BACKFILL)):
             table = table_of(last.source)
             self.outlets.write_missing(last.number, lambda: self._loaded_again(table, last.number), old)
         elif last.source in self.sources:

@@ -35,7 +35,7 @@ class MicroBatches:
         self.error: BaseException | None = None
         self.query: StreamingQuery | None = None
 
-    def start(self, *, once: bool) -> None:
+    def start(self, *, once: bool, pause: float | None = None) -> None:
         """Starts the stream: until it has caught up, or until it is stopped."""
         if not hasattr(self._driver.spark, "_jvm"):
             raise SparkError(
@@ -48,7 +48,8 @@ class MicroBatches:
         checkpoint = self._driver.pipeline.state / "streams" / self._source.table.name
         self._driver.spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", LOCAL_CHECKPOINTS)
         writer = writer.option("checkpointLocation", str(checkpoint))
-        trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="200 milliseconds")
+        often = f"{round(1000 * (pause or 0.2))} milliseconds"
+        trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=often)
         self.query = trigger.start()
 
     def _frame(self) -> DataFrame:

@@ -17,8 +17,11 @@ POLL_SECONDS = 0.2
 """How long a pipeline that has caught up waits before it looks for more."""
 
 
-def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> None:
-    """Takes batches through until there are none (`once`), or until `stop` is set."""
+def run(driver: Driver, *, once: bool, stop: threading.Event | None = None, pause: float | None = None) -> None:
+    """Takes batches through until there are none (`once`), or until `stop` is set.
+
+    One that has caught up looks for more after `pause` seconds.
+    """
     stop = stop or threading.Event()
     streams = [
         MicroBatches(driver, source)
@@ -27,8 +30,8 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> N
     ]
     try:
         for stream in streams:
-            stream.start(once=once)
-        _work(driver, streams, stop, once=once)
+            stream.start(once=once, pause=pause)
+        _work(driver, streams, stop, once=once, pause=pause or POLL_SECONDS)
         driver.outlets.flush(driver.reached)
     except IvmeError:
         raise
@@ -43,7 +46,7 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None) -> N
         _stop(driver, streams)
 
 
-def _work(driver: Driver, streams: list[MicroBatches], stop: threading.Event, *, once: bool) -> None:
+def _work(driver: Driver, streams: list[MicroBatches], stop: threading.Event, *, once: bool, pause: float) -> None:
     while not stop.is_set():
         running = [stream for stream in streams if _is_running(stream)]
         worked = False
@@ -53,7 +56,7 @@ def _work(driver: Driver, streams: list[MicroBatches], stop: threading.Event, *,
             if once and not running:
                 return
             driver.outlets.flush(driver.reached)
-            stop.wait(POLL_SECONDS)
+            stop.wait(pause if not running else min(pause, POLL_SECONDS))
 
 
 def _is_running(stream: MicroBatches) -> bool:

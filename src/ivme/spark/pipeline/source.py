@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 Plan = Mapping[str, Any]
 
-LOAD, AGAIN = "load of ", "again of "
-"""How the sources of batches start that load a table which was added, or take changes again that were set aside."""
+LOAD, AGAIN, BACKFILL = "load of ", "again of ", "backfill of "
+"""How the sources of batches start that load a table which was added, take changes again that were set aside, or load a
+range again."""
 
 
 def table_of(source: str) -> str:
@@ -37,7 +38,7 @@ def table_of(source: str) -> str:
     >>> table_of("load of routes"), table_of("routes")
     ('routes', 'routes')
     """
-    return source.removeprefix(LOAD).removeprefix(AGAIN)
+    return source.removeprefix(LOAD).removeprefix(AGAIN).removeprefix(BACKFILL)
 
 
 class Source(Protocol):

@@ -54,7 +54,7 @@ class Prepared:
 def prepared(pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int) -> Prepared:
     """The changes that a batch makes of the tables as they are."""
     found = _released(pipeline, database, table, batch, number)
-    return _prepared(pipeline, database, found, {table.name: [batch.letters]}, number)
+    return _prepared(pipeline, database, found, {table.name: [batch.letters]}, number, repeatable=batch.is_repeatable)
 
 
 def prepared_without_refused(
@@ -70,7 +70,7 @@ def prepared_without_refused(
         letters.setdefault(name, []).append(aside)
     if not any(aside is not None for parts in letters.values() for aside in parts[len(parts) - 1 :]):
         raise error
-    return _prepared(pipeline, database, Released(good, found.books), letters, number)
+    return _prepared(pipeline, database, Released(good, found.books), letters, number, repeatable=batch.is_repeatable)
 
 
 def _without_refused(
@@ -109,12 +109,14 @@ def _prepared(
     found: Released,
     letters: Mapping[str, Sequence[pa.Table | None]],
     number: int,
+    *,
+    repeatable: bool,
 ) -> Prepared:
     changes: dict[str, TableChanges] = {}
     for name, content in found.contents.items():
         changes |= _changes(database, pipeline.table(name).table, content)
     aside = {name: all_letters(parts, name, number) for name, parts in letters.items()}
-    repeatable = not found.books and all(isinstance(each, TableChanges) for each in found.contents.values())
+    repeatable = repeatable and not found.books and all(isinstance(c, TableChanges) for c in found.contents.values())
     return Prepared({**changes, **found.books}, {n: each for n, each in aside.items() if each.num_rows}, repeatable)
 
 

@@ -19,8 +19,9 @@ from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.evolving import GROWN
+from ivme.spark.pipeline.jdbc_source import JdbcRows
 from ivme.spark.pipeline.load import conformed, load_frame
-from ivme.spark.pipeline.source import AGAIN, DeltaFeed
+from ivme.spark.pipeline.source import AGAIN, BACKFILL, DeltaFeed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +37,10 @@ def why_unknown(driver: Driver, source: TableSource) -> str:
         gone = sum(not (changes.folder / file.name).exists() for file in applied)
         if gone:
             return f"{gone} of its files are gone"
+    if driver.journal.fact(BACKFILL + name) is not None:
+        return "a range of its rows was loaded again"
+    if isinstance(changes, JdbcRows):
+        return "rows of JDBC are taken when they are new, and cannot be read again as they were"
     if driver.journal.fact(GROWN + name) is not None and not isinstance(changes, DeltaFeed):
         return "columns were added to its rows"
     if source.changes is not None and source.changes.is_keyed and _has_refused_events(driver, name):

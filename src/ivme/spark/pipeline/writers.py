@@ -9,6 +9,7 @@ from ivme.database import Database
 from ivme.pipeline.model import Pipeline, Sink
 from ivme.pipeline.read_sinks import merge_key
 from ivme.spark.pipeline.delta_merge import DeltaMergeWriter, SparkDeltaMergeWriter
+from ivme.spark.pipeline.jdbc_merge import JdbcMergeWriter
 from ivme.spark.pipeline.load import has_delta
 from ivme.spark.pipeline.sink import (
     DeltaWriter,
@@ -32,9 +33,12 @@ def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str,
     if sink.format == "parquet" and local:
         kind = ParquetChanges if sink.mode == "changes" else ParquetRows
         return kind(Path(str(sink.path)), owner)
+    application = f"ivme/{pipeline.name}/{sink.name}/{owner}"
+    if sink.format == "jdbc" and sink.mode == "merge":
+        return JdbcMergeWriter(spark, sink, application, lambda: merge_key(sink, database))
     if sink.format != "delta" or sink.table is not None:
         return SparkWriter(spark, sink)
-    application, jar = f"ivme/{pipeline.name}/{sink.name}/{owner}", has_delta(spark)
+    jar = has_delta(spark)
     if sink.mode == "merge":
         if jar:
             return SparkDeltaMergeWriter(spark, sink, application, lambda: merge_key(sink, database))

@@ -113,6 +113,55 @@ def test_rows_in_any_form_do_what_a_batch_of_one_does(key: str | None) -> None:
         singly.view(name).verify()
 
 
+@pytest.mark.parametrize("key", [None, "k"])
+def test_short_lists_do_what_a_batch_does(key: str | None) -> None:
+    """Lists of up to 70 rows, some with a row that is refused, a key twice, or a delete of what is not there."""
+    rng = random.Random(8)
+    listed, batched = database(key), database(key)
+    taken = 0
+    held: list[tuple[Any, ...]] = []
+    for number in range(120):
+        count = rng.choice([2, 2, 3, 5, 64, 70])
+        fresh = [
+            (100 * number + i, *(rng.choice(ORDINARY[column]) for column in list(COLUMNS)[1:])) for i in range(count)
+        ]
+        is_insert = rng.random() < 0.6 or len(held) < count
+        rows = fresh if is_insert else rng.sample(held, count)
+        if rng.random() < 0.3:
+            wrong = rng.randrange(count)
+            odd = rng.choice(list(COLUMNS))
+            changed = tuple(rng.choice(ODD[c]) if c == odd else v for c, v in zip(COLUMNS, rows[wrong], strict=True))
+            rows[wrong] = rng.choice([changed, rows[0], fresh[wrong]])
+        change, weight = (listed.insert, 1) if is_insert else (listed.delete, -1)
+        given = [in_form(row, rng.choice(["tuple", "list", "dict"])) for row in rows]
+        found = outcome(lambda change=change, given=given: change("R", given))
+        assert outcome(lambda rows=rows, weight=weight: batched.apply("R", rows, [weight] * len(rows))) == found
+        assert contents(listed) == contents(batched)
+        taken += not found
+        held = list(listed.table("R"))
+    assert 20 < taken < 120
+    for name in VIEWS:
+        listed.view(name).verify()
+
+
+def test_a_list_that_changes_while_it_is_read_is_left_to_python() -> None:
+    rows: list[tuple[int]] = []
+
+    def growing(value: int) -> int:
+        rows.append((7,))
+        return value
+
+    made = Database()
+    made.create_function("growing", growing, arguments=["int"], returns="int")
+    made.create_table("T", {"a": "int"})
+    made.create_view("v", "SELECT growing(a) AS b FROM T")
+    made.insert("T", [(0,)])
+    rows[:] = [(1,), (2,)]
+    made.insert("T", rows)
+    assert sorted(made.table("T"))[:3] == [(0,), (1,), (2,)]
+    made.view("v").verify()
+
+
 def test_ordinary_rows_are_taken_by_the_kernel_alone() -> None:
     made = database("k")
     gate = made._runtime.catalog.row_gate
@@ -121,10 +170,10 @@ def test_ordinary_rows_are_taken_by_the_kernel_alone() -> None:
     made.insert("R", [tuple(values)])
     forms = [tuple(values), values, in_form(tuple(values), "dict"), Row(*values), Slotted(*values)]
     for form in forms:
-        assert gate.apply("R", form, -1)
-        assert gate.apply("R", form, 1)
-    assert not gate.apply("R", tuple(values), 1), "the key is there"
-    assert not gate.apply("r", tuple(values), -1), "Python finds names in other letters"
+        assert gate.apply("R", [form], -1)
+        assert gate.apply("R", [form], 1)
+    assert not gate.apply("R", [tuple(values)], 1), "the key is there"
+    assert not gate.apply("r", [tuple(values)], -1), "Python finds names in other letters"
     assert list(made.view("sums")) == [("ab", Decimal("3.00"), 1)]
 
 
@@ -139,10 +188,10 @@ def test_what_the_kernel_must_not_take_alone_is_left_to_python() -> None:
     before = list(made.view("sums"))
     reading = iter(made.view("sums"))
     first = next(reading)
-    assert gate.apply("R", row, 1), "an answer that is being read has its maps as they were"
+    assert gate.apply("R", [row], 1), "an answer that is being read has its maps as they were"
     assert before == [first, *reading]
     with made._runtime.lock:
-        assert not gate.apply("R", row, 1), "a change may be under way"
+        assert not gate.apply("R", [row], 1), "a change may be under way"
     seen: list[dict[str, int]] = []
     made._runtime.observers += (lambda rows, _: seen.append(dict(rows)),)
     made.insert("R", [row])
@@ -151,7 +200,7 @@ def test_what_the_kernel_must_not_take_alone_is_left_to_python() -> None:
     feed = made.view("sums").changes()
     made.insert("R", [row])
     assert len(list(feed)) == 1
-    assert not gate.apply("R", row, 1), "somebody follows the view"
+    assert not gate.apply("R", [row], 1), "somebody follows the view"
 
 
 def test_attributes_that_run_code_are_not_read_by_the_kernel() -> None:
@@ -166,7 +215,7 @@ def test_attributes_that_run_code_are_not_read_by_the_kernel() -> None:
     made.insert("T", [(1,)])
     gate = made._runtime.catalog.row_gate
     assert gate is not None
-    assert not gate.apply("T", Computed.__new__(Computed), 1)
+    assert not gate.apply("T", [Computed.__new__(Computed)], 1)
     made.insert("T", [Computed.__new__(Computed)])
     assert sorted(made.table("T")) == [(1,), (7,)]
 
