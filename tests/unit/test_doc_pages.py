@@ -14,11 +14,9 @@ NOT_TERMS = {
     "To come": "a heading of a list",
     "Maintenance of Views": "a title",
     "HyperCube": "a name",
-    "set": "stressed, not introduced",
-    "new": "stressed, not introduced",
-    "key": "stressed, not introduced",
 }
-_ITALIC = re.compile(r"(?<![\w*`])\*(?![\s*])([^*\n]{2,40}?)(?<!\s)\*(?![\w*])")
+_ITALIC = re.compile(r"(?<![\w*`])\*(?![\s*])([^*\n]{4,40}?)(?<!\s)\*(?![\w*])")
+"""Words of fewer than four letters (*is*, *new*) are stressed, not introduced."""
 
 
 def _prose(page: Path) -> str:
