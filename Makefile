@@ -25,6 +25,7 @@ $(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(
 	@echo "3/3 getting what ivme, Spark and the tests need: about a minute, most of it for Spark"
 	@$(PIP) --no-build-isolation --editable '.[dev,spark,plot]'
 	@bash scripts/find-java
+	@bash scripts/find-psql
 	@touch $@
 
 $(TOOLS): $(STAMP)

@@ -31,9 +31,11 @@ class RemoteBatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._connection is not None:
-            self.send(self._connection)
-        self._is_over = True
+        try:
+            if kind is None and self._connection is not None:
+                self.send(self._connection)
+        finally:
+            self._is_over = True
 
     def send(self, connection: RemoteConnection) -> None:
         """Sends the changes, unless there is nothing to send."""

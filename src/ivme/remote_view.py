@@ -187,6 +187,10 @@ class RemoteView:
             return f"{title}<p>parameters: {escape(', '.join(self.parameters))}</p>"
         return title + html_table(self.columns, self[:SHOWN_ROWS], rows_shown(len(self)))
 
+    def _repr_svg_(self) -> str:
+        """The picture of its plan: what is stored for it, and of what."""
+        return self._connection.request("GET", self._path("/explain"), None, "image/svg+xml")[1].decode()
+
     # Changes
 
     def changes(self, *, wait: bool = True) -> RemoteChanges:

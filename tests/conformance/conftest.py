@@ -13,6 +13,16 @@ from tests.databases import BACKENDS, make_database
 from tests.durability.directories import bag
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves the plain engine to `make test-long`: the default run has it in the properties, beside the kernel."""
+    here = Path(__file__).parent
+    for item in items:
+        chosen = getattr(item, "callspec", None)
+        if chosen is not None and here in item.path.parents and "pure" in map(str, chosen.params.values()):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(params=[*BACKENDS, "durable"])
 def db(request: Any, tmp_path: Path) -> Iterator[Database]:
     """An empty database. What a durable one holds at the end of the test is there when it is opened again."""

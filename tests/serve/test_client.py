@@ -260,6 +260,8 @@ def test_a_batch_is_sent_as_a_whole_and_once(remote: RemoteDatabase, db: Databas
     assert remote.position("other") is None
     with pytest.raises(IvmeError, match="applied before"), remote.batch("till", 7) as batch:
         batch.truncate("items")
+    with pytest.raises(PlanError, match="is over"):
+        batch.truncate("items")
     with pytest.raises(ZeroDivisionError), remote.batch() as batch:
         batch.update("items", set={"x": 1 / 0})
     with pytest.raises(PlanError, match="is over"):
@@ -302,6 +304,7 @@ def test_views_are_read_as_they_are_here(remote: RemoteDatabase, db: Database) -
         assert (*(None,) * len(here.columns),) not in there
         assert there.snapshot().equals(there.to_arrow())
         assert there._repr_html_().count("<tr>") == min(len(here), 20) + 1
+        assert here._repr_svg_() == there._repr_svg_()
         there.verify()
     named, here = remote.view("named"), db.view("named")
     assert sorted(here.rows(order_by="-id", limit=3, name="n1")) == sorted(

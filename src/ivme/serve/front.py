@@ -18,6 +18,8 @@ from ivme.serve.files import HEADERS, File, page_files
 from ivme.serve.problem import Problem
 from ivme.serve.sizes import view_stats
 
+SVG = "image/svg+xml"
+
 _QUERY = {
     "type": "object",
     "additionalProperties": False,
@@ -78,7 +80,10 @@ def add_watching(app: FastAPI, database: Database, activity: Activity) -> None:
     @app.get("/views/{view}/explain", summary="How a view is maintained, and what that costs", responses=answers)
     async def explain(view: str, request: Request) -> Response:
         grant_of(request).require("read", view)
-        return Response(await asyncio.to_thread(explanation_body, find_view(database, view)), media_type=JSON)
+        found = find_view(database, view)
+        if request.headers.get("accept", "").strip() == SVG:
+            return Response(await asyncio.to_thread(lambda: found.explain().svg()), media_type=SVG)
+        return Response(await asyncio.to_thread(explanation_body, found), media_type=JSON)
 
     @app.post("/explain", summary="Explain a query", openapi_extra=described_body(_QUERY), responses=answers)
     async def explain_query(request: Request) -> Response:
