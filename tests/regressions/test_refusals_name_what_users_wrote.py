@@ -17,6 +17,10 @@ REFUSED = {
         "a subquery inside a subquery cannot be tied to the outermost query"
     ),
     "SELECT w FROM c WHERE w >= ALL (SELECT c.w FROM a GROUP BY a.x)": "a column of the query around cannot stand here",
+    """SELECT w FROM c WHERE w >= ALL (
+       SELECT MAX(a.x) FROM a WHERE a.t IN (SELECT b.t FROM b WHERE b.p = c.w) GROUP BY a.x)""": (
+        "a subquery inside a subquery cannot be tied to the outermost query"
+    ),
     """SELECT w FROM c WHERE EXISTS (
        SELECT 1 FROM a LEFT JOIN b ON a.x = b.p + c.w, LATERAL (SELECT COUNT(*) AS n FROM c AS d WHERE d.w = b.p) l
        WHERE n = 0 AND a.x = c.w)""": "LATERAL behind an outer join that reads the query around",

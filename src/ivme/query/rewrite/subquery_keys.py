@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ivme.errors import UnknownNameError
 from ivme.query.exact_text import exact_text
 from ivme.query.rewrite.absent import key_name, keys_of, null_safe
 from ivme.query.rewrite.clauses import (
@@ -35,6 +36,8 @@ Finish = Callable[[exp.Select, Names], exp.Select]
 """Takes what is left of a SELECT to the language of blocks."""
 
 _VALUES = "compare the parameter with a column of the query around, too: that of a table of its values, if need be"
+_TOO_DEEP = "a subquery inside a subquery cannot be tied to the outermost query here"
+_BOTH = "join the tables of both subqueries"
 _KEYS = "compare columns of the subquery with columns outside by =, joined by AND, in the WHERE of the subquery"
 
 
@@ -94,7 +97,11 @@ class SubqueryKeys:
         correlated = self._correlated(inner, names)
         if foreign and is_aggregated(inner) and not correlated:
             self._refuse_after_where(inner, names)
-            return self.of(select_all(query), values, test, constant=constant, joins=joins)
+            try:
+                return self.of(select_all(query), values, test, constant=constant, joins=joins)
+            except UnknownNameError as error:
+                message = f"{_TOO_DEEP}: {error.message}"
+                raise self.script.source.unsupported(message, error.position, _BOTH) from None
         if foreign or any(pair_of(each, names) is None for each in correlated):
             return self._joined_outside(inner, names, list(zip(items, values, strict=False)), tests)
         pairs = [*zip(items, values, strict=False), *self.take_correlated(inner, names)]
@@ -171,8 +178,7 @@ class SubqueryKeys:
     def _refuse_outermost(self, found: exp.Column) -> None:
         """Refuses a column that is neither of the subquery nor of the query around it, but of one further out."""
         if found.table not in self.names.tables:
-            message = "a subquery inside a subquery cannot be tied to the outermost query here"
-            raise self.script.source.unsupported(message, found, "join the tables of both subqueries")
+            raise self.script.source.unsupported(_TOO_DEEP, found, _BOTH)
 
     def _of_groups(
         self, inner: exp.Select, names: Names, pairs: list[tuple[exp.Expr, exp.Expr]], *, joins: bool
