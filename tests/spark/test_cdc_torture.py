@@ -52,7 +52,7 @@ def _take_all(spark: Any, file: Path) -> None:
         driver.close()
 
 
-def _crash_once(spark: Any, file: Path, chance: random.Random) -> bool:
+def crash_once(spark: Any, file: Path, chance: random.Random) -> bool:
     """Runs the pipeline until it crashes at a random call, before it or after it; False if it ended before that."""
     kind, name = chance.choice(_PLACES)
     original, calls, after = getattr(kind, name), [chance.randrange(3)], chance.random() < 0.5
@@ -74,7 +74,7 @@ def _crash_once(spark: Any, file: Path, chance: random.Random) -> bool:
     return False
 
 
-def _check(torture: Torture) -> None:
+def check_torture(torture: Torture) -> None:
     torture.check_sinks()
     state = read_pipeline(torture.file).state
     assert torture.bad == Quarantine(state / "quarantine").waiting()
@@ -86,10 +86,10 @@ def _check(torture: Torture) -> None:
 def test_crashes_among_changes_of_every_kind_lose_and_double_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
     torture = Torture(tmp_path, events=540 if seed == 1 else 900, per_file=60, seed=seed)
     chance = random.Random(seed)
-    crashes = sum(_crash_once(spark, torture.file, chance) for _ in range(4 if seed == 1 else 8))
+    crashes = sum(crash_once(spark, torture.file, chance) for _ in range(4 if seed == 1 else 8))
     assert crashes >= 3
     _take_all(spark, torture.file)
-    _check(torture)
+    check_torture(torture)
 
 
 @pytest.mark.long
@@ -115,7 +115,7 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
         if "done" in said and kills >= 20:
             break
         assert process.returncode in (0, -signal.SIGKILL), (tmp_path / "log").read_text()[-3000:]
-    _check(torture)
+    check_torture(torture)
 
 
 def test_rows_of_a_batch_that_was_never_applied_wait_once(
@@ -134,4 +134,4 @@ def test_rows_of_a_batch_that_was_never_applied_wait_once(
             driver.step("orders")
     driver.close()
     _take_all(spark, torture.file)
-    _check(torture)
+    check_torture(torture)

@@ -76,6 +76,11 @@ class RunJournal:
         with self._lock:
             self._connection.close()
 
+    def contents(self) -> bytes:
+        """The journal as a file of SQLite has it."""
+        with self._lock:
+            return self._connection.serialize()
+
     def last(self) -> Planned | None:
         """The batch that was planned last."""
         found = self._one("SELECT * FROM batches ORDER BY number DESC LIMIT 1")

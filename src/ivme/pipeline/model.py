@@ -169,6 +169,9 @@ class Pipeline:
     transactions: TableSource | None = None
     """The log of transactions, if tables change together by them."""
 
+    copy: str | None = None
+    """Where the state is copied to, for another machine to go on from."""
+
     @property
     def sources(self) -> tuple[TableSource, ...]:
         """The tables, and the log of transactions."""

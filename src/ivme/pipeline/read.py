@@ -9,13 +9,16 @@ from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.history import history_view
 from ivme.pipeline.model import Pipeline, TableSource, ViewText
-from ivme.pipeline.read_changes import read_log, settings
+from ivme.pipeline.read_changes import located, read_log, settings
 from ivme.pipeline.read_sinks import check_sink, read_sink
 from ivme.pipeline.read_tables import create_table, read_table
 from ivme.pipeline.tables_of_source import tables_of
 from ivme.user_functions import UserFunction
 
-_ROOT = ("name", "state", "on_bad", "bad_limit", "spark", "tables", "transactions", "functions", "views", "sinks")
+_ROOT = (
+    *("name", "state", "copy", "on_bad", "bad_limit", "spark"),
+    *("tables", "transactions", "functions", "views", "sinks"),
+)
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
 _VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour", "expire")
 
@@ -41,6 +44,7 @@ def read_pipeline(path: Path | str) -> Pipeline:
         settings(fields["spark"]) if "spark" in fields else (),
         tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
         read_log(fields["transactions"], home) if "transactions" in fields else None,
+        located(fields["copy"].text(), home) if "copy" in fields else None,
     )
     if pipeline.transactions is not None and not pipeline.together:
         fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")

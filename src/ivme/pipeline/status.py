@@ -14,6 +14,9 @@ from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.quarantine import Quarantine
 
+WAITING = "waiting"
+"""The fact that says which transactions wait for events."""
+
 
 def status(pipeline: Pipeline, now: float | None = None) -> dict[str, Any]:
     """What is known of a pipeline, as plain data."""
@@ -29,6 +32,7 @@ def status(pipeline: Pipeline, now: float | None = None) -> dict[str, Any]:
             "batch": 0 if last is None else last.number,
             "run": _run(pipeline.state, time.time() if now is None else now),
             "tables": {s.table.name: _table(s.table.name, journal, quarantine) for s in pipeline.tables},
+            "waiting": json.loads(journal.fact(WAITING) or "null"),
             "sinks": {sink.name: journal.written(sink.name) for sink in pipeline.sinks},
         }
     finally:
@@ -79,5 +83,9 @@ def told_status(found: dict[str, Any]) -> Iterator[str]:
             f"table {name}: {'no batch' if table['batch'] is None else 'batch ' + str(table['batch'])}{lag}{speed}, "
             f"{table['waiting_rows']:,} rows and {table['refused_files']:,} files in quarantine"
         )
+    waiting = found.get("waiting")
+    if waiting is not None and (waiting["transactions"] or waiting["events"]):
+        first = "" if waiting["first"] is None else f", the first is {waiting['first']}"
+        yield f"{waiting['transactions']:,} transactions lack events{first}; {waiting['events']:,} events wait"
     for name, batch in found["sinks"].items():
         yield f"sink {name}: {'nothing yet' if batch is None else 'batch ' + str(batch)}"

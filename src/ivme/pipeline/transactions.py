@@ -91,6 +91,14 @@ def released(database: Database, group: Sequence[TableSource], name: str, batch:
     return Released(contents, {table: each for table, each in books.items() if each.size})
 
 
+def waiting(database: Database, group: Sequence[TableSource]) -> dict[str, Any]:
+    """How many transactions of the log lack events, which is the first of them, and how many events wait."""
+    pending = _Waiting.of(database).pending.sort_by("place")
+    ids = list(dict.fromkeys(pending.column("id").to_pylist()))
+    events = sum(len(database.table(HELD + source.table.name)) for source in group)
+    return {"transactions": len(ids), "events": events, "first": ids[0] if ids else None}
+
+
 def without_waiting(database: Database, name: str, batch: SourceBatch) -> SourceBatch:
     """All events of a table without those that wait, each once: what `ivme verify` compares the table with."""
     content, transactions = batch.content, batch.transactions

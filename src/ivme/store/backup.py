@@ -64,13 +64,13 @@ def restore_backup(backup: Path, path: Path) -> None:
             raise DamagedError(f"{backup} is damaged, and nothing was restored: {'; '.join(losses)}")
         lock = DirectoryLock(backup)
         try:
-            for name in _files_of(backup):
+            for name in database_files(backup):
                 files.write_whole(directory / name, [files.read(backup / name)])
         finally:
             lock.release()
 
 
-def _files_of(directory: Path) -> list[str]:
+def database_files(directory: Path) -> list[str]:
     """The files that make a database; the manifest is the last."""
     manifest = read_manifest(directory)
     tables = [stored.file for stored in manifest.tables if stored.file is not None]

@@ -23,7 +23,7 @@ from ivme.pipeline.read_changes import LOG_TABLE
 from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.source_batch import SourceBatch, TransactionIds
 from ivme.pipeline.table_changes import TableChanges
-from ivme.pipeline.transactions import HELD, transaction_tables, without_waiting
+from ivme.pipeline.transactions import HELD, transaction_tables, waiting, without_waiting
 from ivme.spark.pipeline.taking import prepared
 
 _FILE = """\
@@ -173,6 +173,8 @@ def test_events_of_no_transaction_do_not_wait_and_bad_ones_count(pipeline: Pipel
     assert 1 == state.waiting()
     state.take(LOG, _log([("t", {"orders": 2})]))
     assert [(1, 1)] == state.rows()["orders"]
+    told = waiting(state.database, pipeline.together)
+    assert {"transactions": 1, "events": 1, "first": "t"} == told
     held = _batch(pipeline, "orders", [("t", 0, UPSERT, 2, 2)])
     assert 0 == without_waiting(state.database, "orders", held).size
     state.take("orders", _batch(pipeline, "orders", [], lost=[("t", 1, UPSERT, 9, 9)]))

@@ -16,7 +16,7 @@ from ivme.cli import app
 from ivme.pipeline import read_pipeline
 from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
 from ivme.pipeline.quarantine import Quarantine
-from ivme.pipeline.status import status, told_status
+from ivme.pipeline.status import WAITING, status, told_status
 from ivme.spark.pipeline.events import Applied, Refused
 from ivme.spark.pipeline.metrics import RunMetrics, json_lines, served_metrics
 
@@ -88,6 +88,7 @@ def test_the_status_is_read_from_the_state_alone(tmp_path: Path) -> None:
     journal.plan(Planned(4, "t", {}), [ChangeFile("a.csv", "x"), ChangeFile("b.csv", "y")])
     journal.refuse("t", ChangeFile("c.csv", "z"), "malformed")
     journal.wrote(["s"], 3)
+    journal.note(WAITING, json.dumps({"transactions": 2, "events": 5, "first": "571:3"}))
     journal.close()
     Quarantine(pipeline.state / "quarantine").keep_letters("t", 4, pa.table({"id": [1, 2]}))
     _counted(pipeline.state)
@@ -98,4 +99,5 @@ def test_the_status_is_read_from_the_state_alone(tmp_path: Path) -> None:
     lines = list(told_status(found))
     assert "table t: batch 4, 6 waiting at the source, 200 rows/s, 2 rows and 1 files in quarantine" in lines
     assert "sink s: batch 3" in lines
+    assert "2 transactions lack events, the first is 571:3; 5 events wait" in lines
     assert "p" == json.loads(CliRunner().invoke(app, ["status", str(file), "--json"]).output)["pipeline"]

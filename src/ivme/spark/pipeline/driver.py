@@ -14,6 +14,7 @@ read again from its plan, and `replay` makes the changes that a sink lacks.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -29,8 +30,11 @@ from ivme.pipeline.model import Pipeline
 from ivme.pipeline.plan_changes import VIEWS, Definitions, old_definitions
 from ivme.pipeline.quarantine import Quarantine, letters_name
 from ivme.pipeline.source_batch import SourceBatch
+from ivme.pipeline.state_copy import StateCopy
+from ivme.pipeline.status import WAITING
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.taken import TakenBatches
+from ivme.pipeline.transactions import waiting
 from ivme.pipeline.watermarks import clock_changes
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
@@ -56,6 +60,7 @@ from ivme.spark.pipeline.taking import (
     stopped,
     told,
 )
+from ivme.spark.pipeline.tracing import batch_span
 from ivme.spark.session.jobs import described_jobs
 
 if TYPE_CHECKING:
@@ -78,6 +83,9 @@ class Driver:
         self._halted = False
         self.quarantine = Quarantine(pipeline.state / "quarantine")
         self.taken = TakenBatches(pipeline.state / "taken")
+        self._copy = None if pipeline.copy is None else StateCopy(pipeline.copy, pipeline.state)
+        if self._copy is not None:
+            self._copy.restore()
         pipeline.state.mkdir(parents=True, exist_ok=True)
         self.database = Database(
             pipeline.state / "database",
@@ -87,6 +95,8 @@ class Driver:
         )
         self.journal = RunJournal(pipeline.state / "journal.sqlite")
         try:
+            if self._copy is not None:
+                self._copy.claim()
             self._open()
         except BaseException:
             self.close()
@@ -118,7 +128,7 @@ class Driver:
         if self.reached < 0:
             load_all(self)
         create_views(self)
-        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal)
+        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal, self._save_copy)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
             for source in self.pipeline.sources
@@ -129,6 +139,11 @@ class Driver:
         backfill_grown(self)
         load_added(self)
         self.outlets.write_first(self.reached)
+
+    def _save_copy(self) -> None:
+        """Brings the copy of the state up to date; sinks write nothing that it does not have."""
+        if self._copy is not None:
+            self._copy.save(self.journal)
 
     def loaded_version(self, table: str) -> int | None:
         """The version of the Delta table that a table was loaded from."""
@@ -166,7 +181,9 @@ class Driver:
             if found is None:
                 return False
             plan, files = found
-            self._take(Planned(self.next_number(), table, plan), files)
+            number = self.next_number()
+            with batch_span(self.pipeline.name, number, table):
+                self._take(Planned(number, table, plan), files)
             return True
 
     def take_stream(self, table: str, batch_id: int, read: SourceBatch, lag: int, start: float) -> None:
@@ -187,7 +204,8 @@ class Driver:
                 self._owing = None
                 return
             self.journal.plan(planned)
-            self.take(planned, read, start, lag)
+            with batch_span(self.pipeline.name, planned.number, table):
+                self.take(planned, read, start, lag)
 
     def next_number(self) -> int:
         last = self.journal.last()
@@ -248,6 +266,8 @@ class Driver:
         if moved or not found.is_repeatable:
             self.taken.save(planned.number, changes)
         self.apply(planned, changes, start, lag)
+        if self.pipeline.together:
+            self.journal.note(WAITING, json.dumps(waiting(self.database, self.pipeline.together)))
 
     def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
         """The database takes changes and the number of their batch, and the sinks get what changed in the views."""

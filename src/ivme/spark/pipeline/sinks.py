@@ -29,12 +29,21 @@ if TYPE_CHECKING:
 class Sinks:
     """The sinks, with the feeds of the views whose changes they write."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, database: Database, journal: RunJournal) -> None:
-        self._pipeline, self._database, self._journal = pipeline, database, journal
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        database: Database,
+        journal: RunJournal,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ready` is called before anything is written: what sinks get must not be lost with this machine."""
+        self._pipeline, self._database, self._journal, self._ready = pipeline, database, journal, ready
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
             journal.note("owner", owner)
+            ready()
         self._writers: dict[str, Writer] = {}
         for sink in pipeline.sinks:
             writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner, database)
@@ -51,6 +60,7 @@ class Sinks:
 
         Sinks that have nothing yet get it with all other rows (`write_first`).
         """
+        self._ready()
         changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
         started = [sink for sink in self._pipeline.sinks if sink.name in self._started]
         for sink in started:
@@ -73,9 +83,10 @@ class Sinks:
 
     def write_first(self, batch: int) -> None:
         """Gives sinks that have nothing yet what the views have: all rows, as changes from nothing."""
-        for sink in self._pipeline.sinks:
-            if sink.name in self._started:
-                continue
+        new = [sink for sink in self._pipeline.sinks if sink.name not in self._started]
+        if new:
+            self._ready()
+        for sink in new:
             if sink.mode != "changes":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
@@ -103,6 +114,7 @@ class Sinks:
         `changes` gives those of the batch again, by table; it is not needed where no sink lacks changes. `old` are the
         definitions of views when the batch was taken.
         """
+        self._ready()
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
         if unsure and changes is not None:
@@ -122,6 +134,7 @@ class Sinks:
 
         `widths` are the numbers of columns that tables had under the old ones.
         """
+        self._ready()
         sinks = [sink for sink in self._moved(old) if self._writers[sink.name].last() != batch]
         views = {sink.view for sink in sinks}
         found = differences(with_definitions(self._pipeline, new), old, self._database, views, widths)
