@@ -113,7 +113,7 @@ class Database(Altering, Clocked, ShownDatabase):
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
-        self.definitions.check_new(name, replaced=self.tables if replace else ())
+        self.definitions.check_new(name, self.tables if replace else (), "table")
         columns = columns_of(name, schema)
         if not columns:
             raise SchemaError(f"table {name} needs a mapping from its columns to their types")

@@ -60,12 +60,12 @@ class Definitions:
 
     def create_table(self, made: Table, *, replace: bool = False) -> None:
         """Adds an empty table, with `replace` in the place of the one of that name."""
-        self.check_new(made.name, replaced=self.catalog.tables if replace else ())
+        self.check_new(made.name, self.catalog.tables if replace else (), "table")
         check_table(made)
         with self.runtime.lock, self._change():
             old = next((each for each in self.catalog.tables if each.lower() == made.name.lower()), None)
             if old is not None:
-                self._drop_table(old)
+                self._drop_table(old, "replace")
             self.runtime.installation.add_table(made)
             if self.store is not None:
                 self.store.create_table(made, replaced=old)
@@ -86,7 +86,7 @@ class Definitions:
         With `replace` it takes the place of the view of that name, all or nothing; a view that others are built on is
         refused.
         """
-        self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
+        self.check_new(name, (*self.views, *self.broken) if replace else (), "view")
         if self.store is not None and not isinstance(query, str):
             raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
         made: View | None = None
@@ -101,7 +101,7 @@ class Definitions:
                     with self._change():
                         there = (*self.views, *self.broken)
                         old = next((each for each in there if each.lower() == name.lower()), None)
-                        replaced = old is not None and self._drop_view(old)
+                        replaced = old is not None and self._drop_view(old, "replace")
                         made = install_view(self.runtime, planned, build)
                         claim()
                         self.functions.users[name] = tuple(called)
@@ -191,9 +191,9 @@ class Definitions:
             reclaim(self.catalog)
         self.runtime.wait_durable()
 
-    def _drop_view(self, name: str) -> bool:
+    def _drop_view(self, name: str, act: str = "drop") -> bool:
         """Forgets a view, as a part of a change of the catalog; whether its directory keeps it, and has to be told."""
-        self._refuse_while_needed("view", name)
+        self._refuse_while_needed("view", name, act)
         view = self.views.get(name)
         then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
         with self._change(*then):
@@ -237,9 +237,9 @@ class Definitions:
             reclaim(self.catalog)
         self.runtime.wait_durable()
 
-    def _drop_table(self, name: str) -> None:
+    def _drop_table(self, name: str, act: str = "drop") -> None:
         """Forgets a table, as a part of a change of the catalog; its directory has to be told."""
-        self._refuse_while_needed("table", name)
+        self._refuse_while_needed("table", name, act)
         self.runtime.installation.drop_table(name)
 
     def close(self) -> None:
@@ -317,10 +317,10 @@ class Definitions:
         if self.is_closed:
             raise PlanError("the database is closed")
 
-    def check_new(self, name: str, replaced: Iterable[str] = ()) -> None:
+    def check_new(self, name: str, replaced: Iterable[str] = (), made: str = "") -> None:
         """Raises SchemaError if there is a table or view of that name, or if no table or view may have it.
 
-        Those that may be `replaced` are not in the way.
+        Those that may be `replaced` are not in the way; what is `made`, a table or a view, could replace its like.
         """
         self.check_open()
         if not self.is_opening:
@@ -329,7 +329,10 @@ class Definitions:
         given_up = {each.lower() for each in replaced}
         for kind, others in kinds.items():
             if name.lower() in {other.lower() for other in others} - given_up:
-                raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
+                instead = (
+                    "replace it (replace=True, CREATE OR REPLACE), drop it first" if kind == made else "drop it first"
+                )
+                raise SchemaError(f"there is already a {kind} named {name}; {instead} or choose another name")
 
     def check_sources(self, tables: Iterable[Table]) -> None:
         """Raises PlanError for a view that other views cannot be built on."""

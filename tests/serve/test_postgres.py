@@ -129,6 +129,13 @@ def test_values_never_become_a_part_of_the_text(server: Server, db: Database) ->
     assert "items" in db.tables
 
 
+def test_parameters_may_stand_without_spaces_between_them(server: Server) -> None:
+    with _connect(server) as connection:
+        connection.execute("INSERT INTO items VALUES (%s,%s,%s)", (7, "$1,$2", Decimal("1.25")))
+        found = connection.execute("SELECT '$1,$2' AS t,id FROM items WHERE id=%s AND name=%s", (7, "$1,$2")).fetchall()
+    assert found == [("$1,$2", 7)]
+
+
 def test_transactions_are_done_as_a_whole_or_not_at_all(server: Server, db: Database) -> None:
     with _connect(server, autocommit=False) as connection:
         connection.execute("INSERT INTO items VALUES (3, 'cap', 1)")

@@ -67,12 +67,13 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Keeps the answers of queries fresh while the data changes, and states the lower bound of any algorithm.
+    """Keeps the answers of SQL queries fresh while the data changes, and says beforehand what a change costs.
 
     \b
     Start with
-      ivme demo
-      ivme explain "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
+      ivme demo           a gallery of views, and what they cost
+      ivme shell shop/    SQL at a prompt, on a database in the directory shop
+      ivme serve shop/    the same database in a browser, and over HTTP
     """
 
 

@@ -274,11 +274,24 @@ def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], ins
     try:
         return list(parse())
     except SqlglotParseError as error:
+        if (template := _template(source)) is not None:
+            raise source.broken("this is a template, not SQL", template, _COMPILED) from error
         raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
     except Exception as error:
         raise source.broken("the text is not SQL: its parser gave up", None, instead) from error
+
+
+_COMPILED = "give the SQL that dbt compile makes of it, or write names of tables and views in place of {{ ref(...) }}"
+
+
+def _template(source: SqlText) -> int | None:
+    """The offset of the first `{{` or `{%` that is not inside a string, as templates of dbt have them."""
+    pairs = zip(source.tokens, source.tokens[1:], strict=False)
+    braces = (a.start for a, b in pairs if a.text == b.text == "{" and b.start == a.start + 1)
+    blocks = (token.start for token in source.tokens if token.token_type == TokenType.BLOCK_START)
+    return min((*braces, *blocks), default=None)
 
 
 def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:

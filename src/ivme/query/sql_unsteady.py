@@ -14,6 +14,7 @@ _NODES: dict[type[exp.Expr], str] = {
 }
 _NAMES = {
     **dict.fromkeys(("now", "getdate", "sysdate", "current_timezone", "curtime"), "moment"),
+    "mz_now": "clock",
     **dict.fromkeys(("shuffle", "monotonically_increasing_id", "randstr", "uniform"), "row"),
 }
 _SPELLED: dict[type[exp.Expr], tuple[str, ...]] = {
@@ -24,6 +25,7 @@ _SPELLED: dict[type[exp.Expr], tuple[str, ...]] = {
 }
 _INSTEAD = {
     "moment": "compare it with a column by <, <=, > or >= in WHERE, where NOW() is what db.advance() said last",
+    "clock": "write NOW(), compared with a column in WHERE; db.advance() moves that clock",
     "row": "store the value in a column when you insert the row",
     "session": "write the value as a constant",
 }

@@ -35,6 +35,11 @@ _ALTER = (
     "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], DROP COLUMN column, RENAME COLUMN a TO b, "
     "ALTER COLUMN column SET DEFAULT value or DROP DEFAULT, or RENAME TO name"
 )
+_VIEW_ANEW = "write CREATE OR REPLACE VIEW name AS SELECT ...; another name is a new view, and DROP VIEW of the old one"
+_NEW_TYPE = (
+    "drop the views that read it, ADD COLUMN another of the new type, UPDATE name SET another = CAST(column AS type), "
+    "DROP COLUMN column, RENAME COLUMN another TO column, and make the views again"
+)
 _FORMATS = ("parquet", "csv", "json")
 
 
@@ -166,6 +171,8 @@ def read_drop(source: SqlText, node: exp.Expr) -> Drop:
 
 def read_alter(source: SqlText, node: exp.Expr) -> Statement:
     """ALTER TABLE ... ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN and RENAME TO."""
+    if node.args.get("kind") == "VIEW":
+        raise source.unsupported("a view is not altered", source.tokens[0].start, _VIEW_ANEW)
     actions = node.args.get("actions") or []
     if not isinstance(node, exp.Alter) or node.args.get("kind") != "TABLE" or len(actions) != 1:
         raise source.unsupported("one thing of a table is changed at a time", source.tokens[0].start, _ALTER)
@@ -185,6 +192,8 @@ def read_alter(source: SqlText, node: exp.Expr) -> Statement:
     if isinstance(action, exp.AlterColumn) and (action.args.get("drop") or action.args.get("default") is not None):
         refuse_other_arguments(source, action, ("this", "drop", "default"), _ALTER)
         return SetDefault(source, node.this, action.this, action.args.get("default"))
+    if isinstance(action, exp.AlterColumn) and action.args.get("dtype") is not None:
+        raise source.unsupported("the type of a column does not change", action, _NEW_TYPE)
     if not isinstance(action, exp.ColumnDef):
         raise source.unsupported("this is not supported here", action, _ALTER)
     return _added(source, node.this, action)

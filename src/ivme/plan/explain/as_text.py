@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -48,14 +48,15 @@ def explanation_text(explanation: Explanation) -> str:
         *_fracture(explanation),
         *_trees(explanation),
     ]
-    return "\n\n".join("\n".join(section) for section in [*sections, *_notes(explanation)])
+    return "\n\n".join("\n".join(section) for section in [*sections, *_notes(explanation.notes)])
 
 
 def brief_text(explanation: Explanation) -> str:
-    """What the view costs and what would lower that, without the proof: no class, no widths and no trees."""
+    """What the view costs and what would lower that, without the proof: no class, widths, trees or lower bounds."""
     costs = [("strategy", explanation.strategy or f"none: {explanation.reason}"), *_cost_pairs(explanation)]
     blocks = [*block_sections(explanation)]
-    sections = [*(blocks or [[*_written(explanation)]]), *_verdict(explanation), _table(costs), *_notes(explanation)]
+    advice = [note for note in explanation.notes if "lower bound" not in note]
+    sections = [*(blocks or [[*_written(explanation)]]), *_verdict(explanation), _table(costs), *_notes(advice)]
     return "\n\n".join("\n".join(section) for section in sections)
 
 
@@ -155,9 +156,9 @@ def _verdict(explanation: Explanation) -> Iterator[list[str]]:
         yield wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _notes(explanation: Explanation) -> Iterator[list[str]]:
-    if explanation.notes:
-        yield ["notes", *(line for note in explanation.notes for line in _item(note))]
+def _notes(notes: Sequence[str]) -> Iterator[list[str]]:
+    if notes:
+        yield ["notes", *(line for note in notes for line in _item(note))]
 
 
 def _bounds(explanation: Explanation) -> Iterator[list[str]]:

@@ -43,7 +43,8 @@ def _text(block: BlockExplanation) -> list[str]:
 def _notes(block: BlockExplanation) -> list[str]:
     """What is said about a block with an ordered map, whose cost depends on how far a change reaches."""
     notes = block.explanation.notes if block.explanation.strategy == "order" else ()
-    return [line for note in notes for line in wrap(note, WIDTH, initial_indent="    - ", subsequent_indent="      ")]
+    told = [note for note in notes if "lower bound" not in note]  # that of the rows below the order, not of the order
+    return [line for note in told for line in wrap(note, WIDTH, initial_indent="    - ", subsequent_indent="      ")]
 
 
 def _sum(blocks: tuple[BlockExplanation, ...]) -> str:

@@ -185,7 +185,7 @@ class Lift:
             if outer is None:
                 raise
             message = f"a subquery with LIMIT, UNION and the like cannot read the query around it: {error.message}"
-            limit = "leave LIMIT out, and take the first rows when reading"
+            limit = "rank rows in place of LIMIT: QUALIFY ROW_NUMBER() OVER (PARTITION BY column ORDER BY ...) <= n"
             instead = limit if is_limited(node) else "write EXISTS or NOT EXISTS for each side"
             raise Tied(self.script.source.unsupported(message, error.position, instead)) from None
 

@@ -6,6 +6,7 @@ statements are split and translated by the tokens of PostgreSQL, and values are 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from ivme.errors import QueryError
 
 DATABASE, SCHEMA = "ivme", "public"
+
+_PARAMETER = re.compile(
+    r"""--[^\n]* | /\*.*?(?:\*/|\Z) | (?<!\w)[eE]'(?:\\.|''|[^'\\])*(?:'|\Z) | '(?:''|[^'])*(?:'|\Z)
+    | "(?:""|[^"])*(?:"|\Z) | (?<![\w$])\$(?P<tag>[^\W\d]\w*)?\$.*?(?:\$(?(tag)(?P=tag))\$|\Z)
+    | (?<![\w$])(?P<parameter>\$\d+)(?=\S)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""A parameter with something right behind it; texts, quoted names and comments are matched to step over them."""
 
 
 class _Dialect(Postgres):
@@ -42,8 +51,18 @@ class Piece:
         return self.source[self.tokens[0].start : self.tokens[-1].end + 1]
 
 
+def _parted(text: str) -> str:
+    """The text with a space behind each parameter: sqlglot takes the `$1,$` of `$1,$2` for the start of a quoted text.
+
+    >>> _parted("VALUES ($1,$2::int, '$3,$4', $$ $5,$6 $$)")
+    "VALUES ($1 ,$2 ::int, '$3,$4', $$ $5,$6 $$)"
+    """
+    return _PARAMETER.sub(lambda found: found[0] + " " if found["parameter"] else found[0], text)
+
+
 def split_statements(text: str) -> list[Piece]:
-    """The statements of a text, which semicolons separate."""
+    """The statements of a text, which semicolons separate; linear in its length."""
+    text = _parted(text)
     try:
         tokens = _Dialect().tokenize(text)
     except SqlglotError as error:
