@@ -45,6 +45,7 @@ def _rows(path: Path) -> set[tuple[Any, ...]]:
     return {tuple(row.values()) for row in DeltaTable(str(path)).to_pyarrow_table().to_pylist()}
 
 
+@pytest.mark.long
 def test_versions_and_rows_that_expire_reach_sinks_through_a_crash(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ sinks:
 """
 
 
+@pytest.mark.long
 def test_a_range_is_loaded_again_through_a_crash(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltalake import DeltaTable
 
