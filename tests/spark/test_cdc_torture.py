@@ -96,15 +96,15 @@ def test_crashes_among_changes_of_every_kind_lose_and_double_nothing(spark: Any,
 def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Path, archives: Path) -> None:
     events = int(os.environ.get("IVME_TORTURE_EVENTS", "1000000"))
     torture = Torture(tmp_path, events=events, per_file=max(events // 100, 100), seed=11)
-    chance, kills = random.Random(5), 0
+    chance, kills, enough = random.Random(5), 0, int(os.environ.get("IVME_TORTURE_KILLS", "20"))
     while True:
-        with (tmp_path / "log").open("a") as log:
+        with (tmp_path / "torture.log").open("a") as log:
             command = [sys.executable, "-m", "tests.spark.cdc_torture", str(torture.file), str(archives)]
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, cwd=ROOT
             )
         assert process.stdout is not None
-        if kills < 20:
+        if kills < enough:
             process.stdout.readline()  # it is open
             time.sleep(chance.random() * 6)
             os.killpg(process.pid, signal.SIGKILL)
@@ -112,9 +112,9 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
         said = process.stdout.read()
         process.wait()
         process.stdout.close()
-        if "done" in said and kills >= 20:
+        if "done" in said and kills >= enough:
             break
-        assert process.returncode in (0, -signal.SIGKILL), (tmp_path / "log").read_text()[-3000:]
+        assert process.returncode in (0, -signal.SIGKILL), (tmp_path / "torture.log").read_text()[-3000:]
     check_torture(torture)
 
 
