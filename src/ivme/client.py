@@ -33,6 +33,7 @@ from ivme.remote_view import RemoteView, Row
 from ivme.schemas import columns_of
 from ivme.serve.asking import ARROW
 from ivme.serve.tagged_values import tagged
+from ivme.single_changes import SingleChanges
 from ivme.statements.result import Result
 from ivme.store.backup import new_directory
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["RemoteDatabase", "RemoteError", "RemoteView", "Row", "connect"]
 
 
-class RemoteDatabase(RemoteConnection):
+class RemoteDatabase(RemoteConnection, SingleChanges):
     """A database behind a server. Its methods raise the errors of ivme, with the server's message."""
 
     # Statements
@@ -220,50 +221,6 @@ class RemoteDatabase(RemoteConnection):
         """Takes rows away; one that is not there is an error, or with strict=False ignored."""
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
-
-    def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
-        with self.batch() as batch:
-            batch.delete_keys(table, keys, strict=strict)
-
-    def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
-        with self.batch() as batch:
-            batch.apply(table, rows, weights, round_floats=round_floats)
-
-    def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
-        with self.batch() as batch:
-            batch.upsert(table, rows, round_floats=round_floats)
-
-    def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Makes these rows all that the table holds; views and followers are told the difference."""
-        with self.batch() as batch:
-            batch.replace(table, rows, round_floats=round_floats)
-
-    def update(
-        self,
-        table: str,
-        /,
-        *,
-        set: Mapping[str, Any],
-        where: str | None = None,
-        round_floats: bool = False,
-        **parameters: Any,
-    ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
-        with self.batch() as batch:
-            batch.update(table, set=set, where=where, round_floats=round_floats, **parameters)
-
-    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
-        with self.batch() as batch:
-            batch.delete_where(table, where, **parameters)
-
-    def truncate(self, table: str) -> None:
-        """Takes all rows of a table away."""
-        with self.batch() as batch:
-            batch.truncate(table)
 
     # Upkeep
 

@@ -32,6 +32,7 @@ from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
 from ivme.shown_database import ShownDatabase
+from ivme.single_changes import SingleChanges
 from ivme.store.broken_views import rebuild, whole
 from ivme.table_rows import TableRows
 from ivme.user_functions import UserFunction
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from ivme.view import View
 
 
-class Database(Altering, Clocked, ShownDatabase):
+class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     """Tables and views in memory. One writer at a time; any number of readers.
 
     With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
@@ -300,50 +301,6 @@ class Database(Altering, Clocked, ShownDatabase):
             return False
         self._runtime.wait_durable()
         return True
-
-    def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
-        with self.batch() as batch:
-            batch.delete_keys(table, keys, strict=strict)
-
-    def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
-        with self.batch() as batch:
-            batch.apply(table, rows, weights, round_floats=round_floats)
-
-    def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
-        with self.batch() as batch:
-            batch.upsert(table, rows, round_floats=round_floats)
-
-    def update(
-        self,
-        table: str,
-        /,
-        *,
-        set: Mapping[str, Any],
-        where: str | None = None,
-        round_floats: bool = False,
-        **parameters: Any,
-    ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
-        with self.batch() as batch:
-            batch.update(table, set=set, where=where, round_floats=round_floats, **parameters)
-
-    def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
-        with self.batch() as batch:
-            batch.delete_where(table, where, **parameters)
-
-    def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Makes these rows all that the table holds; views and followers are told the difference."""
-        with self.batch() as batch:
-            batch.replace(table, rows, round_floats=round_floats)
-
-    def truncate(self, table: str) -> None:
-        """Takes all rows of a table away."""
-        with self.batch() as batch:
-            batch.truncate(table)
 
     def batch(self, source: str | None = None, position: int | None = None) -> Batch:
         """Several changes, all or nothing: they are made when the `with` block ends without an error.

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ivme.engine.codes.arrow_types import arrow_schema
-from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.table_change import rows_with_keys
 from ivme.errors import SchemaError
 from ivme.query.model import Table
-from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
+from ivme.readable_table import ReadableTable
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     import pyarrow as pa
 
     from ivme.definitions import Definitions
 
-Row = tuple[Any, ...]
 
-
-class TableRows:
+class TableRows(ReadableTable):
     """The rows of a table. Each time it is read it has those of that moment."""
 
     def __init__(self, definitions: Definitions, name: str) -> None:
@@ -64,36 +57,6 @@ class TableRows:
             given = RowBatch(runtime.catalog.layout(self.name), np.ones(rows.num_rows, np.int64), rows)
             return rows_with_keys(runtime.catalog, state, given).data
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self.to_arrow())
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows as Arrow's C interface has them, for `pa.table(table)`, `pl.DataFrame(table)`, and DuckDB."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __iter__(self) -> Iterator[Row]:
-        return zip(*map(python_values, self.to_arrow().columns), strict=True)
-
-    def __len__(self) -> int:
-        return int(self.to_arrow().num_rows)
-
-    def __bool__(self) -> bool:
-        """A table is never false, also an empty one."""
-        return True
-
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} {column.type}" for column in self.declared.columns)
         return f"<Table {self.name}: {columns}>"
-
-    def _repr_html_(self) -> str:
-        data = self.to_arrow()
-        first = zip(*map(python_values, data.slice(0, SHOWN_ROWS).columns), strict=True)
-        rows = html_table(self.columns, list(first), rows_shown(data.num_rows))
-        return f"<p>table <b>{escape(self.name)}</b></p>{rows}"

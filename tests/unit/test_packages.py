@@ -59,6 +59,8 @@ _LAYERS = (
         "function_definitions",
         "statements",
         "store",
+        "readable_table",
+        "single_changes",
         "table_rows",
         "table_columns",
         "altering",
