@@ -74,7 +74,7 @@ def test_every_rule_of_the_grammar_is_drawn_and_what_is_drawn_is_sql() -> None:
         connection.execute(statement)
     drawn: set[str] = set()
     refused = 0
-    for seed in range(4000):
+    for seed in range(6000):
         grammar = Queries(Random(seed), RELATIONS)
         text = grammar.statement().text
         drawn |= grammar.rules
