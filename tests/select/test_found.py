@@ -130,6 +130,8 @@ FOUND = (
     """SELECT a.s, b.i, t.n FROM r0 AS a LEFT JOIN r2 AS b ON a.i = b.i AND b.s = 'a',
        LATERAL (SELECT COUNT(*) AS n FROM r1 AS c WHERE c.k = b.i) AS t""",
     "SELECT a.s, t.n FROM r0 AS a FULL JOIN r2 AS b USING (i), LATERAL (SELECT SUM(k) AS n FROM r1 WHERE k = b.i) AS t",
+    "SELECT a.s, b.d2 FROM r0 AS a LEFT JOIN r2 AS b ON a.i < b.i AND a.j = 1",
+    "SELECT a.s, b.d2 FROM r0 AS a RIGHT JOIN r2 AS b ON a.i < b.i AND b.s = 'a'",
 )
 
 

@@ -124,8 +124,8 @@ class Joins:
         pairs.set("joins", [exp.Join(this=table.copy())])
         equal = [
             exp.EQ(this=column(known, key_name(n)), expression=inner.copy())
-            for n, inner in enumerate(match.inner, 1)
-            if not isinstance(inner, exp.Literal)
+            for n, (outer, inner) in enumerate(zip(match.outer, match.inner, strict=True), 1)
+            if not isinstance(outer, exp.Literal)
         ]
         set_where(pairs, [*equal, *match.own, *(replaced(each, change) for each in match.rest)])
         return left, self.finish(pairs)
