@@ -18,6 +18,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -120,7 +121,7 @@ def measure(work: Workload, peers: bool) -> dict[str, list[float]]:
         changes = view.changes()
         before, spent = _operations(db), 0.0
         for row in rows:
-            spent += _timed(lambda row=row: db.insert(work.changed, [row]))  # type: ignore[misc]
+            spent += _timed(partial(db.insert, work.changed, [row]))
         counted = _operations(db) - before
         moved = sum(abs(weight) for change in changes for weight in change.values())
         n = len(rows)

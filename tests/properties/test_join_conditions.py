@@ -6,6 +6,7 @@ subquery that is tied to a table that may be padded, or groups.
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import duckdb
@@ -67,11 +68,11 @@ def _compare(seed: int) -> None:
     for table in TABLES:
         ours.create_table(table, dict.fromkeys(COLUMNS, "int"))
         theirs.execute(f"CREATE TABLE {table} (x INT, y INT, z INT)")
-    try:
-        view = ours.create_view("v", text)
-    except UnsupportedError as error:
-        assert "after a SEMI or ANTI JOIN" in str(error)  # noqa: PT017 - what else is refused is a finding
+    if re.search(r"(SEMI|ANTI) JOIN b .* (RIGHT|FULL) JOIN c", text):
+        with pytest.raises(UnsupportedError, match="after a SEMI or ANTI JOIN"):
+            ours.create_view("v", text)
         return
+    view = ours.create_view("v", text)
     for _ in range(3):
         for table in TABLES:
             rows = [tuple(rng.choice([None, 0, 1, 2, 3]) for _ in COLUMNS) for _ in range(3)]

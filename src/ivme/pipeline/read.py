@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from ivme.database import Database
@@ -108,7 +109,7 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
     with Database(functions=pipeline.functions) as database:
         for source in pipeline.tables:
             for each in tables_of(pipeline, source):
-                tables[source.table.name].within(lambda each=each: create_table(database, each))  # type: ignore[misc]
+                tables[source.table.name].within(partial(create_table, database, each))
         for view in pipeline.views:
             if view.name not in views:
                 database.create_view(view.name, view.query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from ivme.database import Database
@@ -27,7 +28,7 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
     fields = node.fields(_TABLE, ("columns",))
     columns = {column: kind.text() for column, kind in fields["columns"].entries()}
     for column, kind in fields["columns"].entries():
-        kind.within(lambda column=column: declare(name, {column: columns[column]}))  # type: ignore[misc]
+        kind.within(partial(declare, name, {column: columns[column]}))
         if column in (WEIGHT, BATCH):
             kind.refuse(f"{column} is a name that sinks use; call the column something else")
     key = [item.text() for item in fields["primary_key"].items()] if "primary_key" in fields else None

@@ -65,6 +65,11 @@ def add_view_reading(app: FastAPI, database: Database, settings: Settings) -> No
         rest = [(key, text) for key, text in pairs if key not in found]
         return view, read_asked(view, rest, ()).parameters, found
 
+    def asked_row(request: Request, name: str) -> tuple[View, dict[str, Any], tuple[Any, ...]]:
+        """The same with the row that the query names."""
+        view, parameters, special = asked(request, name, "_row")
+        return view, parameters, row_of(view, _needed(special, "_row"), "_row")
+
     @app.get("/views/{view}/count", summary="How many rows a view has", responses=answers)
     async def count(view: str, request: Request) -> Response:
         found, parameters, _ = asked(request, view)
@@ -77,8 +82,7 @@ def add_view_reading(app: FastAPI, database: Database, settings: Settings) -> No
         responses=answers,
     )
     async def multiplicity(view: str, request: Request) -> Response:
-        found, parameters, special = asked(request, view, "_row")
-        row = row_of(found, _needed(special, "_row"), "_row")
+        found, parameters, row = asked_row(request, view)
         return json_answer({"multiplicity": await reading(lambda: found.multiplicity(row, **parameters))})
 
     @app.get(
@@ -122,8 +126,7 @@ def add_view_reading(app: FastAPI, database: Database, settings: Settings) -> No
         "/views/{view}/why", summary="Why a row is in a view", openapi_extra=described(_row=_TEXT), responses=answers
     )
     async def why(view: str, request: Request) -> Response:
-        found, parameters, special = asked(request, view, "_row")
-        row = row_of(found, _needed(special, "_row"), "_row")
+        found, parameters, row = asked_row(request, view)
         return json_answer(await reading(lambda: _reasons(found.why(row, **parameters))))
 
     @app.get(
@@ -133,8 +136,7 @@ def add_view_reading(app: FastAPI, database: Database, settings: Settings) -> No
         responses=answers,
     )
     async def why_not(view: str, request: Request) -> Response:
-        found, parameters, special = asked(request, view, "_row")
-        row = row_of(found, _needed(special, "_row"), "_row")
+        found, parameters, row = asked_row(request, view)
         return json_answer(await reading(lambda: _reasons(found.why_not(row, **parameters))))
 
     @app.get("/views/{view}/verify", summary="Compute a view by another way, and compare", responses=answers)

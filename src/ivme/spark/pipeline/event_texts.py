@@ -57,7 +57,7 @@ def weight_text(changes: Changes, *, strict: bool) -> str:
     cases = "".join(f" WHEN {operation} IN ({', '.join(map(literal, words))}) THEN {sign}" for words, sign in kinds)
     bad = "NULL"
     if strict:
-        known = literal(f" is none of {', '.join((*inserts, *DELETES))}")
+        known = literal(f" is not one of {', '.join((*inserts, *DELETES))}")
         bad = f"raise_error(concat('the operation ', coalesce({operation}, 'missing'), {known}))"
     return f"CAST(CASE{cases} ELSE CAST({bad} AS bigint) END AS bigint)"
 
