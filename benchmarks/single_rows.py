@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import tpch
+from benchmarks import tpch_schema, tpch_stream
 from benchmarks.measure import check_rows, now, parse, show
 from ivme.database import Database
 
@@ -31,23 +31,19 @@ Row = tuple[Any, ...]
 Columns = Mapping[str, str]
 Change = tuple[str, list[Any]]
 
-COLUMNS: Mapping[str, Columns] = {
-    "customer": tpch.COLUMNS["customer"],
-    "orders": {
-        **tpch.COLUMNS["orders"],
-        "o_totalprice": "decimal(15, 2)",
-        "o_orderpriority": "string",
-    },
-    "lineitem": {
-        **tpch.COLUMNS["lineitem"],
-        "l_linenumber": "int",
-        "l_quantity": "decimal(15, 2)",
-        "l_shipmode": "string",
-        "l_commitdate": "date",
-        "l_receiptdate": "date",
-    },
+_READ = {
+    "customer": (),
+    "orders": ("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority", "o_totalprice", "o_orderpriority"),
+    "lineitem": (
+        *("l_orderkey", "l_suppkey", "l_extendedprice", "l_discount", "l_returnflag", "l_shipdate"),
+        *("l_linenumber", "l_quantity", "l_shipmode", "l_commitdate", "l_receiptdate"),
+    ),
 }
-KEYS = {"customer": ["c_custkey"], "orders": ["o_orderkey"], "lineitem": ["l_orderkey", "l_linenumber"]}
+COLUMNS: Mapping[str, Columns] = {
+    name: {column: tpch_schema.COLUMNS[name][column] for column in read or tpch_schema.COLUMNS[name]}
+    for name, read in _READ.items()
+}
+KEYS = tpch_schema.KEYS
 
 _SUMS = """
     SELECT l_shipmode,
@@ -56,7 +52,7 @@ _SUMS = """
 _LATE = """l_shipmode IN ('MAIL', 'SHIP') AND l_commitdate < l_receiptdate AND l_shipdate < l_commitdate
       AND l_receiptdate >= DATE '1994-01-01' AND l_receiptdate < DATE '1995-01-01' GROUP BY l_shipmode"""
 QUERIES = {
-    "q3": tpch.QUERIES["q3"],
+    "q3": tpch_schema.QUERIES["q3"],
     "q12": f"{_SUMS} FROM orders, lineitem WHERE o_orderkey = l_orderkey AND {_LATE}",
     "q12 left": f"{_SUMS} FROM lineitem LEFT JOIN orders ON o_orderkey = l_orderkey WHERE {_LATE}",
     "q18": """
@@ -105,7 +101,7 @@ def workload(query: str, tables: Mapping[str, pa.Table], rows: int) -> Workload:
     tails = {name: chosen[name].slice(cut[name]).combine_chunks() for name in chosen}
     given = [
         (name, row)
-        for part in tpch.stream(tails, 1)
+        for part in tpch_stream.stream(tails, 1)
         for name, piece in part
         for row in zip(*(column.to_pylist() for column in piece.columns), strict=True)
     ]
@@ -192,7 +188,7 @@ def main() -> None:
         works += [("integers", integers(options.rows, keyed=False), "500,000")]
         works += [("integers, key", integers(options.rows, keyed=True), "500,000")]
     chosen = [query for query in QUERIES if query in options.only]
-    tables = tpch.read(tpch.generated(options.sf, options.data), COLUMNS) if chosen else {}
+    tables = tpch_stream.read(tpch_stream.generated(options.sf, options.data), COLUMNS) if chosen else {}
     works += [(query, workload(query, tables, options.rows), "200,000") for query in chosen]
     forms = {"tuples": as_tuples, "dicts": as_dicts, "dataclasses": as_dataclasses, "durable": as_tuples}
     for name, work, target in works:

@@ -6,12 +6,14 @@ Files of Parquet hold upserts and deletes by key with a sequence; one in ten com
 other reads it; the first is merged into a Delta table by its key. Each file is a batch. The parts are those of a batch
 in the driver: `read` (Spark and Arrow), `resolve` (events to changes), `keep` (the synced copy for recovery), `engine`
 (the durable commit with both views), `sink` (the MERGE) and the rest (journal, listing). Before anything is shown the
-merged table is compared with the view, and all tables and views with plain Spark SQL.
+merged table is compared with the view, and all tables and views with plain Spark SQL. The CPU time of a batch is shown
+beside, of this process and of the JVM, which other work on the machine changes less than the time on the clock.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +35,7 @@ from ivme.spark.pipeline import driver as driving
 from ivme.spark.pipeline.delta_merge import DeltaMergeWriter
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
-from ivme.spark.pipeline.events import Applied, Event
+from ivme.spark.pipeline.events import Applied, Event, Opening
 from ivme.spark.pipeline.verify import verify_pipeline
 
 WARM_UP = 2
@@ -118,19 +120,33 @@ def timed(times: dict[str, float]) -> Iterator[None]:
         yield
 
 
+def cpu_seconds(spark: Any) -> tuple[float, float]:
+    """The CPU time that this process and the JVM have had."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return time.process_time(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measured(spark: Any, folder: Path) -> list[dict[str, float]]:
     """The seconds of each batch, by part; the merged table and the views are right at the end."""
     found: list[dict[str, float]] = []
     times: dict[str, float] = {}
+    before = list(cpu_seconds(spark))
 
     def note(event: Event) -> None:
+        if isinstance(event, Opening):
+            return
         assert isinstance(event, Applied), event
-        found.append({**times, "engine": event.engine_seconds, "all": event.seconds, "rows": event.rows_in})
+        own, java = cpu_seconds(spark)
+        spent = {"python": own - before[0], "jvm": java - before[1]}
+        before[:] = own, java
+        found.append({**times, **spent, "engine": event.engine_seconds, "all": event.seconds, "rows": event.rows_in})
         times.clear()
 
     driver = Driver(spark, read_pipeline(folder / "p.yml"), note)
     try:
         times.clear()
+        before[:] = cpu_seconds(spark)
         with timed(times):
             while driver.step("sales"):
                 pass
@@ -157,7 +173,9 @@ def main() -> None:
         rest = middle["all"] - sum(middle[name] for name in named)
         shown = ", ".join(f"{name} {1000 * middle[name]:.0f}" for name in named)
         print(f"{batch:,} changes: {1000 * middle['all']:.0f} ms a batch, {batch / middle['all']:,.0f} changes/s")
-        print(f"  ms: {shown}, rest {1000 * rest:.0f}", flush=True)
+        print(f"  ms: {shown}, rest {1000 * rest:.0f}")
+        spent = (f"{name} {1000 * middle[name]:.0f}" for name in ("python", "jvm"))
+        print(f"  ms of CPU: {', '.join(spent)}; load of the machine {os.getloadavg()[0]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

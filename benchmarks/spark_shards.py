@@ -54,8 +54,8 @@ def processor_seconds(db: ivme.SparkDatabase) -> float:
             fields = path.read_text().rpartition(")")[2].split()
             parents[int(path.parent.name)] = int(fields[1])
             used[int(path.parent.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    daemons = {status["pid"] for status in db.status()}
-    return sum(seconds for process, seconds in used.items() if process in daemons or _is_ours(process, parents))
+    hosts = {status["pid"] for status in db.status()}
+    return sum(seconds for process, seconds in used.items() if process in hosts or _is_ours(process, parents))
 
 
 def _is_ours(process: int, parents: dict[int, int]) -> bool:
@@ -132,7 +132,7 @@ def streaming(spark: SparkSession, db: ivme.SparkDatabase, folder: Path, size: i
     query.stop()
     steady = took[1:]
     rate = size * len(steady) / sum(steady)
-    print(f"streaming through {db._journal.shards} shards, {len(steady)} batches of {size:,}: {rate:,.0f} changes/s")
+    print(f"streaming through {db.checkpoint.shards} shards, {len(steady)} batches of {size:,}: {rate:,.0f} changes/s")
     print(f"  seconds a batch: {', '.join(f'{each:.2f}' for each in steady)}")
     each = processors / len(steady)
     print(f"  {each:.2f} s of the processors a batch; load {os.getloadavg()[0]:.1f}", flush=True)

@@ -1,164 +1,203 @@
-"""TPC-H Q3, Q5 and Q10 kept fresh while all tables come as one stream, interleaved row by row.
+"""TPC-H's queries kept fresh while its tables change, beside triggers in C++ and DuckDB.
 
-    python -m benchmarks.tpch [--sf 0.1] [--batch 1000 10000] [--query q3 q5 q10] [--runs 3] [--cpu] [--data DIRECTORY]
+    python -m benchmarks.tpch [--sf 0.1] [--batch 1 100 1000 10000] [--query 1 3 4 5 10 12 18 | all] [--runs 3]
+        [--stream inserts refreshes] [--most 200000] [--no-peers] [--data DIRECTORY]
 
-The tables are made by tpchgen-cli (PyPI). Each has the columns that some of the three queries reads, and is declared
-as it is: no column is left out because a query does not need it. A row of a table comes when its share of the
-stream has come, so that all tables end together. Batches are cut from the stream before the clock starts, as Arrow
-columns in memory; the clock runs over db.batch(). At the end the view's rows are compared with DuckDB's.
+All tables are declared as TPC-H has them, with their keys. The stream of inserts has all rows of the tables that a
+query reads, interleaved; that of refreshes deletes orders with their lines (RF2) and inserts them again (RF1) over
+loaded tables. Batches of more than one row are Arrow columns in memory, cut before the clock starts; single rows are
+tuples, the last `--most` rows of the stream after the others came as one batch.
+
+Seven queries are written without ORDER BY and LIMIT (`tpch_schema.py`); these also run as C++ triggers, compiled in
+this run (`peers/compiled_triggers.py`): flat hash maps, doubles, no tables, no transactions. The other queries are
+taken from DuckDB's extension as they are. DuckDB computes the query anew over the tables at the end: what a batch
+would cost at least. The answers of all are compared before anything is printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from benchmarks.measure import check_rows, now, parse, show
+from benchmarks.corpora.comparing import difference
+from benchmarks.corpora.material import corpus
+from benchmarks.corpora.measuring import connected, differs
+from benchmarks.measure import parse
+from benchmarks.peers.compiled_triggers import CompiledTriggers
+from benchmarks.tpch_schema import COLUMNS, KEYS, QUERIES
+from benchmarks.tpch_stream import Part, Stream, generated, inserts, read, refreshes
 from ivme.database import Database
 
-COLUMNS = {
-    "region": {"r_regionkey": "int", "r_name": "string"},
-    "nation": {"n_nationkey": "int", "n_name": "string", "n_regionkey": "int"},
-    "supplier": {"s_suppkey": "int", "s_nationkey": "int"},
-    "customer": {
-        "c_custkey": "int",
-        "c_name": "string",
-        "c_address": "string",
-        "c_nationkey": "int",
-        "c_phone": "string",
-        "c_acctbal": "decimal(15, 2)",
-        "c_mktsegment": "string",
-        "c_comment": "string",
-    },
-    "orders": {"o_orderkey": "int", "o_custkey": "int", "o_orderdate": "date", "o_shippriority": "int"},
-    "lineitem": {
-        "l_orderkey": "int",
-        "l_suppkey": "int",
-        "l_extendedprice": "decimal(15, 2)",
-        "l_discount": "decimal(15, 2)",
-        "l_returnflag": "string",
-        "l_shipdate": "date",
-    },
-}
-
-QUERIES = {
-    "q3": """
-        SELECT l_orderkey, SUM(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
-        FROM customer, orders, lineitem
-        WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
-          AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
-        GROUP BY l_orderkey, o_orderdate, o_shippriority""",
-    "q5": """
-        SELECT n_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue
-        FROM customer, orders, lineitem, supplier, nation, region
-        WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey
-          AND c_nationkey = s_nationkey AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey
-          AND r_name = 'ASIA' AND o_orderdate >= DATE '1994-01-01' AND o_orderdate < DATE '1995-01-01'
-        GROUP BY n_name""",
-    "q10": """
-        SELECT c_custkey, c_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address,
-               c_phone, c_comment
-        FROM customer, orders, lineitem, nation
-        WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND o_orderdate >= DATE '1993-10-01'
-          AND o_orderdate < DATE '1994-01-01' AND l_returnflag = 'R' AND c_nationkey = n_nationkey
-        GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment""",
-}
-TABLES = {
-    "q3": ("customer", "orders", "lineitem"),
-    "q5": ("region", "nation", "supplier", "customer", "orders", "lineitem"),
-    "q10": ("nation", "customer", "orders", "lineitem"),
-}
-TARGETS = {"q3": "2,000,000 at SF 1", "q5": "1,000,000 at SF 1", "q10": "2,000,000 at SF 1"}
-
-Batch = list[tuple[str, pa.RecordBatch]]
+Tables = Mapping[str, pa.Table]
+Change = tuple[str, int, Any]
 
 
-def generated(scale: str, directory: Path) -> Path:
-    """The directory with the tables as Parquet files, made if they are not there."""
-    made = directory / f"sf{scale}"
-    if not (made / "lineitem.parquet").exists():
-        beside = Path(sys.executable).parent / "tpchgen-cli"
-        program = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
-        if program is None:
-            raise SystemExit("tpchgen-cli is missing; install it with: pip install tpchgen-cli")
-        made.mkdir(parents=True, exist_ok=True)
-        command = [program, "parquet", "--scale-factor", scale, "--output-dir", str(made)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return made
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """CPU and wall seconds of a stream."""
+
+    cpu: float
+    wall: float
 
 
-def read(directory: Path, declared: Mapping[str, Mapping[str, str]] = COLUMNS) -> dict[str, pa.Table]:
-    """The tables with the columns that are declared, in the types in which they are kept."""
-    tables = {}
-    for name, columns in declared.items():
-        table = pq.read_table(directory / f"{name}.parquet", columns=list(columns))
-        fields = [
-            (c, pa.string() if pa.types.is_string_view(t) or pa.types.is_large_string(t) else t)
-            for c, t in zip(table.schema.names, table.schema.types, strict=True)
-        ]
-        fields = [(c, pa.int64() if pa.types.is_integer(t) else t) for c, t in fields]
-        tables[name] = table.cast(pa.schema(fields)).combine_chunks()
-    return tables
+def text_of(query: int) -> str:
+    """A query's text."""
+    if f"q{query}" in QUERIES:
+        return QUERIES[f"q{query}"]
+    return corpus("tpch", "0.01").queries[query]
 
 
-def stream(tables: dict[str, pa.Table], size: int) -> Iterator[Batch]:
-    """The rows of all tables, interleaved in proportion, in batches of `size` rows."""
-    total = sum(table.num_rows for table in tables.values())
+def tables_of(text: str, tables: Tables) -> dict[str, pa.Table]:
+    """The tables that a query names; no name is a part of another column's or table's."""
+    words = set(text.lower().replace(",", " ").replace("(", " ").replace(")", " ").split())
+    return {name: table for name, table in tables.items() if name in words}
+
+
+def as_given(stream: Stream, tables: Tables, single: bool) -> list[list[Change]]:
+    """The batches as ivme takes them: single rows as tuples, others as record batches."""
     columns = {name: table.to_batches()[0] for name, table in tables.items()}
-    edges = np.arange(0, total + size, size).clip(max=total)
-    cuts = {name: (edges * table.num_rows) // total for name, table in tables.items()}
-    for i in range(len(edges) - 1):
-        parts = ((name, cut[i], cut[i + 1]) for name, cut in cuts.items())
-        yield [(name, columns[name].slice(start, end - start)) for name, start, end in parts if end > start]
+
+    def given(part: Part, as_tuples: bool) -> Change:
+        rows = columns[part.table].slice(part.start, part.rows)
+        if as_tuples:
+            return part.table, part.sign, list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+        return part.table, part.sign, rows
+
+    return [
+        [given(part, single and number >= stream.loaded) for part in batch]
+        for number, batch in enumerate(stream.batches)
+    ]
 
 
-def maintained(query: str, tables: dict[str, pa.Table], batches: list[Batch]) -> tuple[float, pa.Table]:
-    """The seconds for the whole stream, and the view's rows at its end."""
+def apply(database: Database, changes: Sequence[Change]) -> None:
+    """A batch, as one transaction."""
+    if len(changes) == 1:
+        ((name, sign, rows),) = changes
+        (database.insert if sign > 0 else database.delete)(name, rows)
+        return
+    with database.batch() as batch:
+        for name, sign, rows in changes:
+            (batch.insert if sign > 0 else batch.delete)(name, rows)
+
+
+def clocked(work: Callable[[], None]) -> Taken:
+    gc.collect()
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return Taken(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def maintained(text: str, tables: Tables, batches: Sequence[list[Change]], loaded: int) -> tuple[Taken, list[Any]]:
+    """What the timed batches took, and the view's rows at the end."""
     database = Database()
     for name in tables:
-        database.create_table(name, COLUMNS[name])
-    view = database.create_view("v", query)
-    start = now()
-    for parts in batches:
-        with database.batch() as batch:
-            for name, rows in parts:
-                batch.insert(name, rows)
-    taken = now() - start
-    return taken, view.to_arrow()
+        database.create_table(name, COLUMNS[name], primary_key=KEYS[name])
+    view = database.create_view("v", text)
+    for changes in batches[:loaded]:
+        apply(database, changes)
+
+    def work() -> None:
+        for changes in batches[loaded:]:
+            apply(database, changes)
+
+    taken = clocked(work)
+    rows = [tuple(row) for row in view]
+    database.close()
+    return taken, rows
+
+
+def recomputed(text: str, tables: Tables) -> Taken:
+    """DuckDB's time for the query over tables of its own."""
+    connection = connected({})
+    for name, table in tables.items():
+        connection.register("given", table)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    times = [clocked(lambda: connection.execute(text).fetchall()) for _ in range(3)]
+    return Taken(statistics.median(t.cpu for t in times), statistics.median(t.wall for t in times))
+
+
+class Race:
+    """One query over one stream."""
+
+    def __init__(self, query: int, tables: Tables, runs: int, triggers: CompiledTriggers | None) -> None:
+        self.query, self.text, self.runs = query, text_of(query), runs
+        self.tables = tables_of(self.text, tables)
+        self.triggers = triggers if f"q{query}" in QUERIES else None
+        self.duckdb = recomputed(self.text, self.tables)
+
+    def row(self, stream: Stream, size: int) -> str:
+        """A row of the table; raises if somebody's answer is another one."""
+        batches = as_given(stream, self.tables, single=size == 1)
+        ours = []
+        for run in range(self.runs):
+            taken, rows = maintained(self.text, self.tables, batches, stream.loaded)
+            ours.append(taken)
+            if run == 0:
+                self._check("ivme", differs(rows, self.text, connected(dict(self.tables))))
+        theirs = self._compiled(stream, rows)
+        best = min(ours, key=lambda taken: taken.cpu)
+        changes = stream.changes
+        cells = [f"{changes / best.cpu / 1e6:.3f}", f"{changes / best.wall / 1e6:.3f}"]
+        if theirs is None:
+            cells += ["", "", ""]
+        else:
+            rates = [f"{changes / theirs.cpu / 1e6:.2f}", f"{changes / theirs.wall / 1e6:.2f}"]
+            cells += [*rates, f"{theirs.cpu / best.cpu:.3f}"]
+        a_batch = best.cpu / len(stream.timed)
+        cells += [f"{self.duckdb.cpu / a_batch:,.1f}", f"{self.duckdb.wall * len(stream.timed) / best.wall:,.1f}"]
+        return " | ".join(cells)
+
+    def _compiled(self, stream: Stream, rows: list[Any]) -> Taken | None:
+        if self.triggers is None:
+            return None
+        outcomes = [self.triggers.run(f"q{self.query}", stream) for _ in range(self.runs)]
+        self._check("C++ triggers", difference(outcomes[0].rows, rows))
+        return min((Taken(each.cpu, each.wall) for each in outcomes), key=lambda taken: taken.cpu)
+
+    def _check(self, who: str, wrong: str) -> None:
+        if wrong:
+            raise AssertionError(f"Q{self.query}, {who}: {wrong}")
+
+
+HEAD = """
+| query | stream | batch | ivme, M/s CPU | M/s wall | C++, M/s CPU | M/s wall | ivme / C++ | times DuckDB, CPU | wall |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sf", default="0.1")
-    parser.add_argument("--batch", type=int, nargs="+", default=[1000, 10_000])
-    parser.add_argument("--query", nargs="+", default=list(QUERIES), choices=list(QUERIES))
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 100, 1000, 10_000])
+    parser.add_argument("--query", nargs="+", default=[name[1:] for name in QUERIES])
+    parser.add_argument("--stream", nargs="+", default=["inserts", "refreshes"], choices=["inserts", "refreshes"])
+    parser.add_argument("--most", type=int, default=50_000, help="rows that come one by one, or are refreshed")
+    parser.add_argument("--no-peers", action="store_true", help="without C++ triggers")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "tpch")
     options = parse(parser)
-    all_tables = read(generated(options.sf, options.data))
-    for query in options.query:
-        tables = {name: all_tables[name] for name in TABLES[query]}
-        rows = sum(table.num_rows for table in tables.values())
-        for size in options.batch:
-            batches = list(stream(tables, size))
-            times = []
-            for run in range(options.runs):
-                taken, result = maintained(QUERIES[query], tables, batches)
-                times.append(taken)
-                if run == 0:
-                    check_rows(result, QUERIES[query], tables)
-            name = f"{query}, SF {options.sf}, {rows:,} changes, batches of {size:,}"
-            show(name, rows / statistics.median(times), "changes/s", TARGETS[query])
+    tables = read(generated(options.sf, options.data), COLUMNS)
+    queries = list(range(1, 23)) if options.query == ["all"] else [int(each) for each in options.query]
+    print(HEAD)
+    with CompiledTriggers() as triggers:
+        triggers.write_tables(tables)
+        for query in queries:
+            race = Race(query, tables, options.runs, None if options.no_peers else triggers)
+            for kind in options.stream:
+                for size in options.batch:
+                    if kind == "inserts":
+                        stream = inserts(race.tables, size, options.most if size == 1 else None)
+                    else:
+                        stream = refreshes(race.tables, size, options.most if size < 1000 else 40 * size)
+                    print(f"| {query} | {kind} | {size:,} | {race.row(stream, size)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The default run is the same each time; the long one, and `IVME_RANDOM=1`, try examples that nobody has seen yet."""
+"""The default run is the same each time; the long one, and `IVME_RANDOM=1`, try examples that nobody has seen yet.
+
+No example has a deadline: the machines are noisy.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import os
 import pytest
 from hypothesis import settings
 
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("random", derandomize=False)
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("random", derandomize=False, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

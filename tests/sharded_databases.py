@@ -1,74 +1,99 @@
-"""Shards without Spark: in this process, or in daemons, taken through steps by the code that Spark's tasks run."""
+"""Shards without Spark, and without processes: each is asked in this process, by the code that hosts run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ivme.errors import IvmeError, SparkError
-from ivme.shards.client import ask, stop_running
-from ivme.shards.cluster import Question
-from ivme.shards.database import ShardedDatabase
-from ivme.shards.journal import StepJournal
-from ivme.shards.outcome import bases, record_outcome
-from ivme.shards.parts import PartFile
-from ivme.shards.protocol import Message, error_head, raise_error
-from ivme.shards.requests import answer
-from ivme.shards.shard import Shard
-from ivme.shards.stepping import take_steps
+import pyarrow as pa
 
-Asked = Callable[[Question], Message]
+from ivme.errors import IvmeError, SparkError
+from ivme.shards.checkpoint import Checkpoint
+from ivme.shards.coordinator import PutPlace
+from ivme.shards.database import ShardedDatabase
+from ivme.shards.flight_cluster import FlightCluster
+from ivme.shards.merge import WEIGHT
+from ivme.shards.message import Message, Question, error_head
+from ivme.shards.parts import PackedPart
+from ivme.shards.processes import ChildProcesses, by_host
+from ivme.shards.requests import answer
+from ivme.shards.service import ShardService
+from ivme.shards.shard import Shard
+from ivme.store.checkpoint_store import FolderStore, open_checkpoint_store
 
 
 class LocalCluster:
     """A `Cluster` whose shards are asked directly."""
 
-    def __init__(self, root: Path, shards: int | None, *, daemons: bool = False) -> None:
-        self.journal = StepJournal.open(root, shards)
-        self._daemons = daemons
-        self.shards = {number: Shard(self.journal, number) for number in range(self.journal.shards)}
+    def __init__(self, root: Path | str, shards: int | None) -> None:
+        self.checkpoint = Checkpoint.open(open_checkpoint_store(root), shards)
+        self.services: dict[int, ShardService] = {}
+        self.present: dict[str, Any] = {}
+        self._epoch = 0
 
-    def take_step(self, number: int) -> dict[str, Any]:
-        found = self.journal.outcome(number)
-        if found is not None:
-            return found
-        before = bases(self.journal.outcome(number - 1), self.journal.shards)
-        taken = [
-            take_steps(self.journal, shard, before[shard], [number], self._asking(shard))
-            for shard in range(self.journal.shards)
-        ]
-        return record_outcome(self.journal, number, taken)
+    @property
+    def shards(self) -> dict[int, Shard]:
+        return {number: service.shard for number, service in self.services.items()}
 
-    def _asking(self, shard: int) -> Callable[[Mapping[str, Any]], Message]:
-        return lambda head: self._one(Question(shard, head))
-
-    def _one(self, question: Question) -> Message:
-        if self._daemons:
-            return ask(self.journal, question.shard, question.head, question.tables)
-        try:
-            head, tables = answer(self.shards[question.shard], Message(question.head, question.tables))
-        except IvmeError as error:
-            raise_error(error_head(error))
-        return Message(head, tables)
+    def start(self, epoch: int) -> None:
+        self._epoch = epoch
+        for number in range(self.checkpoint.shards):
+            self.kill(number)
 
     def kill(self, shard: int) -> None:
         """Loses what a shard holds in this process."""
-        self.shards[shard] = Shard(self.journal, shard)
+        self.services[shard] = ShardService(Shard(self.checkpoint, shard))
 
-    def ask(self, questions: Sequence[Question]) -> list[Message]:
-        return [self._one(question) for question in questions]
+    def put(self, transaction: str, key: tuple[str, str], parts: Mapping[int, Sequence[PackedPart]]) -> None:
+        for shard, each in parts.items():
+            self.services[shard].put(transaction, key, each)
 
-    def place_frame(self, *_: Any) -> list[PartFile]:
+    def ask(self, questions: Sequence[Question], *, patient: bool = True) -> list[Message]:  # noqa: ARG002
+        return [self.one(question) for question in questions]
+
+    def one(self, question: Question) -> Message:
+        try:
+            return answer(self.services[question.shard], Message(question.head, question.tables), self._forward)
+        except IvmeError as error:
+            return Message(error_head(error))
+
+    def _forward(self, shard: int, transaction: str, key: tuple[str, str], parts: list[PackedPart]) -> None:
+        self.put(transaction, key, {shard: parts})
+
+    def publish(self, present: dict[str, Any]) -> None:
+        self.present = present
+
+    def place_frame(self, *_: Any) -> list[PutPlace]:
         raise SparkError("there are no DataFrames here")
 
     def is_frame(self, _rows: Any) -> bool:
         return False
 
+    def hosts(self) -> list[dict[str, Any]]:
+        return [{"host": "here", "epoch": self._epoch} for _ in self.services]
+
     def close(self) -> None:
-        if self._daemons:
-            stop_running(self.journal)
+        pass
 
 
-def local_database(root: Path, shards: int | None = 2, *, daemons: bool = False) -> ShardedDatabase:
-    return ShardedDatabase(LocalCluster(root, shards, daemons=daemons))
+def local_database(root: Path | str, shards: int | None = 2) -> ShardedDatabase:
+    return ShardedDatabase(LocalCluster(root, shards))
+
+
+def hosted_database(root: Path, shards: int | None = 2, hosts: int | None = None, **options: Any) -> ShardedDatabase:
+    """A database whose shards are in processes, one for each if not said otherwise."""
+    checkpoint = Checkpoint.open(FolderStore(root), shards)
+    served = by_host(checkpoint.shards, hosts or checkpoint.shards)
+    return ShardedDatabase(FlightCluster(checkpoint, ChildProcesses(), served, **options))
+
+
+def reopened(database: ShardedDatabase) -> ShardedDatabase:
+    """The database of the same checkpoint, by another driver, which takes over."""
+    return local_database(database.checkpoint.store.address, None)
+
+
+def negated(rows: pa.Table) -> pa.Table:
+    """The opposite of rows with weights."""
+    weights = pa.array(-rows.column(WEIGHT).to_numpy())
+    return rows.set_column(rows.num_columns - 1, WEIGHT, weights)

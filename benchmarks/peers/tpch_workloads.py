@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks import tpch
+from benchmarks import tpch_schema, tpch_stream
 from benchmarks.peers.sizes import Sizes
 from benchmarks.peers.workload import Table, Workload, toggled
 
@@ -29,22 +29,29 @@ INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "orders": (("o_custkey",), ("o_orderdate",)),
     "lineitem": (("l_suppkey",),),
 }
-ADDED = {
-    "orders": {"o_totalprice": "int", "o_orderpriority": "string"},
-    "lineitem": {
-        "l_linenumber": "int",
-        "l_quantity": "int",
-        "l_shipmode": "string",
-        "l_commitdate": "int",
-        "l_receiptdate": "int",
-    },
-}
 KINDS = {"int": "int", "string": "string", "date": "int", "decimal(15, 2)": "int"}
-COLUMNS = {
-    name: {**{column: KINDS[kind] for column, kind in columns.items()}, **ADDED.get(name, {})}
-    for name, columns in tpch.COLUMNS.items()
+READ: Mapping[str, tuple[str, ...]] = {
+    "region": ("r_regionkey", "r_name"),
+    "nation": ("n_nationkey", "n_name", "n_regionkey"),
+    "supplier": ("s_suppkey", "s_nationkey"),
+    "customer": tuple(tpch_schema.COLUMNS["customer"]),
+    "orders": ("o_orderkey", "o_custkey", "o_orderdate", "o_shippriority", "o_totalprice", "o_orderpriority"),
+    "lineitem": (
+        *("l_orderkey", "l_suppkey", "l_extendedprice", "l_discount", "l_returnflag", "l_shipdate"),
+        *("l_linenumber", "l_quantity", "l_shipmode", "l_commitdate", "l_receiptdate"),
+    ),
 }
-TABLES = {**tpch.TABLES, "q12": ("orders", "lineitem"), "q18": ("customer", "orders", "lineitem")}
+"""The columns that some of these queries reads: SQLite and PostgreSQL would be slower with the others."""
+COLUMNS = {
+    name: {column: KINDS[tpch_schema.COLUMNS[name][column]] for column in columns} for name, columns in READ.items()
+}
+TABLES = {
+    "q3": ("customer", "orders", "lineitem"),
+    "q5": ("region", "nation", "supplier", "customer", "orders", "lineitem"),
+    "q10": ("nation", "customer", "orders", "lineitem"),
+    "q12": ("orders", "lineitem"),
+    "q18": ("customer", "orders", "lineitem"),
+}
 
 Q12 = """
     SELECT l_shipmode,
@@ -74,11 +81,11 @@ Q18_VIEWS = (
 
 
 def in_integers(sql: str) -> str:
-    """The query of benchmarks.tpch with dates as numbers and discounts in percent."""
+    """The query with dates as numbers and discounts in percent."""
     return re.sub(r"DATE '(\d+)-(\d+)-(\d+)'", r"\1\2\3", sql).replace("(1 - l_discount)", "(100 - l_discount)")
 
 
-QUERIES = {**{name: in_integers(sql) for name, sql in tpch.QUERIES.items()}, "q12": Q12, "q18": Q18}
+QUERIES = {**{name: in_integers(tpch_schema.QUERIES[name]) for name in ("q3", "q5", "q10")}, "q12": Q12, "q18": Q18}
 
 
 def integers(table: pa.Table) -> pa.Table:
@@ -96,7 +103,7 @@ def integers(table: pa.Table) -> pa.Table:
 
 def tpch_workloads(sizes: Sizes, data: Path) -> Iterator[Workload]:
     """Each query, with rows one by one and in batches of all its tables."""
-    read = tpch.read(tpch.generated(sizes.scale, data), COLUMNS)
+    read = tpch_stream.read(tpch_stream.generated(sizes.scale, data), COLUMNS)
     everything = {name: integers(table) for name, table in read.items()}
     for name, sql in QUERIES.items():
         chosen = {table: everything[table] for table in TABLES[name]}
@@ -121,7 +128,7 @@ def split(
     tables: Mapping[str, pa.Table], batch: int, size: int, count: int
 ) -> tuple[dict[str, pa.Table], list[dict[str, pa.Table]]]:
     """All but the end of the stream of the tables, and the end in parts of `size` rows."""
-    batches = list(tpch.stream(dict(tables), batch))
+    batches = list(tpch_stream.stream(dict(tables), batch))
     wanted = -(-size * count // batch)
     end = batches[-wanted - 1 : -1]
     gone = batches[-wanted - 1 :]
@@ -132,5 +139,5 @@ def split(
     if size == batch:
         return loaded, [{name: pa.Table.from_batches([rows]) for name, rows in part} for part in end]
     tails = {name: pa.Table.from_batches([rows]).combine_chunks() for name, rows in end[0]}
-    singles = [part for part in tpch.stream(tails, size) if part][:count]
+    singles = [part for part in tpch_stream.stream(tails, size) if part][:count]
     return loaded, [{name: pa.Table.from_batches([rows]) for name, rows in part} for part in singles]

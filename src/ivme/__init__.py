@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ivme.database import Database
     from ivme.plan.explain.explanation import Explanation
     from ivme.query.model import Query
+    from ivme.spark.pipeline.open_pipeline import Pipeline
     from ivme.spark.shards.database import SparkDatabase
     from ivme.tables import Tables
     from ivme.user_functions import UserFunction
@@ -28,6 +29,7 @@ __all__ = [
     "Database",
     "Explanation",
     "IvmeError",
+    "Pipeline",
     "RemoteDatabase",
     "SparkDatabase",
     "UserFunction",
@@ -44,6 +46,7 @@ _LAZY = {
     "connect_async": "ivme.async_client",
     "Database": "ivme.database",
     "Explanation": "ivme.plan.explain.explanation",
+    "Pipeline": "ivme.spark.pipeline.open_pipeline",
     "RemoteDatabase": "ivme.client",
     "connect": "ivme.client",
     "SparkDatabase": "ivme.spark.shards.database",
@@ -75,7 +78,8 @@ def explain(query: str | Query, tables: Tables | None = None, **options: object)
     one for each relation), `append_only` and `static` (names of tables), `semantics` ("bag", "set" or "ring"),
     `space` ("linear" or "source"), `rebalance` ("amortised" or "deamortised"), `graph` ("digraph", "acyclic" or
     "undirected", for closures), `favour` ("balanced", "updates" or "reads"), `planning_seconds` (5), `expire`
-    (an SQL expression: the moment at which a row leaves).
+    (an SQL expression: the moment at which a row leaves), `dialect` ("spark"; "postgres", "duckdb", "snowflake" and
+    others are translated).
     """
     from ivme.compile import compile_query
 

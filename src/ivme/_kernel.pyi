@@ -172,6 +172,8 @@ class Kernel:
     def drop_heap(self, heap: int) -> None: ...
     def heap_size(self, heap: int) -> int:
         """How many rows there are; equal ones count more than once until they are distinct."""
+    def heap_changes(self, heap: int) -> int:
+        """How many rows have been added or taken away so far, those of changes that were undone among them."""
     def heap_is_distinct(self, heap: int) -> bool: ...
     def heap_weight(self, heap: int, row: Sequence[int]) -> int:
         """The weight of a row; from here on rows are distinct."""
@@ -348,6 +350,11 @@ class RowPath:
         compute: Callable[[tuple[int, ...]], tuple[int, ...] | None] | None,
         runs: list[tuple[int, list[int]]],
     ) -> None: ...
+    def take_arrow(self, columns: object, key: list[int], prepare: Callable[[list[Codes], int], bool] | None) -> None:
+        """Record batches may come, too; the columns of the key are never NULL.
+
+        `prepare` fills in what the expressions lack over columns, and says whether they turn back no more.
+        """
     def encode(self, row: object) -> tuple[int, ...] | None:
         """The codes of a row that is a tuple, a list, a dict or a dataclass; None if the batch path has to take it."""
     def run(self, codes: tuple[int, ...], weight: int) -> None:
@@ -356,6 +363,25 @@ class RowPath:
         """Encodes and runs; False, and nothing changed, if the batch path has to take the row."""
     def apply_all(self, rows: list[object], weight: int) -> bool:
         """The same for the rows of a list, all or none."""
+    def set_light(self, number: int, trigger: int, places: list[int], empty: list[int], /) -> None:
+        """As long as these maps are empty, another trigger takes the place of the one of that number."""
+    def set_balances(self, balances: list[Balance], /) -> None:
+        """From now on `apply` leaves rows to the batch path after which one of these does not hold."""
+
+class Balance:
+    """Whether a view with heavy and light parts stays as it is: N within limits, no key that has to change sides."""
+
+    rows: int
+    def __init__(self, kernel: Kernel, partitions: Sequence[int], measured: Sequence[int], /) -> None: ...
+    def set_limits(self, least: int, most: int, /) -> None:
+        """N is at least `least` and below `most`."""
+
+class EncodedRows:
+    """A record batch as codes, of a table that has a path."""
+
+    def __len__(self) -> int: ...
+    def columns(self) -> list[Codes]:
+        """The codes of each column; to be called once, as the rows are spent then."""
 
 class RowGate:
     """Rows of the tables that have a path here, one or a list as a transaction; False for all others.
@@ -370,6 +396,12 @@ class RowGate:
     def set_path(self, table: str, path: RowPath, deletes: bool, counts: bool) -> None:
         """Whether rows may be deleted, and whether they count."""
     def forget(self) -> None: ...
+    def encode(self, table: object, capsules: tuple[Any, Any]) -> EncodedRows | None:
+        """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
+    def apply_encoded(self, parts: list[tuple[EncodedRows, int]]) -> bool:
+        """Encoded rows of several tables, each with a weight for all of its rows, as one transaction."""
+    def apply_rows(self, changes: list[tuple[str, object, int]]) -> bool:
+        """A few rows, each with its table and its weight, as one transaction, in this order."""
     def apply(self, table: object, rows: list[Any], weight: int) -> bool:
         """A short list of rows, all or none; False for a long one."""
 

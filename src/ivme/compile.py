@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ivme import planning
 from ivme.budget import limited
 from ivme.errors import PlanError
-from ivme.plan.assemble.assembled import AssembledView, Installed, assemble_view
+from ivme.plan.assemble.assembled import AssembledView, assemble_view
+from ivme.plan.assemble.installed import Installed
 from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.points import Observation
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.plan_text import StoredPlan, plan_text
 from ivme.plan.strategy.marks import only_grows
@@ -60,6 +62,8 @@ class Request:
     """The users' functions, by lower-cased name."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """How many rows the tables have now."""
+    observed: Mapping[str, Observation] = field(default_factory=dict)
+    """What the view and its blocks have been used for, where they are planned anew for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,9 @@ def analyse_view(view: TypedView) -> AnalysedView:
 def choose_plan(analysed: AnalysedView) -> CompiledView:
     """The best plan of all strategies, and what it guarantees."""
     view = analysed.view
-    explanation, plan = planning.plan_or_stored(view.query, analysed.analysis, view.parsed.options, view.stored)
+    request, options = view.parsed.request, view.parsed.options
+    observed = request.observed.get(view.query.name)
+    explanation, plan = planning.plan_or_stored(view.query, analysed.analysis, options, view.stored, observed)
     is_new = view.stored is None or explanation is not view.stored.explanation
     return CompiledView(view, explanation, plan, is_new)
 
@@ -255,7 +261,12 @@ def _compile_block(request: Request) -> CompiledView:
 
 def compile_query(text: str | Query, tables: Tables | None = None, **options: object) -> Explanation:
     """The explanation of a view: SQL, a rule, or a `Query`, over declared tables or those that the text implies."""
-    return compile_view(Request(text, read_tables(tables), options)).explanation
+    declared, given = read_tables(tables), dict[str, object](options)
+    if "dialect" in given and isinstance(text, str):
+        from ivme.query.dialects import in_spark
+
+        text, given = in_spark(text, given, declared)
+    return compile_view(Request(text, declared, given)).explanation
 
 
 def compile_plan(query: Query, **options: object) -> tuple[Explanation, Plan | None]:

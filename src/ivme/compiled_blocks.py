@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ivme.plan.explain.explanation import Explanation
-from ivme.query.model import Table
-from ivme.query.pairing import Pairing
-from ivme.query.typed import TypedQuery
-from ivme.query.union import Union
+if TYPE_CHECKING:
+    from ivme.plan.explain.explanation import Explanation
+    from ivme.query.model import Table
+    from ivme.query.pairing import Pairing
+    from ivme.query.typed import TypedQuery
+    from ivme.query.union import Union
 
 _NO_PLAN = "-"
 """What is stored for a block that needs no plan."""

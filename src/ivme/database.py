@@ -25,7 +25,6 @@ from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
 from ivme.function_definitions import create_function, drop_function
-from ivme.participants import create_ies, create_ring_view
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
@@ -44,8 +43,10 @@ if TYPE_CHECKING:
 
     from ivme.algebra.ring import Ring
     from ivme.base_view import BaseView
+    from ivme.covariance_view import CovarianceView
     from ivme.ies_view import IesView
     from ivme.query.types import Type
+    from ivme.replanning import Replanned
     from ivme.ring_view import RingView
     from ivme.statements.result import Result
     from ivme.statements.session import Session
@@ -63,6 +64,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     `MemoryLimitError`, and changes nothing.
 
     The functions are those that views of a directory call: code is not stored. Others are made by `create_function`.
+
+    Views are planned anew in the background where what they are used for makes another plan much better; with
+    replan=False only by the method `replan`.
     """
 
     def __init__(
@@ -73,8 +77,10 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         accept_loss: bool = False,
         memory_limit: int | str | None = None,
         functions: Iterable[UserFunction] | None = None,
+        replan: bool = True,
     ) -> None:
         self.definitions = Definitions(is_opening=path is not None, functions=functions)
+        self.definitions.replans = replan
         self._runtime = self.definitions.runtime
         self._take_rows = self._runtime.take_rows
         self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
@@ -138,8 +144,10 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         there = (*self.tables, *self.views, *self.broken_views) if if_not_exists and isinstance(name, str) else ()
         return any(name.lower() == each.lower() for each in there)
 
-    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView:
+    def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView | CovarianceView:
         """Makes a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; no directory keeps it."""
+        from ivme.participants import create_ring_view
+
         return create_ring_view(self.definitions, name, query, ring, options)
 
     def create_view(
@@ -152,7 +160,12 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         """
         if self._is_left(name, if_not_exists=bool(if_not_exists), replace=bool(replace)):
             return self.definitions.map_view(name)
-        return self.definitions.create_view(name, query, options, replace=bool(replace))
+        given: Mapping[str, object] = options
+        if "dialect" in options:
+            from ivme.query.dialects import in_spark
+
+            query, given = in_spark(query, options, self.definitions.relations())
+        return self.definitions.create_view(name, query, given, replace=bool(replace))
 
     def create_function(
         self,
@@ -194,6 +207,8 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
         goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
+        from ivme.participants import create_ies
+
         return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
     def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
@@ -220,6 +235,16 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             name = known(name, self.definitions.broken, "broken view")
             assert self.definitions.store is not None, "views in memory are never broken"
             return rebuild(self.definitions, self.definitions.store.views, name)
+
+    def replan(self, view: str | None = None) -> list[Replanned]:
+        """Plans a view, or all, anew where what they have been used for makes another plan much better; what changed.
+
+        That happens on its own, in the background, as rows are written and requests answered. A view whose `strategy`,
+        `favour`, ε or workload was given keeps its plan.
+        """
+        self.definitions.check_open()
+        names = self.views if view is None else [self.view(view).name]
+        return self.definitions.replanning.replan_due(names)
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -7,36 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from dataclasses import replace as with_fields
+from functools import cached_property, partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, TypeVar
 
 from ivme.base_view import BaseView
 from ivme.budget import claim
 from ivme.clock import make_clock
-from ivme.closure.install import drop_closures
-from ivme.compile import CompiledView, Request, compile_view
 from ivme.engine.runtime.altered_tables import change_columns, rename_table
 from ivme.engine.runtime.catalog_change import saved
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
-from ivme.errors import PlanError, SchemaError, UnknownNameError, shown, still_needed
+from ivme.errors import PlanError, SchemaError, UnknownNameError, still_needed
 from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
-from ivme.ies_view import IesView
-from ivme.installing import install_view, new_runtime, start_build
-from ivme.measuring import measured
+from ivme.known_names import check_sources, refuse_tables_of
+from ivme.known_names import known as known
+from ivme.new_runtime import new_runtime
 from ivme.query.block_names import view_of_block
 from ivme.query.functions import Function
 from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Table, check_table
 from ivme.query.names import check_name
-from ivme.ring_view import RingView
 from ivme.store.broken_views import broken_source, whole
 from ivme.user_functions import UserFunction, functions_of
 from ivme.view import View
 
 if TYPE_CHECKING:
+    from ivme.compile import CompiledView
+    from ivme.ies_view import IesView
+    from ivme.plan.assemble.points import Observation
     from ivme.query.read_select import ReadSelect
+    from ivme.replanning import Replanning
+    from ivme.ring_view import RingView
     from ivme.store.store import Store
 
 Answer = TypeVar("Answer")
@@ -57,12 +60,23 @@ class Definitions:
         self.store: Store | None = None
         self.is_opening = is_opening
         self.is_closed = False
+        self.replans = False
+
+    @cached_property
+    def replanning(self) -> Replanning:
+        """Plans views anew; in the background, if the database `replans`."""
+        from ivme.replanning import Replanning
+
+        made = Replanning(self)
+        if self.replans:
+            made.start()
+        return made
 
     def create_table(self, made: Table, *, replace: bool = False) -> None:
         """Adds an empty table, with `replace` in the place of the one of that name."""
         self.check_new(made.name, self.catalog.tables if replace else (), "table")
         check_table(made)
-        with self.runtime.lock, self._change():
+        with self.runtime.lock, self.change():
             old = next((each for each in self.catalog.tables if each.lower() == made.name.lower()), None)
             if old is not None:
                 self._drop_table(old, "replace")
@@ -86,19 +100,22 @@ class Definitions:
         With `replace` it takes the place of the view of that name, all or nothing; a view that others are built on is
         refused.
         """
+        from ivme.installing import install_view, start_build
+        from ivme.measuring import measured
+
         self.check_new(name, (*self.views, *self.broken) if replace else (), "view")
         if self.store is not None and not isinstance(query, str):
             raise PlanError(f"view {name} is to be kept in a directory: give its query as a text")
         made: View | None = None
         while made is None:
-            planned, relations, called = self._planned(name, query, options, stored)
+            planned, relations, called = self.planned(name, query, options, stored)
             make_clock(self, planned.sources)
             text = None if self.store is None or called else planned.text()  # code is not stored, also not in plans
             build = None if self.is_opening else start_build(self.runtime, planned)
             with self.runtime.lock:
-                if self.are_current(planned.sources, relations) and self._are_defined(called):
+                if self.are_current(planned.sources, relations) and self.are_defined(called):
                     self.check_new(name, replaced=(*self.views, *self.broken) if replace else ())
-                    with self._change():
+                    with self.change():
                         there = (*self.views, *self.broken)
                         old = next((each for each in there if each.lower() == name.lower()), None)
                         replaced = old is not None and self._drop_view(old, "replace")
@@ -113,47 +130,65 @@ class Definitions:
                             known_as = old if replaced else None
                             self.store.create_view(name, query, options, text, signatures, replaced=known_as)
                         self.views[name] = made
+                        made.before_following = partial(self.replanning.follow, name)
+                    if not self.is_opening:
+                        self.replanning.begin(name)
         if planned.is_new and replanned is not None and not called:
             replanned(planned.text())
         self.runtime.wait_durable()
         return made
 
-    def _planned(
-        self, name: str, query: str | ReadSelect, options: Mapping[str, object], stored: str | None = None
+    def planned(
+        self,
+        name: str,
+        query: str | ReadSelect,
+        options: Mapping[str, object],
+        stored: str | None = None,
+        observed: Mapping[str, Observation] | None = None,
     ) -> tuple[CompiledView, tuple[Table, ...], dict[str, Function]]:
-        """A view over all other relations, these relations, and the users' functions that it calls."""
+        """A view over all other relations, these relations, and the users' functions that it calls.
+
+        It is planned for what was `observed` of it and its blocks, if that is given.
+        """
+        from ivme.compile import Request, compile_view
+
         with self.runtime.lock:
             relations = tuple(each for each in self.relations() if each.name.lower() != name.lower())
             installed = self.runtime.installation.installed()
             rows = {each: self.runtime.backend.size(state.rows) for each, state in self.catalog.tables.items()}
         defined = dict(self.functions.defined)
         request = Request(query, relations, options, name, installed, self.is_opening, stored, defined, rows)
+        request = request if observed is None else with_fields(request, observed=observed)
         with self.naming_broken_views():
             if not relations:
-                _refuse_tables(query, defined)
+                refuse_tables_of(query, defined)
             planned = compile_view(request)
         return planned, relations, {each.called_as.lower(): each for each in functions_of(planned)}
 
     def compiled(self, query: str, options: Mapping[str, object], hidden: Collection[str] = ()) -> CompiledView:
         """The view that a query would be, over all relations but the `hidden` ones; nothing is made."""
+        from ivme.compile import Request, compile_view
+
         with self.runtime.lock:
             relations = tuple(each for each in self.relations() if each.name not in hidden)
             functions = dict(self.functions.defined)
         if not relations:
-            _refuse_tables(query, functions)
+            refuse_tables_of(query, functions)
         return compile_view(Request(query, relations, options, functions=functions))
 
     def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
         """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
+        from ivme.installing import install_view
+
         while True:
             self.check_open()
             name = self.unused_name()
-            planned, relations, called = self._planned(name, query, {})
+            planned, relations, called = self.planned(name, query, {})
             make_clock(self, planned.sources)
             with self.runtime.lock:
                 is_free = name == self.unused_name()
-                if is_free and self.are_current(planned.sources, relations) and self._are_defined(called):
-                    with self._change():
+                if is_free and self.are_current(planned.sources, relations) and self.are_defined(called):
+                    with self.change():
                         answer = read(install_view(self.runtime, planned))
                         self._forget_view(name)
                     reclaim(self.catalog)
@@ -172,20 +207,20 @@ class Definitions:
     def map_view(self, name: str) -> View:
         """The same for callers that need the rows of a query; views of rings and of users' SQL are refused."""
         view = self.view(name)
-        if not isinstance(view, View):
+        if not isinstance(view, View) or not view.is_stored:
             raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")
         return view
 
     @property
     def map_views(self) -> list[str]:
         """The names of these views, in the order in which they were made."""
-        return [name for name, view in self.views.items() if isinstance(view, View)]
+        return [name for name, view in self.views.items() if isinstance(view, View) and view.is_stored]
 
     def drop_view(self, name: str) -> None:
         """Forgets a view of any kind; one that others are built on is refused."""
         with self.runtime.lock:
             name = known(name, (*self.views, *self.broken), "view")
-            with self._change():
+            with self.change():
                 if self._drop_view(name) and self.store is not None:
                     self.store.drop("view", name)
             reclaim(self.catalog)
@@ -196,7 +231,7 @@ class Definitions:
         self._refuse_while_needed("view", name, act)
         view = self.views.get(name)
         then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
-        with self._change(*then):
+        with self.change(*then):
             if view is not None:
                 self._forget_view(name)
                 del self.views[name]
@@ -209,7 +244,7 @@ class Definitions:
 
     def change_columns(self, new: Table, places: Sequence[int | None], default: object) -> None:
         """Gives a table other columns; see `altered_tables.change_columns`. The caller holds the lock."""
-        with self._change():
+        with self.change():
             if self.store is not None:
                 self.store.change_columns(new, places, default)
             change_columns(self.runtime.installation, new, places, default)
@@ -220,7 +255,7 @@ class Definitions:
             name = known(name, self.catalog.tables, "table")
             self.check_new(to, replaced=[name])
             self._refuse_while_needed("table", name, "rename")
-            with self._change():
+            with self.change():
                 if self.store is not None:
                     self.store.rename_table(name, to)
                 rename_table(self.runtime.installation, name, to)
@@ -230,7 +265,7 @@ class Definitions:
         """Forgets a table and its rows; one that views are built on is refused."""
         with self.runtime.lock:
             name = known(name, self.catalog.tables, "table")
-            with self._change():
+            with self.change():
                 self._drop_table(name)
                 if self.store is not None:
                     self.store.drop("table", name)
@@ -245,6 +280,8 @@ class Definitions:
     def close(self) -> None:
         """Ends everything: views answer no more."""
         refuse_within_functions()
+        if "replanning" in vars(self):
+            self.replanning.close()
         with self.runtime.lock:
             for view in self.views.values():
                 view.end("is gone: its database was closed")
@@ -257,23 +294,25 @@ class Definitions:
                 self.runtime.installation.close()
 
     def add_participant(self, view: RingView | IesView) -> None:
-        with self._change():
+        with self.change():
             self.runtime.installation.add_participant(view)
             self.views[view.name] = view
 
-    def _change(self, *then: Act) -> AbstractContextManager[object]:
+    def change(self, *then: Act) -> AbstractContextManager[object]:
         """What is done to tables and views in this block takes effect as a whole, or not at all."""
         return self.runtime.installation.catalog_change(
             [saved(self, ["views"]), saved(self.functions, ["users"])], then
         )
 
-    def _are_defined(self, called: Mapping[str, Function]) -> bool:
+    def are_defined(self, called: Mapping[str, Function]) -> bool:
         """Whether the functions that were planned with are still those that there are."""
         return all(self.functions.defined.get(name) is function for name, function in called.items())
 
     def _forget_view(self, name: str) -> None:
         """Drops a view with its blocks, and the closures that only it reads."""
-        blocks = self._blocks_of(name)
+        from ivme.closure.install import drop_closures
+
+        blocks = self.blocks_of(name)
         for each in (name, *reversed(blocks)):
             state = self.catalog.views.get(each)
             relations = () if state is None else state.relations
@@ -286,7 +325,8 @@ class Definitions:
         view = view_of_block(name)
         return view if name not in self.views and view in self.views else name
 
-    def _blocks_of(self, name: str) -> list[str]:
+    def blocks_of(self, name: str) -> list[str]:
+        """The names of the blocks of a view, in the order in which they were made."""
         return [each for each in self.catalog.views if each not in self.views and view_of_block(each) == name]
 
     def _forget_definition(self, name: str) -> None:
@@ -307,7 +347,7 @@ class Definitions:
         views = (
             state.table
             for name, state in self.catalog.views.items()
-            if name in self.views or view_of_block(name) not in self.views
+            if (self.views[name].is_stored if name in self.views else view_of_block(name) not in self.views)
         )
         return (*(state.table for state in self.catalog.tables.values()), *views)
 
@@ -334,23 +374,10 @@ class Definitions:
                 )
                 raise SchemaError(f"there is already a {kind} named {name}; {instead} or choose another name")
 
-    def check_sources(self, tables: Iterable[Table]) -> None:
-        """Raises PlanError for a view that other views cannot be built on."""
-        for table in tables:
-            state = self.catalog.views.get(table.name)
-            if state is not None and state.typed.query.input:
-                asked = ", ".join(f"{name}=..." for name in state.typed.query.parameters)
-                raise PlanError(
-                    f"view {table.name} has parameters, so that no query reads it as a whole; ask for rows by "
-                    f"db.view({table.name!r})({asked}), or by GET /views/{table.name}?{asked.replace(', ', '&')}"
-                )
-            if state is not None and not state.table.columns:
-                raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
-
     def are_current(self, tables: Iterable[Table], before: Iterable[Table]) -> bool:
         """Whether tables and views are declared as they were before, and can be read; under the lock."""
         names = {table.name for table in tables}
-        self.check_sources(tables)
+        check_sources(self.catalog, tables)
         return {each for each in before if each.name in names} == {e for e in self.relations() if e.name in names}
 
     @contextmanager
@@ -369,20 +396,3 @@ class Definitions:
         needed |= dict.fromkeys(view.name for view in waiting_views(self) if mentions(view.query, name))
         if needed:
             raise still_needed(act, kind, name, needed)
-
-
-def known(name: str, names: Iterable[str], kind: str) -> str:
-    """The one of the names that is meant, in whatever case it is written; UnknownNameError lists them if none is."""
-    found = {other.lower(): other for other in names}
-    if not isinstance(name, str) or name.lower() not in found:
-        listed = ", ".join(found.values()) or "none"
-        raise UnknownNameError(
-            f"there is no {kind} {name if isinstance(name, str) else shown(name)}; there are: {listed}"
-        )
-    return found[name.lower()]
-
-
-def _refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:
-    from ivme.query.sql_script import refuse_tables
-
-    refuse_tables(query, functions)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.base_view import Row
-from ivme.closure.executor import Executor
-from ivme.closure.ies import IES
 from ivme.engine.codes.arrow_types import arrow_type
-from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.read.verify import compare_rows
-from ivme.engine.runtime.reader import Reader
 from ivme.participating_view import ParticipatingView, weighted
+
+if TYPE_CHECKING:
+    from ivme.base_view import Row
+    from ivme.closure.executor import Executor
+    from ivme.closure.ies import IES
+    from ivme.engine.ingest.row_batch import RowBatch
+    from ivme.engine.runtime.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Makes the runtime of a database, and installs planned views in it."""
+"""Installs planned views in the runtime of a database."""
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 from ivme.asof_view import AsofView
@@ -10,7 +9,6 @@ from ivme.closure.install import add_closure, add_closures
 from ivme.closure_view import ClosureView
 from ivme.compile import CompiledView
 from ivme.compiled_blocks import CompiledPairing, CompiledUnion
-from ivme.engine.codes.domains import Domains
 from ivme.engine.runtime.build_beside import BuildBeside, build_beside
 from ivme.engine.runtime.runtime import Runtime
 from ivme.first_rows_view import FirstRowsView
@@ -76,16 +74,3 @@ def _install_pairing(runtime: Runtime, block: CompiledPairing) -> None:
     kind = AsofView if block.pairing.first else RangeJoinView
     paired = kind(block.pairing, types, runtime.reader)
     runtime.installation.add_block(block.typed, block.explanation, block.table, paired)
-
-
-def new_runtime() -> Runtime:
-    """A runtime on the compiled kernel; without that in plain Python, with a warning."""
-    try:
-        from ivme.engine.codes.native_dictionary import native_domains
-        from ivme.engine.native_backend import NativeBackend
-    except ImportError as error:
-        warnings.warn(f"ivme's compiled kernel is missing ({error}); views run in plain Python", stacklevel=3)
-        from ivme.engine.reference.backend import PureBackend
-
-        return Runtime(PureBackend(), Domains())
-    return Runtime(NativeBackend(), native_domains())

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ivme.base_view import BaseView
 from ivme.compile import Request, compile_view
 from ivme.engine.backend import Codes
 from ivme.engine.runtime.batch import Batch
-from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.measurement import MeasuredTable, Measurement
 from ivme.query.model import Table
 from ivme.view import View
 
 if TYPE_CHECKING:
     from ivme.definitions import Definitions
+    from ivme.plan.explain.explanation import Explanation
 
 _ROWS = 100
 """So many rows of each table are tried."""
@@ -38,23 +39,46 @@ Contents = list[tuple[Table, pa.Table, Codes]]
 
 def measured(definitions: Definitions, name: str, query: str, options: Mapping[str, object]) -> Explanation:
     """The explanation of a query as a view with these options, with what was counted over the rows that there are."""
-    names, contents = _needed(definitions, name, query, options)
+    names, contents = needed_contents(definitions, name, query, options)
     copy = type(definitions)(is_opening=False)
     copy.functions = definitions.functions
     try:
-        chosen = _fill(copy, contents, random.Random(0))
+        chosen = fill_tables(copy, contents, random.Random(0))
         for each, known in definitions.views.items():
             if each in names and isinstance(known, View):
                 copy.create_view(each, *known.made_with)
-        view = copy.create_view(name, query, options)
-        tables = tuple(_tried(copy, view, *each, chosen[each[0].name]) for each in contents)
-        found = Measurement(tables, copy.runtime.backend.entries(), *_reading(copy, view))
+        view = copy.create_view(name, query, options, _plan_of(definitions, name))
+        tables = tuple(tried_changes(copy, view, *each, chosen[each[0].name]) for each in contents)
+        requests, operations = _asked(copy, view, definitions.views.get(name))
+        reading = _reading(copy, view)
+        found = Measurement(tables, copy.runtime.backend.entries(), *reading, requests, operations)
         return replace(view.explain(), measured=found)
     finally:
         copy.close()
 
 
-def _needed(
+def _plan_of(definitions: Definitions, name: str) -> str | None:
+    """The plan that a view has, as text: what it was used for may have changed it. None for one of several blocks, or
+    one that calls functions, which no text holds."""
+    state, view = definitions.catalog.views.get(name), definitions.views.get(name)
+    if state is None or state.plan is None or definitions.blocks_of(name) or not isinstance(view, View) or view.calls:
+        return None
+    from ivme.plan.plan_text import plan_text
+
+    return plan_text(state.explanation, state.plan)
+
+
+def _asked(copy: Definitions, view: View, original: BaseView | None) -> tuple[int, float]:
+    """How many of the latest requests were asked again, and how many operations each took."""
+    known = original.state.observed.asked if isinstance(original, View) and view.parameters else ()
+    requests = list(known)
+    before = copy.runtime.backend.operations
+    for parameters in requests:
+        view.to_arrow(**parameters)
+    return len(requests), (copy.runtime.backend.operations - before) / max(1, len(requests))
+
+
+def needed_contents(
     definitions: Definitions, name: str, query: str, options: Mapping[str, object]
 ) -> tuple[set[str], Contents]:
     """The relations that a query reads, also through views, and the rows of the tables among them."""
@@ -75,7 +99,7 @@ def _needed(
         return found, [(table, *definitions.runtime.reader.contents(table.name)) for table in tables]
 
 
-def _fill(copy: Definitions, contents: Contents, rng: random.Random) -> dict[str, list[int]]:
+def fill_tables(copy: Definitions, contents: Contents, rng: random.Random) -> dict[str, list[int]]:
     """Makes the tables with their rows, and chooses some of each; what only grows is without these at first."""
     chosen: dict[str, list[int]] = {}
     for table, data, weights in contents:
@@ -91,7 +115,7 @@ def _fill(copy: Definitions, contents: Contents, rng: random.Random) -> dict[str
     return chosen
 
 
-def _tried(
+def tried_changes(
     copy: Definitions, view: View, table: Table, data: pa.Table, weights: Codes, chosen: list[int]
 ) -> MeasuredTable:
     """Each of the chosen rows is taken away, or added where rows only come, and what that took is taken back."""

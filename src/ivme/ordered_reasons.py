@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ivme.block_reasons import BlockReasons
 from ivme.engine.read.derivations import Derivations
 from ivme.engine.read.reasons import Finding, Reasons, Row
 from ivme.engine.runtime.reader import Reader
@@ -31,7 +32,7 @@ def order_reasons(reader: Reader, state: ViewState, row: Row, *, present: bool) 
     known = {
         source: value for name, value in zip(names, row, strict=True) if isinstance(source := sources.get(name), str)
     }
-    derivations = Derivations(reader, query, known)
+    derivations = Derivations(reader, query, known, BlockReasons(reader))
     position = group.position_of(row)
     if position is None:  # then it is not there
         return Reasons(state.name, row, present, derivations.reasons(state.name, row, present=False).findings)

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ivme.algebra.covariance import Covariance
 from ivme.closure.duckdb_executor import DuckDbExecutor
 from ivme.closure.ies import make_ies, relation
+from ivme.compile import Request, compile_view
+from ivme.covariance_view import CovarianceView, in_sums
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError
 from ivme.ies_view import IesView
+from ivme.installing import install_view
 from ivme.planning import plan_ring_view
-from ivme.query.model import check_head
+from ivme.query.inference import variable_types
+from ivme.query.model import Query, Table, check_head
 from ivme.query.one_type import one_type_each
 from ivme.query.parse import parse
 from ivme.query.types import Type
@@ -25,8 +30,8 @@ if TYPE_CHECKING:
 
 def create_ring_view(
     definitions: Definitions, name: str, query: str, ring: Ring, options: Mapping[str, object]
-) -> RingView:
-    """Plans and fills a view over a ring."""
+) -> RingView | CovarianceView:
+    """Plans and fills a view over a ring: of covariances in the kernel, as other views, of others in plain Python."""
     definitions.check_new(name)
     while True:
         with definitions.runtime.lock:
@@ -37,6 +42,11 @@ def create_ring_view(
         if parsed.has_closures:
             raise PlanError(f"ring view {name} cannot read a closure itself; make the closure a view and read that")
         parsed = one_type_each(parsed)
+        if isinstance(ring, Covariance) and type(ring) is Covariance and _is_numeric(parsed, ring):
+            made = _covariance_view(definitions, parsed, ring, options, relations)
+            if made is not None:
+                return made
+            continue
         explanation, plan = plan_ring_view(parsed, options)
         with definitions.runtime.lock:
             if definitions.are_current(parsed.tables, relations):
@@ -44,6 +54,34 @@ def create_ring_view(
                 view = RingView(parsed, plan, explanation, ring, definitions.runtime.reader)
                 definitions.add_participant(view)
                 return view
+
+
+def _is_numeric(query: Query, ring: Ring) -> bool:
+    types = variable_types(query)
+    return all(types[variable].kind in ("int", "float", "decimal") for variable in ring.variables)
+
+
+def _covariance_view(
+    definitions: Definitions,
+    query: Query,
+    ring: Covariance,
+    options: Mapping[str, object],
+    relations: tuple[Table, ...],
+) -> CovarianceView | None:
+    """A view of the kernel's; None if tables changed while it was planned."""
+    runtime, summed = definitions.runtime, in_sums(query, ring)
+    with runtime.lock:
+        installed = runtime.installation.installed()
+    planned = compile_view(Request(summed, relations, options, query.name, installed))
+    with runtime.lock:
+        if not definitions.are_current(query.tables, relations):
+            return None
+        definitions.check_new(query.name)
+        with definitions.change():
+            state = install_view(runtime, planned).state
+            view = CovarianceView(runtime, state, replace(summed, head=query.head), ring)
+            definitions.views[query.name] = view
+    return view
 
 
 def create_ies(

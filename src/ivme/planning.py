@@ -14,6 +14,7 @@ from dataclasses import replace
 from ivme.budget import Budget, BudgetSpentError, limited, within
 from ivme.errors import PlanError, StorageError
 from ivme.plan.assemble.plan import Check, Plan
+from ivme.plan.assemble.points import Observation
 from ivme.plan.explain.closure import explain_closure
 from ivme.plan.explain.explanation import Explanation, explain_choice
 from ivme.plan.plan_text import StoredPlan, read_plan
@@ -30,7 +31,13 @@ _logger = logging.getLogger("ivme.planning")
 Planned = tuple[Explanation, Plan | None]
 
 
-def plan_or_stored(query: Query, analysis: Analysis | None, options: Options, old: StoredPlan | None) -> Planned:
+def plan_or_stored(
+    query: Query,
+    analysis: Analysis | None,
+    options: Options,
+    old: StoredPlan | None,
+    observed: Observation | None = None,
+) -> Planned:
     """The stored plan if the planner has not changed since, or if it has and finds no better one in its time.
 
     A closure needs no plan, and no analysis.
@@ -40,7 +47,7 @@ def plan_or_stored(query: Query, analysis: Analysis | None, options: Options, ol
     if analysis is None:
         return explain_closure(query, options), None
     if old is None:
-        return plan_query(query, analysis, options)
+        return plan_query(query, analysis, options, observed)
     try:
         explanation, plan = plan_query(query, analysis, options)
     except PlanError as error:
@@ -65,14 +72,14 @@ def recalled(query: Query, stored: str) -> StoredPlan | None:
     return found
 
 
-def plan_query(query: Query, analysis: Analysis, options: Options) -> Planned:
+def plan_query(query: Query, analysis: Analysis, options: Options, observed: Observation | None = None) -> Planned:
     """The plan of a query with its explanation; `analysis` is that of the rows for which no expression fails.
 
     Where multiplicities may cancel, as those of ring semantics do, no check can count on seeing a row, and expressions
     are computed for all rows that pass the predicate of their own atom.
     """
     with _budget(query, options) as budget:
-        choice = choose(analysis, options)
+        choice = choose(analysis, options, observed)
         if choice.plan is not None and options.semantics != "ring":
             choice = replace(choice, plan=replace(choice.plan, checks=_checks(query, choice.plan, options)))
         choice = replace(choice, cut=budget.cut)

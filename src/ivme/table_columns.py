@@ -18,7 +18,6 @@ from ivme.errors import PlanError, QueryError, SchemaError
 from ivme.query.functions import Function
 from ivme.query.model import Column, Query, Table
 from ivme.query.names import check_name
-from ivme.query.parse import is_one_join, parse
 from ivme.query.table import Default
 from ivme.query.types import Type, parse_type
 
@@ -161,6 +160,8 @@ def _check_view(definitions: Definitions, view: str, old: Table, new: Table) -> 
 
 def _meaning(text: str, tables: tuple[Table, ...], functions: Mapping[str, Function]) -> Any:
     """What a text says: its query, or that of its blocks."""
+    from ivme.query.parse import is_one_join, parse
+
     if is_one_join(text, tables):
         query = parse(text, tables)
     else:

@@ -38,6 +38,11 @@ class UnionView(ExternalView):
         }
         self._parts: list[Part] = []
 
+    @property
+    def union(self) -> Union:
+        """What it is the union of."""
+        return self._union
+
     # Changes
 
     def build(self, rows: Mapping[str, RowBatch]) -> None:

@@ -39,6 +39,7 @@ class View(PositionedView):
         self.calls: tuple[str, ...] = ()
         self.made_with: tuple[Any, Mapping[str, object]] = ("", {})
         self.analysed: Callable[[], Explanation] = lambda: state.explanation
+        self.before_following: Callable[[], object] = int
         self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
@@ -64,7 +65,6 @@ class View(PositionedView):
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow types of the columns of a row."""
         return self.state.finisher.schema
 
     @property
@@ -115,6 +115,7 @@ class View(PositionedView):
         self.check_alive()
         with self.read_lock:  # codes of parameters stay what they are until the answer holds them
             codes, inputs = self.asked.codes(parameters)
+            self.state.observed.asked.append(parameters)
             return OpenRead(self._runtime.reader, self.state, codes), inputs
 
     def _read(self, parameters: Mapping[str, Any], shown: Callable[[Iterable[tuple[Row, int]]], Iterator[Any]]) -> Rows:
@@ -144,18 +145,22 @@ class View(PositionedView):
             return self._few(parameters)
 
     def _try_few(self, parameters: Mapping[str, Any]) -> list[Row] | None:
-        """The same without the database's lock, as one call of the kernel reads one state: None, to be read under the
-        lock, if a writer is at work, codes were taken back meanwhile, or anything is wrong (decision 0220)."""
-        domains, sweeps = self._runtime.domains, self._runtime.domains.sweeps
+        """The same without the lock, as one call of the kernel reads one state: None, to be read under the lock, if a
+        writer is at work, codes were taken back or plans changed meanwhile, or anything is wrong (decision 0220)."""
+        domains, catalog = self._runtime.domains, self._runtime.catalog
+        before = domains.sweeps, catalog.revision
+        if domains.is_sweeping or catalog.lock.pending is not None:
+            return None
         try:
-            found = None if domains.is_sweeping else self._few(parameters, waits=False)
+            found = self._few(parameters, waits=False)
         except Exception:
             return None
-        return found if domains.sweeps == sweeps else None
+        return found if catalog.lock.pending is None and before == (domains.sweeps, catalog.revision) else None
 
     def _few(self, parameters: Mapping[str, Any], *, waits: bool = True) -> list[Row] | None:
         state = self.state
         codes, inputs = self.asked.codes(parameters)
+        state.observed.asked.append(parameters)
         block = None if codes is None else self._runtime.reader.small_answer(state, codes, waits=waits)
         if block is None:
             return None
@@ -178,7 +183,6 @@ class View(PositionedView):
             return request_many(self._runtime.reader, self.state, asked)
 
     def scalar(self, **parameters: Any) -> Any:
-        """The only value of the only row."""
         rows = self.few_rows(parameters)
         if rows is not None and len(rows) == 1 and len(rows[0]) == 1:
             return rows[0][0]
@@ -293,13 +297,15 @@ class View(PositionedView):
             return self._marked(plan, row, parameters, present=present)
 
     def _derived(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        from ivme.block_reasons import BlockReasons
         from ivme.engine.read.derivations import Derivations
 
         query = self.state.typed.written
         shown_values = zip((column.source for column in query.head), row, strict=True)
         known = {source: value for source, value in shown_values if isinstance(source, str)}
         known |= {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
-        return Derivations(self._runtime.reader, query, known).reasons(self.name, row, present=present)
+        blocks = BlockReasons(self._runtime.reader)
+        return Derivations(self._runtime.reader, query, known, blocks).reasons(self.name, row, present=present)
 
     def _marked(self, plan: Plan, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         from ivme.engine.read.why import Partners
@@ -312,20 +318,18 @@ class View(PositionedView):
         values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
         originals = dict(plan.blueprint.leaves.inputs)
         free = [*originals, *query.output]
-        codes = {v: self._code(originals.get(v, v), values) for v in free}
+        domain = self.state.finisher.domain
+        codes = {v: domain(originals.get(v, v)).find_value(values[originals.get(v, v)]) for v in free}
         return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
-
-    def _code(self, variable: str, values: Mapping[str, Any]) -> int | None:
-        return self.state.finisher.domain(variable).find_value(values[variable])
 
     # Changes
 
     def changes(self, *, wait: bool = False) -> Changes:
         """A feed of the view's own changes: one for each batch from now on that changes it.
 
-        Each is a mapping from rows to the change of their multiplicity; `to_arrow()` and `weights` give it as columns,
-        which spares Python objects. Rows of a view with parameters have the values of the parameters in front. Only a
-        view with aggregates keeps a copy of its rows for this, as codes.
+        Each is a mapping from rows to the change of their multiplicity; `to_arrow()` and `weights` give it as columns.
+        Rows of a view with parameters have the values of the parameters in front. Only a view with aggregates keeps a
+        copy of its rows for this, as codes; one that is evaluated when it is asked is planned anew.
 
         Iterating it yields what has come since the last time; with `wait`, and in `async for`, it waits for more.
         """
@@ -379,21 +383,18 @@ class View(PositionedView):
 
     @property
     def lock(self) -> StateLock:
-        """The database's lock."""
         return self._runtime.lock
 
     @property
     def read_lock(self) -> StateLock | SharedSide:
-        """The database's lock as readers of this view take it."""
         return self._runtime.reader.lock_of(self.state)
 
     def follow(self, queue: deque[Any]) -> None:
-        """From now on the queue gets the change of the view's rows for each batch that has one."""
+        self.before_following()
         self._runtime.subscribe(self.name, queue)
 
     def unfollow(self, queue: deque[Any]) -> None:
         self._runtime.unsubscribe(self.name, queue)
 
     def engine_stats(self) -> dict[str, int]:
-        """The kernel's operations, and the memory of all maps and dictionaries; under the lock."""
         return {"operations": self._runtime.backend.operations, **self._runtime.catalog.memory()}

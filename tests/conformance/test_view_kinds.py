@@ -13,7 +13,7 @@ import pytest
 from ivme.algebra.ring import add
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError, PlanError, SchemaError, UnknownNameError, VerificationError
-from ivme.rings import Covariance
+from ivme.rings import Covariance, Relational
 from tests.databases import BACKENDS, in_one_batch, make_database
 from tests.graphs import closure_of
 from tests.sharded_databases import local_database
@@ -293,9 +293,21 @@ def test_it_ends_with_its_database(case: tuple[Any, Kind]) -> None:
 def test_a_wrong_element_of_a_ring_is_found(backend: str) -> None:
     db = make_database(backend)
     db.create_table("e", {"a": "int", "b": "int"})
-    view = _ring(db)
+    view: Any = db.create_ring_view("v", "Q(A) = e(A, B)", Relational("B"))
     db.insert("e", [(1, 2), (1, 3)])
     view._interpreter.apply("e", {(1, 9): 1})
+    with pytest.raises(VerificationError, match=r"for the row \(1,\)"):
+        view.verify()
+
+
+def test_a_wrong_covariance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = make_database("native")
+    db.create_table("e", {"a": "int", "b": "int"})
+    view = _ring(db)
+    db.insert("e", [(1, 2), (1, 3)])
+    view.verify()
+    real = view._element
+    monkeypatch.setattr(view, "_element", lambda row: real((*row[:-1], row[-1] + 1)))
     with pytest.raises(VerificationError, match=r"for the row \(1,\)"):
         view.verify()
 

@@ -105,6 +105,10 @@ VIEWS: dict[str, View] = {
 FOLLOWED = ("sizes", "joined", "reach", "skewed", "top")
 
 
+class OwnRing(Covariance):
+    """A ring of a user, which is kept in plain Python beside the kernel."""
+
+
 class Scene:
     """A database, what it should hold, and what those who follow its views have heard.
 
@@ -133,7 +137,7 @@ class Scene:
             self.tables["ivme_clock"] = Counter({(clock,): 1})
         self.ring: Any = None
         if kind != "durable" and clock is None:
-            self.ring = self.db.create_ring_view("ring", "Q(B) = r(A, B)", Covariance("A"))
+            self.ring = self.db.create_ring_view("ring", "Q(B) = r(A, B)", OwnRing("A"))
         self._follow()
 
     def _opened(self) -> ivme.Database:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
-from ivme.shards import stepping
+from ivme.shards import coordinator
 from ivme.shards.database import ShardedDatabase
 from tests import oracle
 from tests.random_queries import contents, rule_texts, updates
-from tests.sharded_databases import LocalCluster, local_database
+from tests.sharded_databases import local_database
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 THOROUGH = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
@@ -58,7 +58,7 @@ def check_everything(data: Any, *, kills: bool) -> None:
             event = data.draw(st.sampled_from(["", "kill", "rebalance", "fail", "reopen"])) if kills else ""
             disturb(database, event, query)
             if event == "reopen":
-                database = ShardedDatabase(LocalCluster(Path(folder), None))
+                database = local_database(Path(folder), None)
                 view, follow = database.view("V"), None
             check_rows(view, query, contents(steps[:done]))
         view.verify()
@@ -138,7 +138,7 @@ def test_shards_that_die_fail_and_move_agree_with_the_oracle(data: Any) -> None:
 @given(st.data())
 def test_shards_that_compact_at_every_step_agree_with_the_oracle(data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stepping, "LONGEST_LOG", data.draw(st.integers(1, 3)))
+        patch.setattr(coordinator, "LONGEST_LOG", data.draw(st.integers(1, 3)))
         check_everything(data, kills=True)
 
 
@@ -147,5 +147,5 @@ def test_shards_that_compact_at_every_step_agree_with_the_oracle(data: Any) -> N
 @given(st.data())
 def test_shards_agree_with_the_oracle_in_many_more_cases(data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stepping, "LONGEST_LOG", data.draw(st.sampled_from([1, 2, 5, 200])))
+        patch.setattr(coordinator, "LONGEST_LOG", data.draw(st.sampled_from([1, 2, 5, 200])))
         check_everything(data, kills=True)

@@ -201,11 +201,12 @@ def test_parts_beyond_the_type_of_a_sum_add_up_where_the_whole_fits(tmp_path: Pa
     database = local_database(tmp_path, 3)
     database.create_table("R", {"n": "int", "x": "int", "d": "decimal(38, 0)"})
     view = database.create_view("v", "SELECT SUM(x) AS s, SUM(d) AS t, AVG(x) AS m FROM R")
-    for sign in (1, -1):
-        database.insert("R", [(n, sign * 10**18, sign * 9 * 10**37) for n in range(100)])
+    with pytest.raises(DataError, match=r"column . of view v does not fit"):
+        database.insert("R", [(n, 10**18, 9 * 10**37) for n in range(100)])
+    database.insert("R", [(n, sign * 10**18, sign * 9 * 10**37) for n in range(100) for sign in (1, -1)])
     database.insert("R", [(0, 5, 7)])
     assert [(5, 7)] == [row[:2] for row in view]
     view.verify()
-    database.insert("R", [(0, LARGEST, 0)])
-    with pytest.raises(DataError, match="column s of view v does not fit"):
-        list(view)
+    with pytest.raises(DataError, match=r"column . of view v does not fit"):
+        database.insert("R", [(0, LARGEST, 0)])
+    assert [(5, 7)] == [row[:2] for row in view]

@@ -84,7 +84,7 @@ class SelectCase(CaseOf[SelectView]):
 @cache
 def shape(sql: str) -> Shape:
     tree = sqlglot.parse_one(sql)
-    ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
+    ctes = {cte.alias for cte in tree.find_all(exp.CTE) if cte.alias.startswith("w")}  # others hide what they read
     relations = frozenset(table.name for table in tree.find_all(exp.Table) if table.name not in ctes)
     is_limited = bool(tree.args.get("limit") or tree.args.get("offset"))
     return Shape(relations, _order(tree), _before_limit(sql) if is_limited else "")

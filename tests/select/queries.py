@@ -62,14 +62,17 @@ class Queries(Grouping):
         parts = [self._closure()] if drawn == "recursive" else []
         for _ in range({"one": 1, "several": self.random.randint(2, 3)}.get(drawn, 0)):
             self.spend()
-            parts.append(self._cte(depth))
+            parts.append(self._cte(depth, parts))
         made = self._body(depth, (), kinds)
         self.ctes = known
         word = "WITH RECURSIVE" if drawn == "recursive" else "WITH"
         return Query(f"{word} {', '.join(parts)} {made.text}", made.columns, compound=True)
 
-    def _cte(self, depth: int) -> str:
-        name = self.fresh("w")
+    def _cte(self, depth: int, before: list[str]) -> str:
+        """A query of WITH, whose name none of those before it in its clause has."""
+        name = self._cte_name()
+        if any(each.startswith((f"{name} ", f"{name}(")) for each in before):
+            name = self.fresh("w")
         with self.apart():
             made = self._body(depth - 1, ())
         columns, listed = made.columns, ""
@@ -79,12 +82,18 @@ class Queries(Grouping):
         self.ctes[name] = columns
         return f"{name}{listed} AS ({made.text})"
 
+    def _cte_name(self) -> str:
+        """A new name, or one that hides a table or another query of WITH, which the query itself still reads."""
+        if self.pick("cte name", new=6, hides=1) == "new":
+            return self.fresh("w")
+        return self.one_of([*self.relations, *self.ctes])
+
     def _closure(self) -> str:
         """Reachability over two integer columns, where a table has them."""
         edges = {table: [c.name for c in columns if c.kind == "int"][:2] for table, columns in self.relations.items()}
-        found = [(table, names) for table, names in edges.items() if len(names) == 2]
+        found = [(table, names) for table, names in edges.items() if len(names) == 2 and table not in self.ctes]
         if not found:
-            return self._cte(1)
+            return self._cte(1, [])
         table, (start, end) = self.one_of(found)
         name, one, two = self.fresh("w"), self.fresh("n"), self.fresh("n")
         self.ctes[name] = (Output(one, "int"), Output(two, "int"))
@@ -162,8 +171,13 @@ class Queries(Grouping):
             return [self.item(self.scalar(kind, scope, 1), kind, taken) for kind in kinds]
         made = [self.item(must.text, must.kind, taken)] if must else []
         for _ in range(self.random.randint(1, 3)):
+            earlier = self._earlier(scope, made[1:] if must else made)  # not those of windows
+            drawn = self.pick("item", column=6, expression=2, constant=0.6, of_earlier=1 if earlier.atoms else 0)
+            if drawn == "of earlier":
+                kind = self.any_kind(earlier)
+                made.append(self.item(self.scalar(kind, earlier, 2), kind, taken))
+                continue
             kind = self.any_kind(scope)
-            drawn = self.pick("item", column=6, expression=2, constant=0.6)
             own = [atom.text for atom in scope.atoms if atom.kind == kind]
             if drawn == "column" and own:
                 text = self.one_of(own)
@@ -171,6 +185,11 @@ class Queries(Grouping):
                 text = self.literal(kind) if drawn == "constant" else self.scalar(kind, scope, 2)
             made.append(self.item(text, kind, taken))
         return made
+
+    def _earlier(self, scope: Scope, made: list[tuple[str, Output]]) -> Scope:
+        """The columns of a SELECT so far, under names that none of its tables has."""
+        names = {atom.text.rpartition(".")[2].lower() for atom in scope.atoms}
+        return Scope(tuple(Atom(c.name, c.kind, "") for _, c in made if c.name.lower() not in names))
 
     def _where(self, source: From, scope: Scope, depth: int) -> str:
         parts = list(source.pending)

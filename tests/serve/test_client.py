@@ -42,6 +42,7 @@ NOT_REMOTE = {
     "drop_function": "the same",
     "functions": "the same",
     "create_ring_view": "its ring is an object of Python",
+    "replan": "a server plans anew on its own, as views are used",
     "create_ies": "its programs run in DuckDB with all rights of the server",
     "definitions": "is for packages around the database",
     "relation": "is a declaration of the planner; `table(name).described` and `view(name).described` have it in words",
@@ -68,7 +69,7 @@ def public(kind: type) -> set[str]:
         (
             Batch,
             RemoteBatch,
-            dict.fromkeys(("all_or_nothing", "change", "check", "look", "make", "mark"), "of packages"),
+            dict.fromkeys(("all_or_nothing", "change", "check", "hold", "look", "make", "mark"), "of packages"),
         ),
     ],
 )

@@ -46,7 +46,7 @@ def main(checkpoint: str, archives: str, batches: int) -> None:
         for number in range(0 if reached is None else reached + 1, batches):
             apply(db, number)
             print("batch", number, flush=True)
-        feed._seen = 0
+        feed.seen = 0
         net: Counter[tuple[object, ...]] = Counter()
         for change in feed:
             net.update(change)

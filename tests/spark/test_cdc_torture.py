@@ -97,6 +97,8 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
     events = int(os.environ.get("IVME_TORTURE_EVENTS", "1000000"))
     torture = Torture(tmp_path, events=events, per_file=max(events // 100, 100), seed=11)
     chance, kills, enough = random.Random(5), 0, int(os.environ.get("IVME_TORTURE_KILLS", "20"))
+    opened: list[str] = []
+    life = 6 + events / 40_000  # so that kills come all along the way, not only at its start
     while True:
         with (tmp_path / "torture.log").open("a") as log:
             command = [sys.executable, "-m", "tests.spark.cdc_torture", str(torture.file), str(archives)]
@@ -105,8 +107,8 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
             )
         assert process.stdout is not None
         if kills < enough:
-            process.stdout.readline()  # it is open
-            time.sleep(chance.random() * 6)
+            opened.append(process.stdout.readline().strip())  # it is open, at a batch
+            time.sleep(chance.random() * life)
             os.killpg(process.pid, signal.SIGKILL)
             kills += 1
         said = process.stdout.read()
@@ -115,6 +117,7 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
         if "done" in said and kills >= enough:
             break
         assert process.returncode in (0, -signal.SIGKILL), (tmp_path / "torture.log").read_text()[-3000:]
+    print("killed after", ", ".join(opened), "and done:", said.strip())
     check_torture(torture)
 
 

@@ -1,4 +1,4 @@
-"""The driver and its JVM die at random moments; what is in the checkpoint is whole, and daemons do not live on."""
+"""The driver and its JVM die at random moments; what is in the checkpoint is whole, and hosts do not live on."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_a_killed_driver_loses_and_doubles_nothing(tmp_path: Path, archives: Pat
 
 
 @pytest.mark.long
-def test_daemons_end_when_their_driver_is_killed(tmp_path: Path, archives: Path) -> None:
+def test_hosts_end_when_their_driver_is_killed(tmp_path: Path, archives: Path) -> None:
     process = start(tmp_path, archives)
     assert process.stdout is not None
-    daemons = json.loads(process.stdout.readline().removeprefix("open "))
-    assert all(map(is_alive, daemons))
+    hosts = json.loads(process.stdout.readline().removeprefix("open "))
+    assert all(map(is_alive, hosts))
     kill(process)
     deadline = time.monotonic() + 60
-    while any(map(is_alive, daemons)):
-        assert time.monotonic() < deadline, "a daemon outlived its query by a minute"
+    while any(map(is_alive, hosts)):
+        assert time.monotonic() < deadline, "a host outlived its driver by a minute"
         time.sleep(0.2)

@@ -238,3 +238,17 @@ def test_a_directory_goes_on_after_a_stream_that_owed_its_last_batch(
     driver = Driver(spark, read_pipeline(file))
     assert [(1, 7)] == list(driver.database.view("both"))
     driver.close()
+
+
+@pytest.mark.long
+def test_a_stream_of_csv_whose_header_has_another_order_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would give the values of one column to another, by their places."""
+    flights = Flights(tmp_path)
+    flights.change("1", ("insert", "D", 1, 2), applied=False)
+    stream = "stream: {format: csv, path: changes, options: {header: true}}"
+    flights.file.write_text(flights.file.read_text().replace("directory: changes, format: csv", stream))
+    driver = Driver(spark, read_pipeline(flights.file))
+    with pytest.raises(SparkError, match="CSV header does not conform to the schema"):
+        run(driver, once=True)
+    driver.close()
+    flights.check_sinks()

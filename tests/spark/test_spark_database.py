@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import ivme
-from ivme.errors import DataError, PlanError, SparkError
-from ivme.shards.client import ask_running
-from ivme.spark.shards.keys import shard_keys, spark_hash
+from ivme.errors import DataError, PlanError, SparkError, StorageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,14 +116,21 @@ def test_a_batch_is_all_or_nothing(two: ivme.SparkDatabase, embedded: ivme.Datab
     check_same(two, embedded)
 
 
-def test_the_state_store_holds_each_shards_version(two: ivme.SparkDatabase, spark: SparkSession) -> None:
+def test_rows_at_the_driver_run_no_spark_job(two: ivme.SparkDatabase, spark: SparkSession) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    before = sorted(tracker.getJobIdsForGroup())
     two.insert("R", [(50, 50)])
+    assert two.view("c3").count() >= 0
     two.delete("R", [(50, 50)])
-    query: Any = two._cluster
-    query._query.processAllAvailable()
-    state = spark.read.format("statestore").option("stateVarName", "place").load(f"{two._journal.root}/stream")
-    versions = [row.value.version for row in state.collect()]
-    assert [two.step] * 2 == versions
+    assert before == sorted(tracker.getJobIdsForGroup())
+
+
+def test_the_status_shows_host_epoch_memory_and_step_of_each_shard(two: ivme.SparkDatabase) -> None:
+    found = two.status()
+    assert [0, 1] == [status["shard"] for status in found]
+    assert {two.step} == {status["step"] for status in found}
+    assert 2 == len({status["epoch"] for status in found})
+    assert all(status["host"] and status["memory"] > 0 for status in found)
 
 
 def test_a_dataframe_is_placed_by_sparks_tasks(two: ivme.SparkDatabase, spark: SparkSession) -> None:
@@ -157,7 +162,7 @@ def test_views_are_read_from_sql(two: ivme.SparkDatabase, spark: SparkSession, e
 
 def test_views_are_read_as_a_format(two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database) -> None:
     two.table("c3")
-    reader = spark.read.format("ivme").option("checkpoint", str(two._journal.root))
+    reader = spark.read.format("ivme").option("checkpoint", str(two.checkpoint.store.address))
     assert sorted(embedded.view("revenue")) == sorted(map(tuple, reader.option("view", "revenue").load().collect()))
     asked = reader.option("view", "cqap0").option("parameter.A", "3").load()
     assert sorted(embedded.view("cqap0")(A=3)) == sorted(map(tuple, asked.collect()))
@@ -168,7 +173,7 @@ def test_names_in_spark_sql_show_every_later_change(
     two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
 ) -> None:
     two.table("revenue").createOrReplaceTempView("revenue_now")
-    root = two._journal.root
+    root = two.checkpoint.store.address
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW c3_now USING ivme OPTIONS (checkpoint '{root}', view 'c3')")
     frame = two.table("c3")
     for change in ([(1, 2), (2, 3)], [(3, 1)]):
@@ -236,37 +241,28 @@ def test_changes_are_a_stream_and_a_stream_changes_tables_once(
         two.insert("R", stream)
 
 
-def test_a_checkpoint_that_is_open_or_elsewhere_is_refused(two: ivme.SparkDatabase, spark: SparkSession) -> None:
-    with pytest.raises(SparkError, match="open already"):
-        ivme.SparkDatabase(spark, 2, two._journal.root)
-    with pytest.raises(SparkError, match="is on s3"):
-        ivme.SparkDatabase(spark, 2, "s3://bucket/key")
+def test_a_checkpoint_that_is_elsewhere_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(StorageError, match="is on ftp"):
+        ivme.SparkDatabase(spark, 2, "ftp://bucket/key")
     with pytest.raises(SparkError, match="needs a checkpoint"):
         ivme.SparkDatabase(spark, 2)
 
 
-def test_keys_fall_into_partitions_of_their_own(spark: SparkSession) -> None:
-    assert [spark_hash(k) for k in (0, 1, -7)] == list(spark.sql("SELECT hash(0), hash(1), hash(-7)").collect()[0])
-    for shards in (2, 8):
-        keys = ", ".join(f"({key})" for key in shard_keys(shards))
-        rows = spark.sql(f"SELECT pmod(hash(k), {shards}) FROM VALUES {keys} AS t(k)").collect()
-        assert list(range(shards)) == [row[0] for row in rows]
-
-
 def check_kills(db: ivme.SparkDatabase, embedded: ivme.Database, seed: int, batches: int) -> None:
-    """Daemons die at random moments, under Spark's tasks too, and each batch counts once."""
+    """Hosts die at random moments, and each batch counts once."""
     stop, chance = threading.Event(), random.Random(seed)
     started = [0]
 
     def kill() -> None:
-        """Twice in a batch at most: a daemon that dies more often over one request is given up."""
+        """Twice in a batch at most: a batch that fails more often is given up."""
         mine, kills = random.Random(seed), Counter[int]()
         while not stop.wait(0.3 + 2 * mine.random()):
             batch = started[-1]
-            status = ask_running(db._journal, mine.randrange(2), {"op": "status"})
-            if status is not None and kills[batch] < 2:
+            hosts: Any = db._cluster
+            entry = hosts._registry.current().get(mine.randrange(2))
+            if entry is not None and kills[batch] < 2:
                 kills[batch] += 1
-                os.kill(status.head["pid"], signal.SIGKILL)
+                os.kill(entry.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -286,18 +282,18 @@ def check_kills(db: ivme.SparkDatabase, embedded: ivme.Database, seed: int, batc
 
 
 @pytest.mark.long
-def test_a_killed_daemon_loses_and_doubles_nothing(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
+def test_a_killed_host_loses_and_doubles_nothing(two: ivme.SparkDatabase, embedded: ivme.Database) -> None:
     check_kills(two, embedded, 1, 4)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 120))
-def test_killed_daemons_lose_and_double_nothing(two: ivme.SparkDatabase, embedded: ivme.Database, seed: int) -> None:
+def test_killed_hosts_lose_and_double_nothing(two: ivme.SparkDatabase, embedded: ivme.Database, seed: int) -> None:
     check_kills(two, embedded, seed, 10)
 
 
 @pytest.mark.long
-def test_daemons_end_with_their_database_and_everything_is_there_when_it_opens_again(
+def test_hosts_end_with_their_database_and_everything_is_there_when_it_opens_again(
     two: ivme.SparkDatabase, spark: SparkSession, embedded: ivme.Database
 ) -> None:
     processes = [status["pid"] for status in two.status()]
@@ -306,7 +302,7 @@ def test_daemons_end_with_their_database_and_everything_is_there_when_it_opens_a
     while any(_is_alive(process) for process in processes):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    with ivme.SparkDatabase(spark, checkpoint=two._journal.root) as again:
+    with ivme.SparkDatabase(spark, checkpoint=two.checkpoint.store.address) as again:
         assert sorted(embedded.view("revenue")) == sorted(again.view("revenue"))
         again.insert("R", [(1, 1)])
         again.view("triangles").verify()

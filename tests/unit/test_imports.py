@@ -33,6 +33,33 @@ def test_what_is_not_needed_yet_is_not_imported(code: str, heavy: set[str]) -> N
     assert set() == heavy & set(ran.stdout.split())
 
 
+_LATER = {
+    "ivme.closure",
+    "ivme.compile",
+    "ivme.engine.reference",
+    "ivme.installing",
+    "ivme.plan.assemble.assemble",
+    "ivme.plan.explain",
+    "ivme.plan.order",
+    "ivme.plan.strategy",
+    "ivme.planning",
+    "ivme.query.parse",
+    "ivme.ring_view",
+    "ivme.statements",
+    "ivme.store.store",
+    "ivme.structure",
+}
+"""The compiler and what only some databases need: loaded with the first view, the first statement, a directory."""
+
+
+def test_a_first_database_loads_no_compiler() -> None:
+    script = "import sys, ivme; ivme.Database(); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "ivme.engine.runtime.runtime" in loaded
+    assert set() == _LATER & loaded
+
+
 _FEW = {"ivme", "ivme.errors"}
 """All that is loaded of ivme before something of it is used."""
 

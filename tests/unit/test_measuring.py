@@ -94,3 +94,27 @@ def test_an_empty_table_is_nothing_to_measure() -> None:
     db.create_table("r", {"a": "int"})
     found = counted(db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a").explain(analyze=True))
     assert (found["r"].tried, found["r"].most) == (0, 0)
+
+
+def test_the_latest_requests_are_asked_again_by_the_plan_that_the_view_has() -> None:
+    db = Database(replan=False)
+    for name in "rst":
+        db.create_table(name, {"x": "int", "y": "int"})
+        db.insert(name, [(number % 10, number % 9) for number in range(90)])
+    text = "SELECT COUNT(*) AS n FROM r JOIN s ON r.y = s.x JOIN t ON s.y = t.x WHERE r.x = :a"
+    view = db.create_view("v", text)
+    assert view.explain(analyze=True).measured.requests == 0  # type: ignore[union-attr]
+    for number in range(5):
+        view.scalar(a=number)
+    kept = view.explain(analyze=True)
+    planned, _, _ = db.definitions.planned("v", text, {"strategy": "request"})
+    assert planned.plan is not None
+    with db.definitions.runtime.lock, db.definitions.change():
+        db.definitions.runtime.installation.replace_plan(view.state, planned.explanation, planned.plan)
+    asked = view.explain(analyze=True)
+    assert ("view-tree", "request") == (kept.strategy, asked.strategy)
+    assert kept.measured is not None
+    assert asked.measured is not None
+    assert (5, 5) == (kept.measured.requests, asked.measured.requests)
+    assert kept.measured.operations_a_request < asked.measured.operations_a_request / 4
+    assert "5 requests, asked again" in str(asked)

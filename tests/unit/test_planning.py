@@ -14,7 +14,6 @@ import ivme
 from ivme import planning
 from ivme.budget import Cancellation, cancellable
 from ivme.database import Database
-from ivme.engine.runtime import shared_views as group
 from ivme.errors import CancelledError, PlanError, SchemaError, UnknownNameError
 from ivme.plan.assemble import assembled
 from ivme.plan.strategy.choose import choose
@@ -190,7 +189,6 @@ def test_statistics_of_a_view_assemble_and_plan_nothing(db: Database, monkeypatc
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("something is planned again")
 
-    monkeypatch.setattr(group, "group_assembly", never)
     monkeypatch.setattr(assembled, "group_assembly", never)
     monkeypatch.setattr(planning, "choose", never)
     for view in views:

@@ -40,7 +40,7 @@ def test_each_compared_plan_is_assembled_once_and_what_is_installed_once(query: 
 def test_the_way_through_the_code_does_not_get_longer() -> None:
     """A bound on the calls outside of sqlglot that create a view: a pass that runs twice, or a key that is derived
     again for each use, shows here. 32,400 when it was set; `python -m benchmarks.walks --calls 50` says where."""
-    assert create_view().calls <= 33_700
+    assert create_view().calls <= 33_900  # some 60 of them take down what the view is used for
     assert one_row().calls <= 40
 
 

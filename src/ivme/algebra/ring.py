@@ -21,9 +21,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
+from math import isfinite
 from typing import Any, Self
 
 from ivme.algebra.exact import ExactSum
+from ivme.errors import DataError
 
 EXACT = Context(prec=200)
 """Decimal sums are exact: 200 digits hold any 38-digit value times any 64-bit count, added up."""
@@ -151,6 +154,13 @@ def negate(payload: Payload) -> Payload:
 def lift(weight: int, values: tuple[Any, ...]) -> Payload:
     """The payload of a leaf row of that weight whose lifted values are `values` (None where another leaf lifts)."""
     return (weight, *(0 if value is None else _times(weight, value) for value in values))
+
+
+def factor(value: Any) -> Any:
+    """A factor of a joint slot: of floats exactly, so that no order of sums and products matters."""
+    if isinstance(value, float) and not isfinite(value):
+        raise DataError(f"{value} cannot be a factor of a sum of products of two tables")
+    return Fraction(value) if isinstance(value, float) else value
 
 
 def product(one: float, other: float) -> ExactSum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,7 +77,8 @@ def run(
             shown(event)
 
         with (
-            _opened(found, master, remote, report, memory_limit) as driver,
+            _opened(found, master, remote, report, memory_limit, progress.opening()) as driver,
+            _answering(driver),
             stopped_by_signals() as stop,
             served_metrics(counted, metrics) as port,
         ):
@@ -208,7 +209,8 @@ def serve_pipeline(
     console = Console()
     progress = Progress(console)
     with (
-        _opened(found, master, remote, progress, memory_limit) as driver,
+        _opened(found, master, remote, progress, memory_limit, progress.opening()) as driver,
+        _answering(driver),
         stopped_by_signals() as stop,
         serving(driver.database, replace(settings, owner=_owner(path, found))) as address,
     ):
@@ -266,9 +268,17 @@ def told(compared: Compared) -> str:
 
 @contextmanager
 def _opened(
-    pipeline: Pipeline, master: str | None, remote: str | None, report: Report, memory_limit: str | None = None
+    pipeline: Pipeline,
+    master: str | None,
+    remote: str | None,
+    report: Report,
+    memory_limit: str | None = None,
+    opening: AbstractContextManager[None] | None = None,
 ) -> Iterator[Driver]:
-    """The pipeline on a session of its own; what Spark says goes to a log in the pipeline's state."""
+    """The pipeline on a session of its own; what Spark says goes to a log in the pipeline's state.
+
+    `opening` is entered while tables are loaded and views built.
+    """
     from ivme.spark.pipeline.driver import Driver
     from ivme.spark.session.session import open_session
 
@@ -282,11 +292,25 @@ def _opened(
         conf=dict(pipeline.spark),
         log=log,
     )
-    driver = Driver(session, pipeline, report, memory_limit)
+    with opening or nullcontext():
+        driver = Driver(session, pipeline, report, memory_limit)
     try:
         yield driver
     finally:
         driver.close()
+
+
+@contextmanager
+def _answering(driver: Driver) -> Iterator[None]:
+    """Answers Spark's tasks for the views meanwhile; the address is in the state."""
+    from ivme.spark.pipeline.open_pipeline import answering_host
+    from ivme.spark.views.answers import Answers
+
+    answers = Answers(driver.database, driver.pipeline.state, answering_host(driver.spark))
+    try:
+        yield
+    finally:
+        answers.close()
 
 
 def is_pipeline(text: str) -> bool:

@@ -218,6 +218,9 @@ class Backend(Protocol):
     def size(self, name: str) -> int:
         """The entries of a map, or the rows of a table, where equal ones may count more than once."""
 
+    def changes(self, name: str) -> int:
+        """How many rows of a table have been added or taken away so far, also by batches that were taken back."""
+
     def is_sweep_due(self, dictionaries: Sequence[Dictionary], least: int) -> bool:
         """Whether so many codes may be held no more that looking for them costs little for each; few never are."""
 

@@ -17,7 +17,7 @@ from ivme.errors import PlanError
 from ivme.plan.ir import program as ir
 
 if TYPE_CHECKING:
-    from ivme._kernel import RowGate, RowPath
+    from ivme._kernel import Balance, RowGate, RowPath
 
 _ALL = 2**32
 """More places than a table has."""
@@ -288,8 +288,24 @@ class NativeBackend:
     def sweep_codes(self, dictionaries: Sequence[Dictionary], held: Sequence[Codes]) -> None:
         self.kernel.sweep_codes(_natives(dictionaries), held)
 
+    def map_numbers(self, names: Sequence[str]) -> list[int]:
+        """The kernel's numbers of maps."""
+        return [self._maps[name] for name in names]
+
+    def balance(self, partitions: Sequence[str], measured: Sequence[str]) -> Balance | None:
+        """What tells whether rows make these partitions move keys, or N leave its limits; None if N is not of maps."""
+        from ivme import _kernel
+
+        if any(name in self._heaps for name in measured):
+            return None
+        numbers = [self._partitions[name] for name in partitions], [self._maps[name] for name in measured]
+        return _kernel.Balance(self.kernel, *numbers)
+
     def size(self, name: str) -> int:
         return self.kernel.heap_size(self._heaps[name]) if name in self._heaps else self.kernel.size(self._maps[name])
+
+    def changes(self, name: str) -> int:
+        return self.kernel.heap_changes(self._heaps[name])
 
     def entries(self) -> int:
         stored = sum(map(self.kernel.heap_size, self._heaps.values()))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -164,8 +165,8 @@ inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, c
     return true;
 }
 
-// Memory for codes that the last batch has no more use for: fresh pages would be cleared first, which takes longer than
-// encoding. One block for all, of a limited size.
+// Memory for codes that the last batches have no more use for: fresh pages would be cleared first, which takes longer
+// than encoding. A few blocks, as a batch may be of several tables, of a limited size.
 class SpareCodes {
 public:
     static SpareCodes& shared() {
@@ -173,25 +174,31 @@ public:
         return spare;
     }
 
+    // The smallest block that is large enough, or the largest.
     Array<int64_t> take(size_t size) {
         Array<int64_t> taken;
         {
             std::lock_guard lock(mutex_);
-            taken.swap(block_);
+            auto found =
+                std::find_if(blocks_.begin(), blocks_.end() - 1, [&](auto& b) { return b.capacity() >= size; });
+            taken.swap(*found);
+            std::rotate(blocks_.begin(), found, found + 1);
         }
         taken.resize(size);
         return taken;
     }
 
     void give(Array<int64_t>&& block) {
+        if (block.bytes() > MOST_BYTES) return;
         std::lock_guard lock(mutex_);
-        if (block.bytes() <= MOST_BYTES && block.bytes() > block_.bytes()) block_.swap(block);
+        if (block.bytes() > blocks_.front().bytes()) blocks_.front().swap(block);
+        std::sort(blocks_.begin(), blocks_.end(), [](auto& a, auto& b) { return a.bytes() < b.bytes(); });
     }
 
 private:
-    static constexpr size_t MOST_BYTES = size_t{1} << 25;
+    static constexpr size_t MOST_BYTES = size_t{1} << 23;
     std::mutex mutex_;
-    Array<int64_t> block_;
+    std::array<Array<int64_t>, 4> blocks_;  // by size, the smallest first
 };
 
 // Whether the data have the columns' names and formats, in their order.

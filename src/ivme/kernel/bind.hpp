@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "kernel.hpp"
+#include "python_api.hpp"
 
 namespace ivme {
 

@@ -39,24 +39,22 @@ nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<uns
         auto lock = kernel.reading();
         const Heap& heap = kernel.heap(id);
         n = heap.size();
-        auto taken = [&](const int64_t* from, Array<int64_t>& to) {
-            to.resize(n);
-            if (n == heap.high()) {
-                std::copy_n(from, n, to.data());
-                return;
-            }
+        auto taken = [&](const auto& from, Array<int64_t>& to) {
+            to.resize(heap.high());
+            from(to.data());
+            if (n == heap.high()) return;
             size_t at = 0;
             for (size_t row = 0; row < heap.high(); ++row) {
-                if (heap.weights()[row]) to[at++] = from[row];
+                if (heap.weights()[row]) to[at++] = to[row];
             }
         };
         columns.resize(wanted ? wanted->size() : heap.arity());
         for (unsigned i = 0; i < columns.size(); ++i) {
             unsigned column = wanted ? (*wanted)[i] : i;
             if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
-            taken(heap.column(column), columns[i]);
+            taken([&](int64_t* to) { heap.column(column).copy(0, heap.high(), to); }, columns[i]);
         }
-        taken(heap.weights(), weights);
+        taken([&](int64_t* to) { heap.weights().copy(0, heap.high(), to); }, weights);
     }
     nb::list shown;
     for (auto& column : columns) shown.append(to_numpy(std::move(column), n));
@@ -66,18 +64,17 @@ nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<uns
 using Column = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Numbers from `first` on of a column, or of the weights, of all places: where a weight is zero, there is no row.
-template <class Pick>
-nb::object places_of(Kernel& kernel, size_t id, size_t first, size_t end, Pick pick) {
+template <class Copy>
+nb::object places_of(Kernel& kernel, size_t id, size_t first, size_t end, Copy copy) {
     Array<int64_t> found;
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
         const Heap& heap = kernel.heap(id);
-        const int64_t* from = pick(heap);
         end = std::min(end, heap.high());
         first = std::min(first, end);
         found.resize(end - first);
-        std::copy_n(from + first, end - first, found.data());
+        copy(heap, first, end - first, found.data());
     }
     return to_numpy(std::move(found), end - first);
 }
@@ -95,7 +92,7 @@ nb::tuple small_weights_of(Kernel& kernel, size_t id) {
         const Heap& heap = kernel.heap(id);
         n = heap.high();
         small.resize(n);
-        const int64_t* weights = heap.weights();
+        const NarrowColumn& weights = heap.weights();
         bool all = true;
         for (size_t i = 0; i < n; ++i) {
             bool fits = weights[i] >= 0 && weights[i] < LARGE;
@@ -114,9 +111,9 @@ nb::tuple small_weights_of(Kernel& kernel, size_t id) {
 }
 
 nb::object column_of(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
-    return places_of(kernel, id, first, end, [&](const Heap& heap) {
+    return places_of(kernel, id, first, end, [&](const Heap& heap, size_t from, size_t n, int64_t* to) {
         if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
-        return heap.column(column);
+        heap.column(column).copy(from, n, to);
     });
 }
 
@@ -162,6 +159,7 @@ void bind_heap(nb::class_<Kernel>& kernel) {
              })
         .def("drop_heap", [](Kernel& k, size_t id) { changing(k, [&] { k.drop_heap(id); }); })
         .def("heap_size", [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).size(); }); })
+        .def("heap_changes", [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).changes(); }); })
         .def("heap_is_distinct",
              [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).is_distinct(); }); })
         .def("heap_weight", &weight_of)
@@ -172,7 +170,9 @@ void bind_heap(nb::class_<Kernel>& kernel) {
         .def("heap_column", &column_of)
         .def("heap_weights",
              [](Kernel& k, size_t id, size_t first, size_t end) {
-                 return places_of(k, id, first, end, [](const Heap& heap) { return heap.weights(); });
+                 return places_of(k, id, first, end, [](const Heap& heap, size_t from, size_t n, int64_t* to) {
+                     heap.weights().copy(from, n, to);
+                 });
              })
         .def("heap_small_weights", &small_weights_of)
         .def("heap_rows_of_keys", &rows_of_keys)

@@ -151,6 +151,13 @@ nb::object whole_number(const int64_t* words, unsigned width) {
     return number;
 }
 
+// A sum in Python: a float, or a whole number of any size.
+nb::object shown_sum(Slot slot, const int64_t* word, const ShownFloats& floats, size_t place, size_t row) {
+    if (slot == Slot::F64) return floats.value(place, row);
+    if (slot == Slot::JointF64) return nb::float_(double_of(*word));
+    return whole_number(word, width(slot));
+}
+
 nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t n, const ShownFloats& floats) {
     nb::list slots;
     unsigned at = 1;
@@ -159,11 +166,7 @@ nb::list slot_lists(const Layout& layout, const Array<int64_t>& payloads, size_t
         nb::list values;
         for (size_t i = 0; i < n; ++i) {
             const int64_t* word = payloads.data() + i * layout.words + at;
-            if (slot == Slot::F64) {
-                values.append(floats.value(s, i));
-            } else {
-                values.append(whole_number(word, width(slot)));
-            }
+            values.append(shown_sum(slot, word, floats, s, i));
         }
         slots.append(values);
         at += width(slot);
@@ -276,7 +279,7 @@ nb::object payload_object(const Layout& layout, const int64_t* payload, const Sh
     unsigned at = 1;
     for (size_t s = 0; s < layout.slots.size(); ++s) {
         Slot slot = layout.slots[s];
-        values.append(slot == Slot::F64 ? floats.value(s, 0) : whole_number(payload + at, width(slot)));
+        values.append(shown_sum(slot, payload + at, floats, s, 0));
         at += width(slot);
     }
     return nb::tuple(values);
@@ -351,6 +354,14 @@ nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n
     nb::object counts = to_numpy(column(1), n);
     for (size_t s = 0; s < layout.slots.size(); ++s) {
         unsigned words = width(layout.slots[s]);
+        if (layout.slots[s] == Slot::JointF64) {
+            Array<double> values;
+            values.resize(n);
+            for (size_t i = 0; i < n; ++i) values[i] = double_of(payloads[i * layout.words + at]);
+            at += words;
+            slots.append(to_numpy(std::move(values), n));
+            continue;
+        }
         if (layout.slots[s] != Slot::F64) {
             slots.append(to_numpy(column(words), n, words));
             continue;

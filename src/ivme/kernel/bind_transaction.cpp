@@ -1,7 +1,8 @@
 // What makes a change of the state one thing for Python: a lock that knows what is under way, and rows in one call.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/vector.h>
 
-#include "row_path.hpp"
+#include "row_gate.hpp"
 
 namespace ivme {
 
@@ -48,16 +49,29 @@ void bind_transaction(nb::module_& m) {
         .def(nb::init<Kernel&, const nb::list&, const nb::object&, nb::object, const nb::list&>(), nb::arg("kernel"),
              nb::arg("columns"), nb::arg("expressions").none(), nb::arg("compute").none(), nb::arg("runs"),
              nb::keep_alive<1, 2>())
+        .def("take_arrow", &RowPath::take_arrow, nb::arg("columns"), nb::arg("key"), nb::arg("prepare").none())
         .def("encode", &RowPath::encode)
-        .def("run", &RowPath::run)
+        .def("run", nb::overload_cast<nb::handle, int64_t>(&RowPath::run))
         .def("apply", &RowPath::apply)
-        .def("apply_all", &RowPath::apply_all);
+        .def("apply_all", &RowPath::apply_all)
+        .def("set_balances", &RowPath::set_balances)
+        .def("set_light", &RowPath::set_light);
+    nb::class_<Balance>(m, "Balance")
+        .def(nb::init<Kernel&, std::vector<size_t>, std::vector<size_t>>(), nb::keep_alive<1, 2>())
+        .def("set_limits", &Balance::set_limits)
+        .def_ro("rows", &Balance::rows);
+    nb::class_<EncodedRows>(m, "EncodedRows")
+        .def("__len__", [](const EncodedRows& rows) { return rows.n; })
+        .def("columns", &EncodedRows::columns);
     nb::class_<RowGate>(m, "RowGate")
         .def(nb::init<const nb::object&, nb::dict, nb::object, size_t>())
         .def_rw("is_open", &RowGate::is_open)
         .def_rw("rows_left", &RowGate::rows_left)
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
+        .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"))
+        .def("apply_encoded", &RowGate::apply_encoded)
+        .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));
 }
 

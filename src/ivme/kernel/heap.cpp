@@ -31,6 +31,7 @@ Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
 }
 
 void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative) {
+    changes_ += n;
     int64_t least = 0, most = 0;
     for (size_t row = 0; row < n; ++row) {
         least = std::min(least, weights[row]);
@@ -68,9 +69,17 @@ bool Heap::weigh(const int64_t* weights, size_t n, int64_t most) {
 void Heap::net(const int64_t* const* columns, const int64_t* weights, size_t n) {
     Heap sums(arity(), {}, seed_);
     sums.add(columns, weights, n, true);
+    std::vector<Array<int64_t>> words(arity());
     std::vector<const int64_t*> netted;
-    for (const auto& column : sums.columns_) netted.push_back(column.data());
-    const int64_t* left = sums.weights();
+    for (unsigned c = 0; c < arity(); ++c) {
+        words[c].resize(sums.high());
+        sums.columns_[c].copy(0, sums.high(), words[c].data());
+        netted.push_back(words[c].data());
+    }
+    Array<int64_t> weighed;
+    weighed.resize(sums.high());
+    sums.weights_.copy(0, sums.high(), weighed.data());
+    const int64_t* left = weighed.data();
     each(netted.data(), left, sums.high(), -1,
          [&](size_t row, uint32_t hashed) { remove(netted.data(), row, hashed, left[row]); });
     each(netted.data(), left, sums.high(), 1,
@@ -101,8 +110,8 @@ void Heap::each(const int64_t* const* columns, const int64_t* weights, size_t n,
 // Fetches a row that is about to be compared.
 void Heap::prefetch(uint32_t id) const {
     if (id == NIL) return;
-    for (const auto& column : columns_) __builtin_prefetch(&column[id]);
-    __builtin_prefetch(&weights_[id]);
+    for (const auto& column : columns_) column.prefetch(id);
+    weights_.prefetch(id);
 }
 
 int64_t Heap::get(const int64_t* row) {
@@ -135,8 +144,9 @@ void Heap::make_index() {
         }
         int64_t total;
         if (add_overflows(weights_[known], weights_[id], &total)) throw Overflow();
-        weights_[known] = total;
-        weights_[id] = 0;
+        weights_.prepare(&total, 1);
+        weights_.set(known, total);
+        weights_.set(id, 0);
         --live_;
         if (id < base_) --base_live_;
     }
@@ -146,14 +156,10 @@ void Heap::make_index() {
 void Heap::append_all(const int64_t* const* columns, const int64_t* weights, size_t n) {
     size_t start = weights_.size();
     if (start + n >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
-    for (auto& column : columns_) column.reserve(start + n);
-    weights_.reserve(start + n);
-    for (unsigned c = 0; c < arity(); ++c) {
-        columns_[c].resize(start + n);
-        std::copy_n(columns[c], n, columns_[c].data() + start);
-    }
-    weights_.resize(start + n);
-    std::copy_n(weights, n, weights_.data() + start);
+    for (unsigned c = 0; c < arity(); ++c) columns_[c].prepare(columns[c], n);
+    weights_.prepare(weights, n);
+    for (unsigned c = 0; c < arity(); ++c) columns_[c].append(columns[c], n);
+    weights_.append(weights, n);
     live_ += n - static_cast<size_t>(std::count(weights, weights + n, 0));
     ++version;
 }
@@ -173,16 +179,16 @@ void Heap::append_keyed(const int64_t* const* columns, const int64_t* weights, s
 }
 
 void Heap::cut(size_t end) noexcept {
-    for (auto& column : columns_) column.resize(end);
-    weights_.resize(end);
+    for (auto& column : columns_) column.cut(end);
+    weights_.cut(end);
 }
 
 void Heap::append(const int64_t* const* columns, size_t row, int64_t weight) {
     if (weights_.size() + 1 >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
-    for (auto& column : columns_) column.reserve(column.size() + 1);
-    weights_.reserve(weights_.size() + 1);
-    for (unsigned c = 0; c < arity(); ++c) columns_[c].push(columns[c][row]);
-    weights_.push(weight);
+    for (unsigned c = 0; c < arity(); ++c) columns_[c].prepare(columns[c] + row, 1);
+    weights_.prepare(&weight, 1);
+    for (unsigned c = 0; c < arity(); ++c) columns_[c].append(columns[c] + row, 1);
+    weights_.append(&weight, 1);
     ++live_;
     ++version;
 }
@@ -208,12 +214,13 @@ void Heap::remove(const int64_t* const* columns, size_t row, uint32_t hashed, in
 }
 
 void Heap::reweigh(uint32_t id, uint32_t hashed, int64_t weight) {
+    weights_.prepare(&weight, 1);
     if (id < base_) {
         reweighed_.reserve(reweighed_.size() + 2);
         reweighed_.push(id);
         reweighed_.push(weights_[id]);
     }
-    weights_[id] = weight;
+    weights_.set(id, weight);
     ++version;
     if (weight) return;
     index_.erase(hashed, id);
@@ -241,7 +248,7 @@ void Heap::roll_back() noexcept {
     for (size_t i = reweighed_.size(); i; i -= 2) {
         auto id = static_cast<uint32_t>(reweighed_[i - 2]);
         if (!weights_[id]) index_.insert(tag(stored(id)), id);
-        weights_[id] = reweighed_[i - 1];
+        weights_.set(id, reweighed_[i - 1]);
     }
     live_ = base_live_;
     mass_ = base_mass_;
@@ -250,8 +257,8 @@ void Heap::roll_back() noexcept {
 }
 
 void Heap::clear() noexcept {
-    for (auto& column : columns_) column.release();
-    weights_.release();
+    for (auto& column : columns_) column = NarrowColumn();
+    weights_ = NarrowColumn(NarrowColumn::FromZero());
     index_ = IdTable();
     indexed_ = keyed_;
     live_ = 0;
@@ -276,8 +283,8 @@ void Heap::compact() noexcept {
             if (!weights_[id]) continue;
             if (to != id) {
                 if (indexed_) index_.renumber(tags[id - start], id, to);
-                for (auto& column : columns_) column[to] = column[id];
-                weights_[to] = weights_[id];
+                for (auto& column : columns_) column.move(id, to);
+                weights_.move(id, to);
             }
             ++to;
         }
@@ -291,20 +298,14 @@ void Heap::compact() noexcept {
 
 // Gives back the memory of rows that are gone; without memory to copy the others to, it stays.
 void Heap::shrink() noexcept {
-    auto fitted = [](Array<int64_t>& array) {
-        Array<int64_t> fresh;
-        fresh.resize(array.size());
-        std::copy_n(array.data(), array.size(), fresh.data());
-        array.swap(fresh);
-    };
     try {
-        for (auto& column : columns_) fitted(column);
-        fitted(weights_);
+        for (auto& column : columns_) column.fit();
+        weights_.fit();
         if (!indexed_ || index_.capacity() < 4 * (live_ + 1)) return;
-        IdTable fresh;
-        fresh.reserve(live_);
-        for (uint32_t id = 0; id < weights_.size(); ++id) fresh.insert(tag(stored(id)), id);
-        index_ = std::move(fresh);
+        IdTable index;
+        index.reserve(live_);
+        for (uint32_t id = 0; id < weights_.size(); ++id) index.insert(tag(stored(id)), id);
+        index_ = std::move(index);
     } catch (const std::bad_alloc&) {}
 }
 
@@ -325,9 +326,9 @@ void Heap::refuse(const char* check, const int64_t* const* columns, size_t row, 
 void Heap::mark_codes(CodeMarks& marks) {
     bool has_codes = false;
     for (const auto& column : columns_) {
-        for (size_t id = 0; id < weights_.size(); ++id) {
-            if (weights_[id]) has_codes |= marks.mark(column[id]);
-        }
+        column.each([&](size_t id, int64_t code) {
+            if (weights_[id]) has_codes |= marks.mark(code);
+        });
     }
     marked_size_ = has_codes ? live_ : 0;
 }

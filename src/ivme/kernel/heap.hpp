@@ -14,6 +14,7 @@
 #include "array.hpp"
 #include "codes.hpp"
 #include "hash.hpp"
+#include "narrow_column.hpp"
 
 namespace ivme {
 
@@ -26,8 +27,8 @@ public:
     // How many rows there are; equal ones that lie in several places count for each.
     uint64_t size() const { return live_; }
     size_t high() const { return weights_.size(); }
-    const int64_t* column(unsigned i) const { return columns_[i].data(); }
-    const int64_t* weights() const { return weights_.data(); }
+    const NarrowColumn& column(unsigned i) const { return columns_[i]; }
+    const NarrowColumn& weights() const { return weights_; }
     // Whether each row lies in one place.
     bool is_distinct() const { return indexed_; }
 
@@ -46,6 +47,9 @@ public:
         return find(word, tag(word));
     }
     size_t key_columns() const { return key_.size(); }
+
+    // How many rows have been added or taken away so far, those of changes that were undone among them.
+    uint64_t changes() const { return changes_; }
 
     // How often rows got other numbers; between two changes of this, a number is the same row, or none.
     uint64_t moves() const { return moves_; }
@@ -113,8 +117,8 @@ private:
     bool is_row(uint32_t id, const int64_t* const* columns, size_t row) const;
     [[noreturn]] void refuse(const char* check, const int64_t* const* columns, size_t row, bool whole) const;
 
-    std::vector<Array<int64_t>> columns_;
-    Array<int64_t> weights_;
+    std::vector<NarrowColumn> columns_;
+    NarrowColumn weights_{NarrowColumn::FromZero()};
     std::vector<unsigned> key_;  // the columns that the index is on: the primary key's, or all
     bool keyed_;
     bool indexed_;
@@ -124,6 +128,7 @@ private:
     int64_t mass_ = 0;  // without an index, the weights of all rows together: no row can have more
     uint64_t marked_size_ = 0;
     uint64_t moves_ = 0;
+    uint64_t changes_ = 0;
     size_t base_ = 0;  // rows from here on came after the last commit
     int64_t base_mass_ = 0;
     uint64_t base_live_ = 0;    // how many there were then

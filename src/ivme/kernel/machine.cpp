@@ -34,7 +34,7 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
     std::fill_n(word, width(slot), 0);
     if (lift.kind == LiftKind::None) return;
     if (lift.kind == LiftKind::One) {
-        word[0] = weight;
+        word[0] = slot == Slot::JointF64 ? word_of(static_cast<double>(weight)) : weight;
         for (unsigned i = 1; i < width(slot); ++i) word[i] = weight >> 63;
         return;
     }
@@ -51,6 +51,10 @@ void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int
             return lift_float_product(value, decode_float(other), weight, word, *pool);
         }
         return lift_float(word, value, weight, *pool);
+    }
+    if (slot == Slot::JointF64) {
+        word[0] = word_of(static_cast<double>(weight) * decode_float(code));
+        return;
     }
     if (width(slot) == 1) {
         word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
@@ -210,6 +214,7 @@ void Machine::scan(const ScanStep& step, Delta& target) {
 }
 
 void Machine::project(const ProjectStep& step, const Delta& origin, Delta& target) {
+    if (!origin.n) return target.clear();  // of a trigger of many parts, most are without rows
     if (step.counts) operations += origin.n;
     if (!step.permutes && origin.n != 1) {
         consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
@@ -247,6 +252,7 @@ void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target)
 
 void Machine::filter(const FilterStep& step, const Delta& origin, Delta& target) {
     target.clear();
+    if (!origin.n) return;
     if (!step.map->size()) {
         if (!step.present) target.append(origin);
         return;

@@ -7,6 +7,7 @@
 // check, in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -18,12 +19,14 @@
 namespace ivme {
 
 // Joint slots are of products of values of several tables: each table has its factor, or one, and they just multiply.
-enum class Slot : uint8_t { I64, F64, I128, I192, Joint64, Joint192 };
+// Those of floats are rounded at each step, as the sums of a covariance ring are (decision 0381).
+enum class Slot : uint8_t { I64, F64, I128, I192, Joint64, Joint192, JointF64 };
 
 inline unsigned width(Slot slot) {
     switch (slot) {
         case Slot::I64:
         case Slot::Joint64:
+        case Slot::JointF64:
             return 1;
         case Slot::I128:
             return 2;
@@ -34,6 +37,10 @@ inline unsigned width(Slot slot) {
             return FLOAT_WORDS;
     }
 }
+
+// A float as a word; zero is the word of zero, of either sign.
+inline double double_of(int64_t word) { return std::bit_cast<double>(word); }
+inline int64_t word_of(double value) { return value == 0 ? 0 : std::bit_cast<int64_t>(value); }
 
 // What a visible sum must fit: any value will do, those of an int, or those of 38 decimal digits.
 enum class Limit : uint8_t { None, Int, Decimal };
@@ -79,7 +86,9 @@ struct Layout {
         if (!add_overflows(left[0], right[0], &total[0])) carry = 0;
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (width(slot) == 1) {
+            if (slot == Slot::JointF64) {
+                total[at] = word_of(double_of(left[at]) + double_of(right[at]));
+            } else if (width(slot) == 1) {
                 total[at] = wrapped_sum(left[at], right[at]);
             } else if (slot == Slot::F64) {
                 add_float(total + at, left + at, right + at, *pool);
@@ -98,7 +107,9 @@ struct Layout {
         bool overflow = add_overflows(left[0], right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (width(slot) == 1) {
+            if (slot == Slot::JointF64) {
+                total[at] = word_of(double_of(left[at]) + double_of(right[at]));
+            } else if (width(slot) == 1) {
                 overflow |= add_overflows(left[at], right[at], &total[at]);
             } else if (slot == Slot::I128) {
                 Wide sum;
@@ -121,7 +132,9 @@ struct Layout {
         bool overflow = multiply_overflows(factor, right[0], &total[0]);
         unsigned at = 1;
         for (Slot slot : slots) {
-            if (width(slot) == 1) {
+            if (slot == Slot::JointF64) {
+                total[at] = word_of(static_cast<double>(factor) * double_of(right[at]));
+            } else if (width(slot) == 1) {
                 total[at] = wrapped_product(factor, right[at]);
             } else if (slot == Slot::F64) {
                 scale_float(total + at, factor, right + at, *pool);
@@ -150,6 +163,8 @@ struct Layout {
                 multiply_words<2>(left + at, c, d, right + at);
             } else if (slot == Slot::Joint64) {
                 left[at] = wrapped_product(left[at], right[at]);
+            } else if (slot == Slot::JointF64) {
+                left[at] = word_of(double_of(left[at]) * double_of(right[at]));
             } else if (slot == Slot::Joint192) {
                 multiply_three_words(left + at, right + at);
             } else {
@@ -184,6 +199,7 @@ inline Slot parse_slot(const std::string& name) {
     if (name == "i128" || name == "d128") return Slot::I128;
     if (name == "i192" || name == "d192") return Slot::I192;
     if (name == "joint i64") return Slot::Joint64;
+    if (name == "joint f64") return Slot::JointF64;
     if (name == "joint i192" || name == "joint d192") return Slot::Joint192;
     throw std::invalid_argument("a slot is i64, f64, i128, d128, i192, d192 or a joint one, not " + name);
 }

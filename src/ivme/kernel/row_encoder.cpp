@@ -1,7 +1,5 @@
 #include "row_encoder.hpp"
 
-#include <datetime.h>
-
 #include <mutex>
 
 #include "expression_dates.hpp"
@@ -60,15 +58,14 @@ bool encode_decimal(PyObject* value, unsigned precision, unsigned scale, const n
 }
 
 int64_t day_of(PyObject* date) {
-    return days_of_civil({PyDateTime_GET_YEAR(date), PyDateTime_GET_MONTH(date), PyDateTime_GET_DAY(date)});
+    return days_of_civil({Calendar::year(date), Calendar::month(date), Calendar::day(date)});
 }
 
-bool encode_timestamp(PyObject* value, int64_t* word) {
-    if (!PyDateTime_CheckExact(value) || PyDateTime_DATE_GET_TZINFO(value) != Py_None) return false;
-    if (PyDateTime_DATE_GET_FOLD(value)) return false;
-    int64_t seconds = day_of(value) * 86'400 + PyDateTime_DATE_GET_HOUR(value) * 3'600 +
-                      PyDateTime_DATE_GET_MINUTE(value) * 60 + PyDateTime_DATE_GET_SECOND(value);
-    *word = seconds * 1'000'000 + PyDateTime_DATE_GET_MICROSECOND(value);
+bool encode_timestamp(const Calendar& calendar, PyObject* value, int64_t* word) {
+    if (!calendar.is_datetime(value) || calendar.has_zone(value) || Calendar::fold(value)) return false;
+    int64_t seconds =
+        day_of(value) * 86'400 + Calendar::hour(value) * 3'600 + Calendar::minute(value) * 60 + Calendar::second(value);
+    *word = seconds * 1'000'000 + Calendar::microsecond(value);
     return true;
 }
 
@@ -114,8 +111,6 @@ std::optional<int64_t> decimal_word(std::string_view text, unsigned precision, u
 }
 
 RowEncoder::RowEncoder(const nb::list& columns) : kept_(columns) {
-    if (!PyDateTimeAPI) PyDateTime_IMPORT;
-    if (!PyDateTimeAPI) throw nb::python_error();
     decimal_ = nb::module_::import_("decimal").attr("Decimal");
     constexpr const char* names[] = {"int", "float", "decimal", "string", "bool", "date", "timestamp", "binary"};
     for (nb::handle each : columns) {
@@ -142,10 +137,8 @@ bool RowEncoder::values(nb::handle row, std::vector<PyObject*>& found, std::vect
     found.clear();
     found.reserve(n);
     if (PyTuple_CheckExact(given) || PyList_CheckExact(given)) {
-        if (static_cast<size_t>(PySequence_Fast_GET_SIZE(given)) != n) return false;
-        PyObject** items = PySequence_Fast_ITEMS(given);
-        found.assign(items, items + n);
-        return true;
+        borrow_items(given, found);
+        return found.size() == n;
     }
     if (PyDict_CheckExact(given)) {
         if (static_cast<size_t>(PyDict_GET_SIZE(given)) != n) return false;
@@ -179,14 +172,14 @@ static bool is_plain_attribute(PyTypeObject* type, PyObject* name) {
         PyErr_Clear();
         return true;
     }
-    return Py_TYPE(found.ptr()) == &PyMemberDescr_Type || !Py_TYPE(found.ptr())->tp_descr_get;
+    return Py_TYPE(found.ptr()) == &PyMemberDescr_Type || !has_getter(Py_TYPE(found.ptr()));
 }
 
 // Whether the fields of a class are the columns; the last that was is remembered.
 bool RowEncoder::is_known(PyTypeObject* type) {
     nb::handle row_class(reinterpret_cast<PyObject*>(type));
     if (row_class.is(instance_)) return true;
-    if (type->tp_getattro != PyObject_GenericGetAttr || !nb::hasattr(row_class, "__dataclass_fields__")) return false;
+    if (!has_plain_attributes(type) || !nb::hasattr(row_class, "__dataclass_fields__")) return false;
     nb::object fields = row_class.attr("__dataclass_fields__");
     if (!PyDict_CheckExact(fields.ptr()) || nb::len(fields) != columns_.size()) return false;
     for (const Column& column : columns_) {
@@ -240,10 +233,10 @@ bool RowEncoder::encode_value(const Column& column, PyObject* value, int64_t* wo
             *word = value == Py_True;
             return PyBool_Check(value);
         case Kind::Date:
-            *word = PyDate_CheckExact(value) ? day_of(value) : 0;
-            return PyDate_CheckExact(value);
+            *word = calendar_.is_date(value) ? day_of(value) : 0;
+            return calendar_.is_date(value);
         case Kind::Timestamp:
-            return encode_timestamp(value, word);
+            return encode_timestamp(calendar_, value, word);
         case Kind::Binary:
             if (!PyBytes_CheckExact(value)) return false;
             return encode_string(*column.dictionary,

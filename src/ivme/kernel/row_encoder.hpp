@@ -51,6 +51,7 @@ private:
     bool is_known(PyTypeObject* type);
 
     std::vector<Column> columns_;
+    Calendar calendar_;
     nb::object decimal_;   // the class
     nb::object instance_;  // the last class of rows whose fields are the columns
     nb::object kept_;

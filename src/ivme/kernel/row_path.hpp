@@ -1,15 +1,55 @@
 // Rows in one call: encoded, computed and taken through all triggers, where nothing but the kernel has to know of them.
 #pragma once
 
+#include "arrow_columns.hpp"
+#include "balance.hpp"
 #include "bound_expressions.hpp"
 #include "row_encoder.hpp"
 #include "state_lock.hpp"
 
 namespace ivme {
 
+// A record batch as codes: some in Arrow's memory, which is kept for that, the others one behind the other. `outputs`
+// are those of expressions, once they are computed.
+struct EncodedRows {
+    EncodedRows() = default;
+    EncodedRows(const EncodedRows&) = delete;
+    EncodedRows& operator=(const EncodedRows&) = delete;
+    ~EncodedRows() { SpareCodes::shared().give(std::move(codes)); }
+
+    // As columns for Python; the rows are spent then.
+    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array); }
+    // The same for one who looks at them now; `self` are the rows.
+    nb::list views(const nb::object& self) const {
+        nb::list found;
+        for (const int64_t* column : places()) {
+            found.append(nb::cast(nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>(column, {n}, self)));
+        }
+        return found;
+    }
+    // Where each column lies, with those of expressions behind.
+    std::vector<const int64_t*> places() const {
+        std::vector<const int64_t*> found;
+        const int64_t* next = codes.data();
+        for (const int64_t* numbers : shared) {
+            found.push_back(numbers ? numbers : next);
+            if (!numbers) next += n;
+        }
+        for (size_t at = 0; at < outputs.size(); at += n) found.push_back(outputs.data() + at);
+        return found;
+    }
+
+    size_t n = 0, entry = 0, generation = 0;
+    std::vector<const int64_t*> shared;
+    Array<int64_t> codes, outputs;
+    nb::object array;
+};
+
 struct RowRun {
     size_t trigger;
     std::vector<unsigned> places;
+    std::vector<size_t> empty;  // while these maps are, `light` does the same in fewer steps
+    std::shared_ptr<const RowRun> light;
 };
 
 // The way of one row of a table: its codes, the expressions over them, and the triggers that it goes through, each with
@@ -26,8 +66,18 @@ public:
             for (unsigned place : places) {
                 if (place >= width()) throw std::invalid_argument("a row lacks codes");
             }
-            runs_.push_back({trigger, std::move(places)});
+            runs_.push_back({trigger, std::move(places), {}, nullptr});
         }
+    }
+
+    // As long as these maps are empty, another trigger takes the place of the one of that number.
+    void set_light(size_t number, size_t trigger, std::vector<unsigned> places, std::vector<size_t> empty) {
+        for (unsigned place : places) {
+            if (place >= width()) throw std::invalid_argument("a row lacks codes");
+        }
+        RowRun& run = runs_.at(number);
+        run.empty = std::move(empty);
+        run.light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), {}, nullptr});
     }
 
     size_t width() const { return encoder_.arity() + (expressions_ ? expressions_->outputs() : 0); }
@@ -42,7 +92,7 @@ public:
     void run(nb::handle codes, int64_t weight) {
         Words words;
         read(codes, words);
-        run_columns(words.data(), 1, &weight);
+        run_columns(words.data(), 1, &weight, [] {});
     }
 
     // A row as a transaction of its own; false if the batch path has to take it, which knows why.
@@ -63,8 +113,71 @@ public:
         return nb::len(rows) == n && try_run(columns.data(), n, Words(n, weight).data());
     }
 
+    // From now on rows after which one of these does not hold are left to the batch path.
+    void set_balances(const nb::list& balances) {
+        for (nb::handle balance : balances) {
+            balances_.push_back(&nb::cast<Balance&>(balance));
+            held_.append(balance);
+        }
+    }
+    // Whether a view that rows may unbalance reads them.
+    bool has_balances() const { return !balances_.empty(); }
+
+    // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
+    // columns, and says whether they turn back no more.
+    void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare) {
+        arrow_ = &nb::cast<ArrowColumns&>(columns);
+        kept_ = nb::make_tuple(kept_, columns);
+        key_ = std::move(key);
+        prepare_ = std::move(prepare);
+    }
+
+    // The codes of a record batch that has been validated; false if the batch path has to take it.
+    bool encode_arrow(const nb::tuple& capsules, EncodedRows& rows) const {
+        auto [schema, array] = GivenArrow(capsules);
+        if (!arrow_ || !array->length || !arrow_->takes(*schema, *array)) return false;
+        rows.n = static_cast<size_t>(array->length);
+        rows.shared.resize(encoder_.arity());
+        rows.array = nb::object(capsules[1]);
+        nb::gil_scoped_release release;
+        if (!arrow_->encode_all(*array, rows.shared, rows.codes)) return false;
+        std::vector<const int64_t*> columns = rows.places();
+        return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
+            return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
+        });
+    }
+
+    // Computes the expressions over encoded rows; false if the batch path has to.
+    bool compute(const nb::object& object, EncodedRows& rows) const {
+        return !expressions_ || computes(rows) ||
+               (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
+    }
+
+    // Takes encoded rows through the triggers, within what the kernel can undo. Without the GIL.
+    void run(const EncodedRows& rows, const int64_t* weights) {
+        std::vector<const int64_t*> columns = rows.places();
+        inputs_[0].n = rows.n;
+        inputs_[0].weights = weights;
+        for (const RowRun& run : runs_) {
+            Trigger& trigger = kernel_.trigger(run.trigger);
+            inputs_[0].columns.clear();
+            for (unsigned place : run.places) inputs_[0].columns.push_back(columns[place]);
+            check_width(trigger);
+            kernel_.machine.run(trigger, inputs_, kernel_.log());
+        }
+    }
+    // The same for codes of a row that `encode_row` gave. The GIL stays.
+    void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight); }
+    bool encode_row(nb::handle row, std::vector<int64_t>& words) { return encoded(row, words); }
+    void trim() {
+        for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
+    }
+    Kernel& kernel() { return kernel_; }
+
 private:
     using Words = std::vector<int64_t>;
+    struct Unbalanced : std::exception {};
+    static constexpr uint64_t few_operations = 4096;
 
     bool encoded(nb::handle row, Words& words) {
         std::vector<PyObject*> values;
@@ -76,6 +189,13 @@ private:
         if (all.is_none()) return false;
         read(all, words);
         return true;
+    }
+
+    bool computes(EncodedRows& rows) const {
+        rows.outputs.clear();
+        std::vector<const int64_t*> columns = rows.places();
+        nb::gil_scoped_release release;
+        return expressions_->compute(columns, rows.n, rows.outputs);
     }
 
     void read(nb::handle codes, Words& words) const {
@@ -90,37 +210,66 @@ private:
 
     bool try_run(const int64_t* columns, size_t n, const int64_t* weights) {
         try {
-            run_columns(columns, n, weights);
+            run_columns(columns, n, weights, [&] {
+                for (const Balance* balance : balances_) {
+                    if (!balance->holds()) throw Unbalanced();
+                }
+            });
         } catch (const Overflow&) {
+            return false;
+        } catch (const Unbalanced&) {
             return false;
         } catch (const BrokenCheck&) {
             return false;
         }
+        for (Balance* balance : balances_) balance->rows += n;
         return true;
     }
 
-    // The columns lie one behind the other. The GIL stays, as the work is below a switch.
-    void run_columns(const int64_t* columns, size_t n, const int64_t* weights) {
+    // The columns lie one behind the other. The GIL stays, as the work is below a switch. If `check` throws, nothing
+    // has changed.
+    template <class Check>
+    void run_columns(const int64_t* columns, size_t n, const int64_t* weights, Check check) {
         auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
+        uint64_t before = kernel_.machine.operations;
+        kernel_.undoably([&] {
+            run_within(columns, n, weights);
+            kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
+            check();
+        });
+        if (kernel_.machine.operations - before >= few_operations) trim();  // else nothing has grown much
+    }
+
+    void run_within(const int64_t* columns, size_t n, const int64_t* weights) {
         inputs_[0].n = n;
         inputs_[0].weights = weights;
-        kernel_.undoably([&] {
-            for (const RowRun& run : runs_) {
-                Trigger& trigger = kernel_.trigger(run.trigger);
-                pick(run, trigger, columns, n);
-                kernel_.machine.run(trigger, inputs_, kernel_.log());
-            }
-            kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
-        });
-        for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
+        for (const RowRun& each : runs_) {
+            const RowRun& run = *chosen(&each);
+            Trigger& trigger = kernel_.trigger(run.trigger);
+            pick(run, trigger, columns, n);
+            kernel_.machine.run(trigger, inputs_, kernel_.log());
+        }
+    }
+
+    // The run itself, or the one without heavy parts while these are empty.
+    const RowRun* chosen(const RowRun* run) const {
+        if (!run->light) return run;
+        for (size_t map : run->empty) {
+            if (kernel_.map(map).size()) return run;
+        }
+        return run->light.get();
     }
 
     void pick(const RowRun& run, const Trigger& trigger, const int64_t* words, size_t n) {
         auto& columns = inputs_[0].columns;
         columns.clear();
         for (unsigned place : run.places) columns.push_back(words + place * n);
-        if (trigger.input_widths.size() != 1 || columns.size() < trigger.input_widths[0]) {
+        check_width(trigger);
+    }
+
+    void check_width(const Trigger& trigger) const {
+        if (trigger.input_widths.size() != 1 || inputs_[0].columns.size() < trigger.input_widths[0]) {
             throw std::invalid_argument("an input lacks columns");
         }
     }
@@ -128,84 +277,13 @@ private:
     Kernel& kernel_;
     RowEncoder encoder_;
     Expressions* expressions_ = nullptr;
-    nb::object compute_, kept_;
+    const ArrowColumns* arrow_ = nullptr;
+    std::vector<unsigned> key_;
+    nb::object compute_, prepare_, kept_;
     std::vector<RowRun> runs_;
+    std::vector<Balance*> balances_;
+    nb::list held_;
     std::vector<Input> inputs_{1};
-};
-
-// The whole of an insert or delete of a few rows, where nothing but the kernel has to know of it. It declines whatever
-// is not of that kind, and each row that comes when `rows_left` have been taken: Python has work to do then.
-class RowGate {
-public:
-    // `rows_left` may be taken until Python says so again; `running` has an attribute `name` that is not empty while
-    // this thread is in a function of a user.
-    RowGate(const nb::object& lock, nb::dict open_reads, nb::object running, size_t rows)
-        : rows_left(rows),
-          lock_(nb::cast<StateLock&>(lock)),
-          open_reads_(std::move(open_reads)),
-          running_(std::move(running)),
-          name_(nb::str("name")),
-          kept_(lock) {}
-
-    void set_path(nb::object table, nb::object path, bool deletes, bool counts) {
-        numbers_[table] = entries_.size();
-        entries_.push_back({&nb::cast<RowPath&>(path), path, deletes, counts});
-    }
-    void forget() {
-        numbers_.clear();
-        entries_.clear();
-    }
-
-    // A short list of rows, all or none.
-    bool apply(nb::handle table, const nb::list& rows, int64_t weight) {
-        size_t n = nb::len(rows);
-        if (!is_open || !n || n > most_rows || !rows_left || lock_.is_taken()) return false;
-        if (!PyUnicode_CheckExact(table.ptr())) return false;
-        nb::object running = running_.attr(name_);
-        if (nb::len(running)) return false;
-        lock_.enter();
-        bool done;
-        try {
-            done = apply_locked(table, rows, weight);
-        } catch (...) {
-            lock_.release();
-            throw;
-        }
-        lock_.release();
-        return done;
-    }
-
-    bool is_open = true;
-    size_t rows_left;
-
-private:
-    struct Entry {
-        RowPath* path;
-        nb::object kept;
-        bool deletes;  // rows may be deleted
-        bool counts;   // a row may bring along codes that are to be taken back one day
-    };
-
-    // More rows are for a batch, which lets other threads go on meanwhile.
-    static constexpr size_t most_rows = 64;
-
-    bool apply_locked(nb::handle table, const nb::list& rows, int64_t weight) {
-        PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
-        if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
-        Entry entry = entries_[PyLong_AsSize_t(number)];
-        size_t n = nb::len(rows);
-        if (weight < 0 && !entry.deletes) return false;
-        if (!(n == 1 ? entry.path->apply(nb::object(rows[0]), weight) : entry.path->apply_all(rows, weight))) {
-            return false;
-        }
-        if (entry.counts) rows_left -= std::min(n, rows_left);
-        return true;
-    }
-
-    StateLock& lock_;
-    nb::dict numbers_, open_reads_;
-    std::vector<Entry> entries_;
-    nb::object running_, name_, kept_;
 };
 
 }  // namespace ivme

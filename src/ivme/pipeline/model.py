@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from ivme.pipeline.document import Place
 from ivme.query.model import Table
@@ -36,12 +37,17 @@ REASON, ORIGIN, RAW = "ivme_reason", "ivme_source", "ivme_raw"
 """The columns of rows that were set aside: why, from which file or stream, and their text where it is no row."""
 
 
+FRAME = "frame"
+"""The format of rows that Python gives as a DataFrame; their path is its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows that Spark can read: a format, where it is, and what to make of its columns.
 
     `schema` is the layout of the files in Spark's DDL where it is not that of the table; `select` computes columns
-    of the table from it in Spark SQL, and `where` leaves rows out.
+    of the table from it in Spark SQL, and `where` leaves rows out. `frame` is the DataFrame of the format `frame`, if
+    Python has given one; `table` names a table of Spark's catalog, or of Iceberg's.
     """
 
     format: str
@@ -51,16 +57,19 @@ class Rows:
     schema: str | None = None
     select: Settings = ()
     where: str | None = None
+    frame: Any = field(default=None, compare=False, repr=False)
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Where a table's changes come from.
 
-    `kind` is `directory` (files, each of which is applied once), `stream` (anything that Spark streams), `delta` (the
-    change feed of a Delta table), `view` (a sink of another pipeline's changes) or `jdbc` (rows that are new by the
-    column `cursor`, which may be as late as `delay`). One of `operation` and `weight`
-    names the column that says what happens to a row; feeds and sinks have columns of their own for that.
+    `kind` is `directory` (files, each of which is applied once), `stream` (anything that Spark streams, a streaming
+    DataFrame of Python among it), `delta` (the change feed of a Delta table), `iceberg` (the snapshots of a table),
+    `view` (a sink of another pipeline's changes) or `jdbc` (rows that are new by the column `cursor`, which may be as
+    late as `delay`). One of `operation` and `weight` names the column that says what happens to a row; feeds and sinks
+    have columns of their own for that.
 
     With `upsert`, rows take the place of those with their primary key, and deletes go by key; an `envelope` (debezium)
     says so for each event. `sequence_by` are expressions whose values say which event of a key is the newest, of the
@@ -97,10 +106,11 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The column with the time of a table's events, and how late they may come."""
+    """The column with the time of a table's events, how late they may come, and for how long the table keeps them."""
 
     column: str
     delay: timedelta
+    keep: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +181,9 @@ class Pipeline:
 
     copy: str | None = None
     """Where the state is copied to, for another machine to go on from."""
+
+    staging: str | None = None
+    """Where tasks write the rows of loads, for the driver to read: a store that both reach."""
 
     @property
     def sources(self) -> tuple[TableSource, ...]:

@@ -52,7 +52,7 @@ def definitions(pipeline: Pipeline) -> Definitions:
 
 def described(sink: Sink) -> str:
     """Where a sink writes what, as the journal holds it."""
-    return json.dumps([sink.view, sink.mode, sink.format, sink.path])
+    return json.dumps([sink.view, sink.mode, sink.format, sink.table if sink.format == "iceberg" else sink.path])
 
 
 def planned_steps(pipeline: Pipeline, journal: RunJournal) -> list[Step]:

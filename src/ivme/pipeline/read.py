@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
+from ivme.pipeline.frames import with_frames
 from ivme.pipeline.history import history_view
 from ivme.pipeline.model import Pipeline, TableSource, ViewText
 from ivme.pipeline.read_changes import located, read_log, settings
@@ -17,15 +20,30 @@ from ivme.pipeline.tables_of_source import tables_of
 from ivme.user_functions import UserFunction
 
 _ROOT = (
-    *("name", "state", "copy", "on_bad", "bad_limit", "spark"),
+    *("name", "state", "copy", "staging", "on_bad", "bad_limit", "spark"),
     *("tables", "transactions", "functions", "views", "sinks"),
 )
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
-_VIEW = ("sql", "rule", "strategy", "epsilon", "semantics", "space", "rebalance", "graph", "favour", "expire")
+_VIEW = (
+    "sql",
+    "rule",
+    "dialect",
+    "strategy",
+    "epsilon",
+    "semantics",
+    "space",
+    "rebalance",
+    "graph",
+    "favour",
+    "expire",
+)
 
 
-def read_pipeline(path: Path | str) -> Pipeline:
-    """The pipeline of a file, or `PipelineError` with the line and column of what is wrong."""
+def read_pipeline(path: Path | str, frames: Mapping[str, Any] | None = None) -> Pipeline:
+    """The pipeline of a file, or `PipelineError` with the line and column of what is wrong.
+
+    `frames` are the DataFrames that the file names; without them the pipeline can be looked at, and not be run.
+    """
     file = Path(path)
     root = read_document(file)
     fields = Node(root.file, "the pipeline", root.raw).fields(_ROOT, ("tables", "views"))
@@ -33,6 +51,7 @@ def read_pipeline(path: Path | str) -> Pipeline:
     home = file.resolve().parent
     name = fields["name"].text() if "name" in fields else file.stem
     tables = tuple(read_table(each, node, home) for each, node in fields["tables"].entries())
+    tables = with_frames(tables, frames)
     pipeline = Pipeline(
         name,
         file.resolve(),
@@ -46,6 +65,7 @@ def read_pipeline(path: Path | str) -> Pipeline:
         tuple(_function(each, node) for each, node in fields["functions"].entries()) if "functions" in fields else (),
         read_log(fields["transactions"], home) if "transactions" in fields else None,
         located(fields["copy"].text(), home) if "copy" in fields else None,
+        located(fields["staging"].text(), home) if "staging" in fields else None,
     )
     if pipeline.transactions is not None and not pipeline.together:
         fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")
@@ -82,8 +102,12 @@ def _view(name: str, node: Node, home: Path) -> ViewText:
     query = text.text()
     if query.endswith(".sql") and "\n" not in query:
         query = text.within(lambda: _file(home / query))
-    options = tuple((key, field.value()) for key, field in fields.items() if key not in ("sql", "rule"))
-    return ViewText(name, query, text.place, options)
+    options: Mapping[str, object] = {key: field.value() for key, field in fields.items() if key not in ("sql", "rule")}
+    if "dialect" in options:
+        from ivme.query.dialects import in_spark
+
+        query, options = fields["dialect"].within(lambda: in_spark(query, options))
+    return ViewText(name, query, text.place, tuple(options.items()))
 
 
 def _file(path: Path) -> str:

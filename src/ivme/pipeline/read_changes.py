@@ -7,18 +7,20 @@ from pathlib import Path
 
 from ivme.pipeline.delays import read_delay
 from ivme.pipeline.document import Node
-from ivme.pipeline.model import DEBEZIUM, DEBEZIUM_LOG, LOG, Changes, Rows, Settings, TableSource
+from ivme.pipeline.model import DEBEZIUM, DEBEZIUM_LOG, FRAME, LOG, Changes, Rows, Settings, TableSource
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.types import Type, parse_type
 
-ROWS = ("format", "path", "options", "schema", "select", "where")
-_KINDS = ("directory", "stream", "delta", "view", "jdbc")
+ROWS = ("format", "path", "table", "options", "schema", "select", "where")
+_KINDS = ("directory", "stream", "frame", "delta", "iceberg", "view", "jdbc")
 _KEYED = ("upsert", "envelope", "sequence_by", "sequence_type", "history")
 _TOGETHER = ("transaction_by", "transaction_number", "collection")
 _CHANGES = (*_KINDS, "format", "options", "schema", "select", "where", "operation", "weight", *_KEYED, *_TOGETHER)
 _FILES = ("files_per_batch", "order", "duplicates", "snapshot")
 _JDBC = ("cursor", "delay")
+
+ICEBERG = "iceberg"
 
 LOG_TABLE = declare(LOG, {"id": "string", "counts": "string"})
 """What is read of the log: a transaction, and how many events it has in each table, as JSON."""
@@ -39,6 +41,7 @@ def read_rows(node: Node, fields: dict[str, Node], table: Table, home: Path, pat
         fields["schema"].text() if "schema" in fields else None,
         select,
         fields["where"].text() if "where" in fields else None,
+        table=fields["table"].text() if "table" in fields else None,
     )
 
 
@@ -48,6 +51,8 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
     if len(given) != 1:
         node.refuse(f"{node.name} needs one of {', '.join(_KINDS)}; it has {', '.join(given) or 'none'}")
     kind = given[0]
+    if kind == ICEBERG:
+        return _iceberg(node, table, home)
     if kind in ("delta", "view"):
         return _numbered(node, kind, table, home)
     further = {"directory": _FILES, "jdbc": _JDBC}.get(kind, ())
@@ -62,6 +67,8 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         rows = read_rows(node, {**fields, **stream}, table, home)
     if kind == "jdbc":
         rows = _jdbc(node, fields, table, home)
+    if kind == FRAME:
+        rows, kind = named_frame(node, fields, table, home), "stream"
     upsert, envelope = _keyed(node, fields, table, rows)
     sequence_by, sequence_types = _sequence(fields, table, keyed=upsert or envelope is not None)
     by, number = _together(fields, envelope)
@@ -85,6 +92,21 @@ def read_changes(node: Node, table: Table, home: Path) -> Changes:
         transaction_number=number,
         collection=fields["collection"].text() if "collection" in fields else None,
     )
+
+
+def named_frame(node: Node, fields: dict[str, Node], table: Table, home: Path) -> Rows:
+    """Rows of a DataFrame that Python gives under a name."""
+    for other in ("format", "path", "options", "schema"):
+        if other in fields:
+            fields[other].refuse(f"{node.name} is a DataFrame, which knows its own columns; leave {other} out")
+    return replace(read_rows(node, fields, table, home), format=FRAME, path=fields[FRAME].text())
+
+
+def _iceberg(node: Node, table: Table, home: Path) -> Changes:
+    """The snapshots of an Iceberg table; options are the properties of its catalog."""
+    fields = node.fields((ICEBERG, "options"), (ICEBERG,))
+    rows = read_rows(node, {"options": fields["options"]} if "options" in fields else {}, table, home)
+    return Changes(ICEBERG, replace(rows, format=ICEBERG, table=fields[ICEBERG].text()))
 
 
 def _jdbc(node: Node, fields: dict[str, Node], table: Table, home: Path) -> Rows:

@@ -67,7 +67,7 @@ def _check_format(sink: Sink, node: Node, fields: dict[str, Node]) -> None:
         fields["format"].refuse("Spark writes the format memory from streams only; write parquet or delta")
     if sink.path is None and sink.table is None and sink.format in _LOCAL:
         node.refuse(f"{node.name} needs a path to write {sink.format} to")
-    once = sink.format in _LOCAL and sink.table is None
+    once = (sink.format in _LOCAL and sink.table is None) or _is_pyiceberg(sink)
     if sink.mode == "changes" and not once and not sink.duplicates:
         fields["format"].refuse(
             f"changes in the format {sink.format} cannot be written twice without harm, so that after a crash the last "
@@ -79,25 +79,33 @@ def _check_format(sink: Sink, node: Node, fields: dict[str, Node]) -> None:
 def _check_merge(sink: Sink, node: Node, view: BaseView, database: Database) -> None:
     """A merge is by a key of the view: one that is known, or that the file promises."""
     fields = dict(node.entries())
-    is_jdbc = sink.format == "jdbc" and sink.table is not None and "url" in dict(sink.options)
-    if not is_jdbc and (sink.format != "delta" or sink.path is None):
+    by_known_key = (sink.format == "jdbc" and sink.table is not None and "url" in dict(sink.options)) or _is_pyiceberg(
+        sink
+    )
+    if not by_known_key and (sink.format != "delta" or sink.path is None):
         fields.get("format", node).refuse(
-            "mode: merge keeps a table equal to a view: say format: delta and a path, or format: jdbc, a table, and "
-            "the url among its options"
+            "mode: merge keeps a table equal to a view: say format: delta and a path, format: iceberg, a table, and "
+            "its catalog among the options, or format: jdbc, a table, and the url among its options"
         )
     known = {column.lower() for column in view.columns}
     for column in sink.key:
         if column.lower() not in known:
             fields["key"].refuse(f"view {sink.view} has no column {column}; it has: {', '.join(view.columns)}")
-    if is_jdbc and sink.key and not merge_key(sink, database)[1]:
+    if by_known_key and sink.key and not merge_key(sink, database)[1]:
         fields["key"].refuse(
-            f"nothing says that {', '.join(sink.key)} is a key of view {sink.view}, which a merge by JDBC needs"
+            f"nothing says that {', '.join(sink.key)} is a key of view {sink.view}, which such a merge needs"
         )
     if not sink.key and not database.relation(sink.view).keys:
         node.refuse(
             f"{node.name} needs a key: nothing says by which columns rows of view {sink.view} are found; name them, "
             "as in key: [a, b]"
         )
+
+
+def _is_pyiceberg(sink: Sink) -> bool:
+    """Whether a sink is a table of an Iceberg catalog that its options say how to reach."""
+    known = {"catalog", "type", "uri"} & dict(sink.options).keys()
+    return sink.format == "iceberg" and sink.table is not None and bool(known)
 
 
 def merge_key(sink: Sink, database: Database) -> tuple[tuple[str, ...], bool]:

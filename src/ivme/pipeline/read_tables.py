@@ -10,8 +10,8 @@ from ivme.database import Database
 from ivme.engine.codes.value_check import checked
 from ivme.pipeline.delays import read_delay
 from ivme.pipeline.document import Node
-from ivme.pipeline.model import BATCH, WEIGHT, TableSource, Watermark
-from ivme.pipeline.read_changes import ROWS, read_changes, read_rows
+from ivme.pipeline.model import BATCH, FRAME, WEIGHT, Rows, TableSource, Watermark
+from ivme.pipeline.read_changes import ROWS, named_frame, read_changes, read_rows
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import promises
@@ -46,9 +46,7 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
     )
     if table.static and "changes" in fields:
         fields["changes"].refuse(f"table {name} is static, so that nothing can change it")
-    load = (
-        read_rows(fields["load"], fields["load"].fields(ROWS, ("format",)), table, home) if "load" in fields else None
-    )
+    load = _load(fields["load"], table, home) if "load" in fields else None
     changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
     if changes is not None and changes.kind == "jdbc" and not changes.upsert and load is not None:
         fields["load"].refuse(f"the first batch of table {name} has all rows of the other database; leave load out")
@@ -62,14 +60,29 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
     return TableSource(table, node.place, load, changes, defaults, watermark)
 
 
+def _load(node: Node, table: Table, home: Path) -> Rows:
+    """What a table starts with: rows in a format, or a DataFrame."""
+    fields = node.fields((*ROWS, FRAME))
+    if FRAME in fields:
+        return named_frame(node, fields, table, home)
+    found = read_rows(node, node.fields(ROWS, () if "table" in fields else ("format",)), table, home)
+    if found.table is not None and found.path is not None:
+        fields["path"].refuse(f"{node.name} has a table or a path, not both")
+    return found
+
+
 def _watermark(table: Table, node: Node) -> Watermark:
     """Which column says when a row happened, and how late rows may come."""
-    fields = node.fields(("column", "delay"), ("column",))
+    fields = node.fields(("column", "delay", "keep"), ("column",))
     column = table.column(fields["column"].text())
     if column is None or column.type is None or column.type.kind not in _TIMES:
         fields["column"].refuse(f"a watermark needs a column of dates or timestamps of table {table.name}")
     delay = fields["delay"].within(lambda: read_delay(fields["delay"].text())) if "delay" in fields else timedelta()
-    return Watermark(column.name, delay)
+    keep = fields["keep"].within(lambda: read_delay(fields["keep"].text())) if "keep" in fields else None
+    if keep is not None and (table.append_only or not keep):
+        why = "it is append-only" if table.append_only else "that is no time at all"
+        fields["keep"].refuse(f"table {table.name} cannot let go of rows: {why}")
+    return Watermark(column.name, delay, keep)
 
 
 def _entries(fields: dict[str, Node], name: str) -> list[tuple[str, Node]]:

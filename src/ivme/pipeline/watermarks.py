@@ -2,16 +2,18 @@
 
 A table with a watermark says which column has the time of its events, and how late they may come. The clock is the
 least, over these tables, of the greatest time that was seen less the delay; rows leave views with `expire` or NOW() by
-it. What was seen is a table of the database, and it moves with the clock in the transaction of the batch, so that a run
-after a crash, or of the same batches on another day, has the same rows in the same order.
+it, and tables with `keep` let go of rows that are older. What was seen is a table of the database, and it moves with
+the clock in the transaction of the batch, so that a run after a crash, or of the same batches on another day, has the
+same rows in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +22,7 @@ from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.model import TableSource
 from ivme.pipeline.read_tables import create_table
+from ivme.pipeline.source_batch import net
 from ivme.pipeline.table_changes import TableChanges, together
 from ivme.query.clock import CLOCK_TABLE
 from ivme.query.model import Table
@@ -28,6 +31,8 @@ from ivme.query.names import CLOCK
 
 WATERMARKS = "ivme_watermarks"
 """The table with the greatest time that was seen of each table."""
+
+_START = datetime(1970, 1, 1)
 
 _TABLE = declare(WATERMARKS, {"name": "string", "seen": "timestamp"}, primary_key=["name"])
 
@@ -58,6 +63,53 @@ def clock_changes(
     before, held = database.now, [seen[name] - mark.delay for name, mark in marked.items() if name in seen]
     if before is not None and len(held) == len(marked) and min(held) > before:
         found[CLOCK] = together([(_rows(CLOCK_TABLE, [(before,)]), -1), (_rows(CLOCK_TABLE, [(min(held),)]), 1)])
+    return found
+
+
+def without_old(
+    database: Database, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
+) -> dict[str, TableChanges]:
+    """Changes that move the clock, and the rows that tables then let go of.
+
+    A table is looked through when the clock has moved by a sixteenth of what it keeps, so that each row is seen some
+    sixteen times before it goes: O(1) amortised for a row.
+    """
+    found = dict(changes)
+    if CLOCK not in changes:
+        return found
+    (before,), (now,) = (_clocks(changes[CLOCK], sign) for sign in (-1, 1))
+    for source in sources:
+        mark = source.watermark
+        if mark is None or mark.keep is None or not _is_due(before, now, mark.keep):
+            continue
+        name, limit = source.table.name, now - mark.keep
+        rows, counts = database.contents(name)
+        coming = [found[name]] if name in found else []
+        whole = [_older(each, mark.column, limit) for each in (TableChanges(rows, counts.astype(np.int64)), *coming)]
+        old = net(TableChanges(pa.concat_tables(each.rows for each in whole), _joined(whole)))
+        went = [*coming, TableChanges(old.rows, -old.weights)]
+        found[name] = TableChanges(pa.concat_tables(each.rows for each in went), _joined(went))
+    return found
+
+
+def _joined(parts: Sequence[TableChanges]) -> Any:
+    return np.concatenate([each.weights for each in parts])
+
+
+def _is_due(before: datetime, now: datetime, keep: timedelta) -> bool:
+    step = keep / 16
+    return (now - _START) // step > (before - _START) // step
+
+
+def _older(changes: TableChanges, column: str, limit: datetime) -> TableChanges:
+    times = changes.rows.column(column)
+    moment = limit.date() if pa.types.is_date(times.type) else limit
+    old = pc.fill_null(pc.less(times, pa.scalar(moment, times.type)), fill_value=False)
+    return TableChanges(changes.rows.filter(old), changes.weights[np.asarray(old, bool)])
+
+
+def _clocks(moved: TableChanges, sign: int) -> list[datetime]:
+    found: list[datetime] = moved.rows.filter(pa.array(moved.weights * sign > 0)).column(0).to_pylist()
     return found
 
 

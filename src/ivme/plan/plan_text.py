@@ -9,7 +9,7 @@ from dataclasses import dataclass, is_dataclass
 from types import ModuleType
 
 from ivme.errors import StorageError
-from ivme.plan.assemble import blueprint, leaves, plan, tuning, update_costs
+from ivme.plan.assemble import blueprint, leaves, plan, points, tuning, update_costs
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain import draw, lower_bound
 from ivme.plan.explain import explanation as explain
@@ -26,7 +26,7 @@ views are then planned again when their directory is opened. tests/golden/test_p
 
 _MODULES: tuple[ModuleType, ...] = (
     *(expression, model, table, types, fracture, hypergraph, dependencies, leaves, blueprint, steps, program),
-    *(exponent, widths, tuning, update_costs),
+    *(exponent, widths, tuning, update_costs, points),
     *(variable_order, view_tree, templates, mark_tree, draw, lower_bound, plan, explain),
 )
 """Where the classes are that a plan is made of."""

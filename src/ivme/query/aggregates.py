@@ -69,6 +69,10 @@ def _sum(_n: int, sums: Sequence[Any], _type: Type, shown: Type, where: str) -> 
     return sum_value(sums[0], shown, where)
 
 
+def _total(_n: int, sums: Sequence[Any], *_: object) -> float:
+    return float(sums[0])
+
+
 def _mean(n: int, sums: Sequence[Any], type_: Type, shown: Type, where: str) -> Any:
     return average(sums[0], n, type_, shown, where)
 
@@ -128,6 +132,9 @@ _PAIRED_SLOTS = ("count", "sum", "partner sum", "square", "partner square", "pro
 _OF_PAIRS = (
     AggregateFunction("sum_product", _sum_type, ("joint count", "joint sum"), _sum, "sum", is_additive=False),
     AggregateFunction("avg_product", _mean_type, ("joint count", "joint sum"), _mean, "mean", is_additive=False),
+    AggregateFunction("sum_of_squares", _float, ("count", "square"), _total, is_additive=False),
+    AggregateFunction("sum_of_pairs", _float, ("count", "product"), _total, is_additive=False),
+    AggregateFunction("sum_of_joint_pairs", _float, ("joint count", "joint sum"), _total, is_additive=False),
     *(
         AggregateFunction(name, _float, _PAIRED_SLOTS, paired.finish_with(value), is_additive=False)
         for name, value in _PAIRED.items()
@@ -139,7 +146,8 @@ _OF_PAIRS = (
     ),
 )
 """All over columns of floats, but for the first two, which are of products of columns of two tables, whole numbers or
-decimals: SUM(r.a * t.d). `squared_deviations` of one column is REGR_SXX and REGR_SYY."""
+decimals: SUM(r.a * t.d). The next three are for covariance rings (`covariance_view.py`). `squared_deviations` of one
+column is REGR_SXX and REGR_SYY."""
 
 
 def _of_values(name: str, type_: Callable[[Type], Type | None], fold: Any, *takes: str) -> AggregateFunction:
@@ -226,7 +234,7 @@ def payload_slots(query: Query) -> tuple[SlotKey, ...]:
 def slot_type(slot: str, type_: Type) -> str:
     """The kernel's type for a slot: wide enough for the values of any group whose count fits 63 bits."""
     if slot.startswith(JOINT):
-        of_sums = "d192" if type_.kind == "decimal" else "i192"
+        of_sums = {"decimal": "d192", "float": "f64"}.get(type_.kind, "i192")
         return JOINT + ("i64" if slot == f"{JOINT}count" else of_sums)
     if slot == "count":
         return "i64"

@@ -21,7 +21,7 @@ from ivme.query.sql_expression import Scalars
 from ivme.query.sql_joint import read_joint
 from ivme.query.sql_scope import Key
 from ivme.query.sql_text import DIALECT, SqlText, is_set, refuse_other_arguments
-from ivme.query.sql_where import Body
+from ivme.query.sql_where import Body, refuse_computed_closure
 from ivme.query.types import is_nested_kind
 from ivme.query.written import spelled
 
@@ -338,6 +338,7 @@ def _as_one_kind(body: Body, occurrence: int, expression: Expression) -> Express
 
 def _added(body: Body, call: AggregateCall, occurrence: int, column: Expression) -> Key:
     key = Key(occurrence, column)
+    refuse_computed_closure(body.scope, key, call.node)
     body.check_kinds(key, call.node)
     return body.classes.add(key)
 

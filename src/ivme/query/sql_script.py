@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from ivme.errors import UnsupportedError
+from ivme.errors import QueryError, UnknownNameError, UnsupportedError
 from ivme.query.exact_text import exact_text
 from ivme.query.functions import Function
 from ivme.query.model import Query, Table
@@ -25,6 +25,8 @@ from ivme.query.rewrite.domains import Refused, parameter_of
 from ivme.query.rewrite.lift import Lift
 from ivme.query.rewrite.order import take_order
 from ivme.query.rewrite.plain_forms import plain_forms
+from ivme.query.rewrite.qualify import reads_own_columns
+from ivme.query.rewrite.quoted_columns import refuse_quoted_columns
 from ivme.query.rewrite.ranges import take_ranges
 from ivme.query.rewrite.ranks import distinct_on
 from ivme.query.rewrite.script import Ordered, Script
@@ -142,18 +144,21 @@ def script_of(
 ) -> SqlScript:
     """The blocks of a statement. A refusal is that of the whole text, unless taking it apart finds a better reason."""
     declared = tuple(tables.values() if isinstance(tables, Mapping) else tables)
+    refuse_quoted_columns(source, written, declared)
     plain = with_clock(source, plain_forms(source, written), expire)
     declared = with_clock_table(declared, [plain])
     node, order = take_order(source, distinct_on(time_windows(source, plain)))
     node, order = take_ranges(source, node, order)
     try:
         whole = read_query(source, node.copy(), declared, "Q")
-    except UnsupportedError as refused:
+    except (UnsupportedError, UnknownNameError) as refused:
+        if isinstance(refused, UnknownNameError) and not reads_own_columns(node):
+            raise
         return replace(_taken_apart(source, node, declared, refused), order=order)
     return SqlScript(source, (("", node),), order, whole=whole)
 
 
-def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: UnsupportedError) -> SqlScript:
+def _taken_apart(source: SqlText, node: exp.Expr, tables: tuple[Table, ...], refused: QueryError) -> SqlScript:
     if not tables and _first_table(node) is not None:
         raise refused
     script = Script(source, KnownTables(source, tables))

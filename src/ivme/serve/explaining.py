@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from ivme.compile import CompiledView
 from ivme.database import Database
 from ivme.errors import IvmeError
+from ivme.known_names import check_sources
 from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.verdict import verdict
@@ -74,7 +75,7 @@ def explain_request(database: Database, body: bytes, grant: Grant) -> dict[str, 
 def compiled_for(database: Database, query: str, options: Mapping[str, Any], grant: Grant) -> CompiledView:
     """The view of this database that a query would be; the same errors as if it were made."""
     compiled = database.definitions.compiled(query, options, OWN_TABLES)
-    database.definitions.check_sources(compiled.sources)
+    check_sources(database.definitions.catalog, compiled.sources)
     for each in (each for each in compiled.sources if each.name not in OWN_TABLES):
         grant.require("read", each.name if each.closure_of is None else each.closure_of.relation)
     return compiled

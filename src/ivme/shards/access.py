@@ -13,9 +13,9 @@ from ivme.engine.runtime.decoding import is_global
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
 from ivme.query.model import Aggregate, Column, Table
-from ivme.shards.cluster import Question
 from ivme.shards.hashing import Hashes, hash_column
 from ivme.shards.merge import WEIGHT, merge
+from ivme.shards.message import Question
 from ivme.shards.routing import asked_places, places
 from ivme.shards.shard import REQUEST
 from ivme.shards.sharding import Sharding

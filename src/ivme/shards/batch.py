@@ -9,15 +9,18 @@ import pyarrow as pa
 
 from ivme.engine.codes.nested_values import comparable_table
 from ivme.engine.ingest.rows import to_arrow
-from ivme.engine.runtime.batch import read_weights
+from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Table
-from ivme.shards.distribute import place_rows, with_weights, write_placed
+from ivme.shards.coordinator import PutPlace, StepInput
+from ivme.shards.distribute import packed_by_shard, place_rows, with_weights
 from ivme.shards.merge import WEIGHT
-from ivme.shards.parts import PartFile
 
 if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
+
+_DRIVER = ("driver", "0")
+"""The key of the rows that the driver puts."""
 
 
 class ShardedBatch:
@@ -95,23 +98,25 @@ class ShardedBatch:
                     )
             self._check_static()
             self._check_growing()
-            folder = database._new_folder()
-            files = self._placed(folder)
-            if files or self._progress is not None:
-                database._commit(files=files, clipped=tuple(self._clipped), source=self._progress)
+            if self._rows or self._frames or self._progress is not None:
+                database._take(self._made)
+                database._rebalance_if_skewed()
 
     def _check_static(self) -> None:
         from ivme.shards.database import table_size
 
         for table in [*(table for table, _ in self._rows), *(table for table, _, _ in self._frames)]:
-            if table.static and table_size(self._database._outcome, table):
+            if table.static and table_size(self._database._coordinator.entries, table):
                 raise DataError(f"table {table.name} is static: it is loaded once and then does not change")
 
-    def _placed(self, folder: str) -> list[PartFile]:
-        database = self._database
-        root, shards, catalog = database.root, database._journal.shards, database._catalog
+    def _made(self, transaction: str) -> StepInput:
+        """Puts the rows to their shards."""
+        database, catalog = self._database, self._database._catalog
+        shards, cluster = database.checkpoint.shards, database._cluster
         placed = (each for table, rows in self._rows for each in place_rows(catalog, shards, table, rows))
-        files = write_placed(root, folder, "driver", placed)
+        packed = packed_by_shard(placed)
+        places: list[PutPlace] = [(shard, _DRIVER) for shard in packed]
+        cluster.put(transaction, _DRIVER, packed)
         for number, (table, frame, weight) in enumerate(self._frames):
-            files += database._cluster.place_frame(catalog, table, frame, weight, folder, f"frame-{number}")
-        return files
+            places += cluster.place_frame(catalog, table, frame, weight, transaction, f"frame-{number}")
+        return StepInput(transaction, places, clipped=tuple(self._clipped), source=self._progress)

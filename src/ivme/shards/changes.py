@@ -1,4 +1,4 @@
-"""The changes of a followed view, step by step, from the files that its shards write."""
+"""The changes of a followed view, step by step, from the files of the steps."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ivme.engine.runtime.delta import ArrowRows, Delta
-from ivme.shards.change_files import change_files, merged_up_to, read_change
+from ivme.errors import SparkError
+from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.merge import WEIGHT, consolidated
 
 if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
+
+
+def view_change(checkpoint: Checkpoint, view: str, step: int) -> list[pa.Table]:
+    """How a view changed in a step, with the weights as last column: a table for each shard and pattern."""
+    record = checkpoint.record(step)
+    if record is None:
+        where = checkpoint.store.address
+        raise SparkError(f"the checkpoint {where} no longer has step {step}; follow view {view} anew")
+    packed = (part for name in record.files.values() for part in checkpoint.read_file(name))
+    return [part.unpacked().rows for part in packed if part.is_change_of(view)]
 
 
 class ShardedChanges:
@@ -20,20 +31,21 @@ class ShardedChanges:
 
     def __init__(self, database: ShardedDatabase, view: str) -> None:
         self._database = database
-        self._view = view
-        self._seen = database.step
+        self.view = view
+        self.seen = database.step
+        """The last step whose changes were read; later ones are not removed from the checkpoint."""
         self._open = True
 
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
     def __iter__(self) -> Iterator[Delta]:
-        if not self._open:
-            return
-        journal = self._database._journal
-        upto = merged_up_to(journal.root, self._view, self._seen, self._database.step)
-        files = change_files(journal, self._view, self._seen, upto)
-        self._seen = upto
-        for paths in files.values():
-            rows = consolidated(pa.concat_tables(map(read_change, paths)))
-            if rows.num_rows:
+        while self._open and self.seen < self._database.step:
+            found = view_change(self._database.checkpoint, self.view, self.seen + 1)
+            self.seen += 1
+            rows = consolidated(pa.concat_tables(found)) if found else None
+            if rows is not None and rows.num_rows:
                 yield Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
 
     def close(self) -> None:

@@ -1,46 +1,46 @@
-"""What a sharded database needs of the machines that hold its shards. `stream.SparkCluster` is the one on Spark."""
+"""What a sharded database needs of the machines that hold its shards. `flight_cluster.FlightCluster` is the one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
-
-import pyarrow as pa
 
 from ivme.query.model import Table
 from ivme.shards.catalog import ShardCatalog
-from ivme.shards.journal import StepJournal
-from ivme.shards.parts import PartFile
-from ivme.shards.protocol import Message
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A request to one shard."""
-
-    shard: int
-    head: Mapping[str, Any]
-    tables: tuple[pa.Table, ...] = ()
+from ivme.shards.checkpoint import Checkpoint
+from ivme.shards.message import Message, Question
+from ivme.shards.parts import PackedPart
 
 
 class Cluster(Protocol):
-    """Shards that can be asked, and that a step of the log is taken through."""
+    """Shards that can be asked."""
 
-    journal: StepJournal
+    checkpoint: Checkpoint
 
-    def take_step(self, number: int) -> dict[str, Any]:
-        """Takes all shards through a step that is in the log, and returns its outcome once it is recorded."""
+    def start(self, epoch: int) -> None:
+        """Begins to serve the shards, for the driver of this epoch."""
 
-    def ask(self, questions: Sequence[Question]) -> list[Message]:
-        """The answers of shards, in the order of the questions."""
+    def put(self, transaction: str, key: tuple[str, str], parts: Mapping[int, Sequence[PackedPart]]) -> None:
+        """Hands parts to their shards; LostError if that cannot be done."""
+
+    def ask(self, questions: Sequence[Question], *, patient: bool = True) -> list[Message]:
+        """The answers of shards, in the order of the questions; an error of a shard is its answer.
+
+        A question whose host is lost is asked of the next one, or with patient=False answered by LostError.
+        """
+
+    def publish(self, present: dict[str, Any]) -> None:
+        """What readers elsewhere are told of the database from now on: its step, its catalog."""
 
     def place_frame(
-        self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, folder: str, writer: str
-    ) -> list[PartFile]:
-        """Writes the rows of a Spark DataFrame as parts, where they are; `weight` is a number or a column."""
+        self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, transaction: str, name: str
+    ) -> list[tuple[int, tuple[str, str]]]:
+        """Puts the rows of a Spark DataFrame to their shards, from where they are: to which, under which keys."""
 
     def is_frame(self, rows: Any) -> bool:
         """Whether rows are a DataFrame that `place_frame` takes."""
+
+    def hosts(self) -> list[dict[str, Any]]:
+        """For each shard its host and its epoch."""
 
     def close(self) -> None: ...

@@ -1,41 +1,42 @@
 """The database over shards: a catalog, batches, and views, for any `Cluster`.
 
-Every change, of rows or of the catalog, is a step: its rows are written where the shards find them, the step is put at
-the end of the log, and all shards take it. If one of them cannot (a delete of what is not there, an overflow), the next
-step takes it back in all the others, and the error is raised: a batch is all or nothing.
+Every change, of rows or of the catalog, is a step: its rows are put to the shards, which prepare it, and if none of
+them has a reason not to (a delete of what is not there, an overflow), its record is made and all commit. A batch whose
+host is lost on the way is tried again.
 """
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ivme.database import Database
-from ivme.errors import PlanError, SchemaError, SparkError, still_needed
+from ivme.errors import PlanError, SchemaError, still_needed
 from ivme.query.model import Table
 from ivme.query.names import check_name
 from ivme.query.table import References
 from ivme.query.types import Type
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
-from ivme.shards.change_files import PARTIAL
-from ivme.shards.cluster import Cluster, Question
+from ivme.shards.changes import ShardedChanges
+from ivme.shards.checkpoint import Checkpoint
+from ivme.shards.cluster import Cluster
+from ivme.shards.coordinator import Coordinator, OpenStep, PutPlace, StepInput, new_transaction
 from ivme.shards.functions import mentioned, name_function
-from ivme.shards.journal import Step
-from ivme.shards.merged_changes import merge_changes
-from ivme.shards.outcome import bases, committed_state, failure
-from ivme.shards.parts import PartFile
+from ivme.shards.merged_changes import merged_changes
+from ivme.shards.message import LostError, Message, Question
+from ivme.shards.parts import EngineKey, PackedPart
 from ivme.shards.planning import Planned, check_view, plan_view, views_beneath
-from ivme.shards.protocol import Message
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import is_whole, sharding
 from ivme.shards.view import ShardedView
 from ivme.user_functions import UserFunction
+
+_ATTEMPTS = 8
+"""How often a batch is tried whose hosts are lost on the way."""
 
 _FIRST_LOOK = 20_000
 """How many entries a view has before it is looked at whether its rows are spread well; then at each doubling."""
@@ -46,38 +47,37 @@ class ShardedDatabase:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._journal = cluster.journal
         self._lock = threading.RLock()
         self._closed = False
         self._looked_at: dict[str, int] = {}
         self._views: dict[str, ShardedView] = {}
-        self._outcome: dict[str, Any] | None = None
-        self._recover()
-
-    def _recover(self) -> None:
-        """Finishes what the log says was begun, and takes back what failed."""
-        last = self._journal.last_step()
-        if last:
-            self._outcome = self._cluster.take_step(last)
-            if failure(self._outcome) is not None:
-                self._take_back()
-            merge_changes(self)
+        self._feeds: list[ShardedChanges] = []
+        self._coordinator = Coordinator(cluster)
+        try:
+            self._coordinator.start()
+        except BaseException:
+            cluster.close()
+            raise
 
     @property
-    def root(self) -> Path:
-        """The folder of its log and state."""
-        return self._journal.root
+    def checkpoint(self) -> Checkpoint:
+        """Where its steps and snapshots are."""
+        return self._cluster.checkpoint
 
     @property
     def step(self) -> int:
         """The number of the last step that was taken."""
-        return 0 if self._outcome is None else int(self._outcome["step"])
+        return self._coordinator.step
 
     @property
     def _catalog(self) -> ShardCatalog:
-        return ShardCatalog.from_json(committed_state(self._outcome)["catalog"])
+        return self._coordinator.catalog
 
-    # ShardCatalog
+    @property
+    def _shards(self) -> int:
+        return self._cluster.checkpoint.shards
+
+    # Catalog
 
     def create_table(
         self,
@@ -106,7 +106,7 @@ class ShardedDatabase:
                     not_null=not_null,
                 )
                 (made,) = checked.definitions.relations()
-            self._commit(catalog=self._catalog.with_table(made))
+            self._change_catalog(self._catalog.with_table(made))
 
     def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
         """Makes a view and fills it from the tables; see `ivme.explain` for the options.
@@ -114,7 +114,7 @@ class ShardedDatabase:
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
         aggregates or DISTINCT are then followed without merging parts. It is planned before the database is locked.
         """
-        entry = ViewEntry(name, query, read_view_options(options), Routing(self._journal.shards, (), ()))
+        entry = ViewEntry(name, query, read_view_options(options), Routing(self._shards, (), ()))
         while True:
             with self._lock:
                 self._check_new(name)
@@ -150,7 +150,7 @@ class ShardedDatabase:
             if name.lower() in {each.name.lower() for each in catalog.functions}:
                 raise SchemaError(f"there is a function {name} already; drop it first")
             self._ask_all({"op": "import", "function": made.to_json()})
-            self._commit(catalog=replace(catalog, functions=(*catalog.functions, made)))
+            self._change_catalog(replace(catalog, functions=(*catalog.functions, made)))
 
     def drop_function(self, name: str) -> None:
         """Forgets a function; one that a view calls is refused."""
@@ -160,7 +160,7 @@ class ShardedDatabase:
             users = [view.name for view in catalog.views if found in view.functions]
             if users:
                 raise PlanError(f"view {users[0]} calls the function {found.name}; drop the view first")
-            self._commit(catalog=replace(catalog, functions=tuple(f for f in catalog.functions if f != found)))
+            self._change_catalog(replace(catalog, functions=tuple(f for f in catalog.functions if f != found)))
 
     @property
     def functions(self) -> dict[str, str]:
@@ -179,15 +179,18 @@ class ShardedDatabase:
             return True
 
     def _build(self, planned: Planned) -> None:
-        """Installs a view, or a new generation of it, and fills it."""
-        catalog = self._catalog.with_view(planned.entry)
-        files: list[PartFile] = []
-        if planned.rows:
-            folder = self._new_folder()
-            head = {"op": "spread", "catalog": catalog.to_json(), "view": planned.entry.name, "folder": folder}
-            for answer in self._ask_all(head):
-                files += [PartFile(*file) for file in answer.head["files"]]
-        self._commit(catalog=catalog, files=files)
+        """Installs a view, or a new generation of it, and fills it: shards put its rows to each other."""
+        catalog, view = self._catalog.with_view(planned.entry), planned.entry.name
+
+        def made(transaction: str) -> StepInput:
+            places: list[PutPlace] = []
+            if planned.rows:
+                head = {"op": "spread", "catalog": catalog.to_json(), "view": view, "transaction": transaction}
+                for answer in self._ask_all(head):
+                    places += [(shard, tuple(answer.head["key"])) for shard in answer.head["shards"]]
+            return StepInput(transaction, places, catalog)
+
+        self._take(made)
 
     def _degrees(self, catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
         """The statistics of a view's atoms, shard by shard."""
@@ -218,10 +221,10 @@ class ShardedDatabase:
             needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
             if needed:
                 raise still_needed("drop", "view", name, needed)
-            self._commit(catalog=self._catalog.without_view(name))
+            self._change_catalog(self._catalog.without_view(name))
             self._views.pop(name, None)
-            for folder in ("changes", PARTIAL):
-                shutil.rmtree(self._journal.root / folder / name, ignore_errors=True)
+            self._feeds = [feed for feed in self._feeds if feed.view != name]
+            self.checkpoint.forget_consumers(name)
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""
@@ -230,7 +233,7 @@ class ShardedDatabase:
             needed = [view.name for view in self._catalog.views if name in self._relations_of(view)]
             if needed:
                 raise still_needed("drop", "table", name, needed)
-            self._commit(catalog=self._catalog.without_table(name))
+            self._change_catalog(self._catalog.without_table(name))
 
     def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:
         return sharding(entry, self._catalog.tables).relations
@@ -246,7 +249,14 @@ class ShardedDatabase:
                     f"view that groups by {', '.join(query.parameters)} instead"
                 )
             if not entry.followed:
-                self._commit(catalog=self._catalog.with_view(replace(entry, followed=True)))
+                self._change_catalog(self._catalog.with_view(replace(entry, followed=True)))
+
+    def _followed(self, name: str) -> ShardedChanges:
+        """A feed of the changes of a view."""
+        with self._lock:
+            self._follow(name)
+            self._feeds.append(ShardedChanges(self, name))
+            return self._feeds[-1]
 
     # Changes
 
@@ -277,56 +287,44 @@ class ShardedDatabase:
 
     def position(self, source: str) -> int | None:
         """How far a source has been applied; None if nothing of it has."""
-        found = committed_state(self._outcome)["sources"].get(source)
-        return None if found is None else int(found)
+        with self._lock:
+            self._settled()
+            return self._coordinator.last.sources.get(source)
 
-    def _next_step(self) -> int:
-        """The number of the next step; refused while the fate of another is not known."""
+    def _settled(self) -> None:
+        """Nothing is done while the fate of a step is not known."""
         if self._closed:
             raise PlanError("the database is closed")
-        number = self.step + 1
-        if self._journal.last_step() >= number:
-            raise SparkError(f"step {number} was begun and not finished; close the database and open it again")
-        return number
+        self._coordinator.settle()
 
-    def _new_folder(self) -> str:
-        """The folder for the files of the next step, without what a step that never was has left there."""
-        folder = f"log/{self._next_step()}"
-        shutil.rmtree(self._journal.root / folder, ignore_errors=True)
-        return folder
+    def _change_catalog(self, catalog: ShardCatalog) -> None:
+        self._take(lambda transaction: StepInput(transaction, catalog=catalog))
 
-    def _commit(
-        self,
-        *,
-        catalog: ShardCatalog | None = None,
-        files: Sequence[PartFile] = (),
-        clipped: Sequence[str] = (),
-        source: tuple[str, int] | None = None,
-    ) -> None:
-        """Takes all shards through a new step, or none."""
-        number = self._next_step()
-        written = None if catalog is None else catalog.to_json()
-        self._journal.write_step(Step(number, written, tuple(files), tuple(clipped), None, source))
-        self._outcome = self._cluster.take_step(number)
-        error = failure(self._outcome)
-        if error is not None:
-            self._take_back()
-            raise error
-        merge_changes(self)
-        if catalog is None:
-            self._rebalance_if_skewed()
+    def _take(self, make: Callable[[str], StepInput]) -> None:
+        """Takes all shards through a step, or none; `make` puts its rows, again for each attempt."""
+        self._settled()
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._coordinator.take(make(new_transaction()), self._merged_changes)
+                break
+            except LostError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        self._coordinator.compact(self._oldest_wanted)
 
-    def _take_back(self) -> None:
-        assert self._outcome is not None
-        failed = self.step
-        self._journal.write_step(Step(failed + 1, undo=failed))
-        self._outcome = self._cluster.take_step(failed + 1)
+    def _merged_changes(self, step: OpenStep) -> list[PackedPart]:
+        return merged_changes(self._coordinator, step)
+
+    def _oldest_wanted(self) -> int:
+        """The last step whose changes all who follow a view have."""
+        self._feeds = [feed for feed in self._feeds if feed.is_open]
+        streams = (step for _, _, step in self.checkpoint.consumers())
+        return min((*(feed.seen for feed in self._feeds), *streams), default=self.step)
 
     def _rebalance_if_skewed(self) -> None:
         """Spreads views anew whose rows are spread badly; looked at when they have doubled."""
-        assert self._outcome is not None
         for entry in self._catalog.views:
-            loads = view_loads(self._outcome, entry)
+            loads = view_loads(self._coordinator.entries, entry)
             total = sum(loads.values())
             if total < max(_FIRST_LOOK, 2 * self._looked_at.get(entry.name, 0)):
                 continue
@@ -340,17 +338,17 @@ class ShardedDatabase:
 
     def _ask(self, questions: Sequence[Question]) -> list[Message]:
         """The answers of shards at the present step."""
-        known = bases(self._outcome, self._journal.shards)
-        asked = [replace(q, head={**q.head, "base": known[q.shard].to_json()}) for q in questions]
-        return self._cluster.ask(asked)
+        self._settled()
+        return self._coordinator.ask(questions)
 
     def _ask_all(self, head: Mapping[str, Any]) -> list[Message]:
-        return self._ask([Question(shard, head) for shard in range(self._journal.shards)])
+        return self._ask([Question(shard, head) for shard in range(self._shards)])
 
     def status(self) -> list[dict[str, Any]]:
-        """For each shard its process, its step, how often it was rebuilt, and the entries of its engines."""
+        """For each shard its host, process and epoch, its step, memory and entries, and how often it was rebuilt."""
         with self._lock:
-            return [dict(answer.head) for answer in self._ask_all({"op": "status"})]
+            answers = self._ask_all({"op": "status"})
+            return [{**host, **answer.head} for host, answer in zip(self._cluster.hosts(), answers, strict=True)]
 
     def close(self) -> None:
         """Ends the shards' processes. What the checkpoint holds stays, and can be opened again."""
@@ -378,16 +376,16 @@ class ShardedDatabase:
                 raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 
 
-def view_loads(outcome: Mapping[str, Any], entry: ViewEntry) -> dict[int, int]:
+Entries = Mapping[int, Mapping[str, int]]
+"""By shard, how many entries each engine has."""
+
+
+def view_loads(entries: Entries, entry: ViewEntry) -> dict[int, int]:
     """How many entries each shard has for a view."""
     start = f"view {entry.name}/{entry.generation}/"
-    return {
-        int(shard): sum(size for label, size in entries.items() if label.startswith(start))
-        for shard, entries in outcome["entries"].items()
-    }
+    return {s: sum(size for label, size in found.items() if label.startswith(start)) for s, found in entries.items()}
 
 
-def table_size(outcome: Mapping[str, Any] | None, table: Table) -> int:
+def table_size(entries: Entries, table: Table) -> int:
     """How many entries a table has in all shards."""
-    found = {} if outcome is None else outcome["entries"]
-    return sum(entries.get(f"table {table.name}", 0) for entries in found.values())
+    return sum(found.get(str(EngineKey(table.name)), 0) for found in entries.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow as pa
 from ivme.query.model import Table
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.merge import WEIGHT
-from ivme.shards.parts import EngineKey, Part, PartFile, PartWriter
+from ivme.shards.parts import EngineKey, PackedPart, Part
 from ivme.shards.routing import Numbers, split_rows
 from ivme.shards.sharding import sharding
 
@@ -45,19 +44,12 @@ def _chosen(rows: pa.Table, numbers: Numbers) -> pa.Table:
     return rows if len(numbers) == rows.num_rows else rows.take(pa.array(numbers))
 
 
-def write_placed(root: Path, folder: str, writer: str, placed: Iterable[Placed]) -> list[PartFile]:
-    """Writes parts as they come, one file for each shard that has some; `writer` keeps several writers apart."""
-    writers: dict[int, PartWriter] = {}
-    try:
-        for shard, part in placed:
-            if shard not in writers:
-                writers[shard] = PartWriter(root, f"{folder}/{shard}-{writer}", shard)
-            writers[shard].write(part)
-    except BaseException:  # a key that cannot be computed, say
-        for each in writers.values():
-            each.abandon()
-        raise
-    return [open_.close() for open_ in writers.values()]
+def packed_by_shard(placed: Iterable[Placed]) -> dict[int, list[PackedPart]]:
+    """Parts in their bytes, by the shards that they are for."""
+    found: dict[int, list[PackedPart]] = {}
+    for shard, part in placed:
+        found.setdefault(shard, []).append(PackedPart.of(part))
+    return found
 
 
 def with_weights(data: pa.Table, weights: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:

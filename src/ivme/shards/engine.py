@@ -5,7 +5,7 @@ The engine of a table has the table alone: it checks primary keys and deletes, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from ivme.changes import Changes
 from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_type
-from ivme.engine.runtime.delta import delta_table
+from ivme.engine.runtime.batch import Batch
+from ivme.engine.runtime.delta import Delta, delta_table
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
@@ -24,6 +25,7 @@ from ivme.shards.distribute import with_weights
 from ivme.shards.functions import defined
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
+from ivme.shards.sum_bounds import is_large, largest_part, watched_sums
 from ivme.view import View
 
 
@@ -34,12 +36,14 @@ class Engine:
         """`tables` maps the engine's tables to the relations that their rows come from."""
         self.relations = dict(tables)
         self.sharding = sharding
-        self._promising = any(table.append_only or table.static for table in declared)
         called = () if sharding is None else sharding.functions
-        self._database = Database(functions=[each.user_function() for each in called])
+        self._database = Database(functions=[each.user_function() for each in called], replan=False)
         self._database.definitions.functions.defined.update(defined(called))  # those that the parsed query calls
         self._view: View | None = None
         self._feed: Changes | None = None
+        self._is_followed = False
+        self._sums = watched_sums(sharding)
+        self._largest = 0.0
         for table in declared:
             types = {column.name: column.type for column in table.columns if column.type is not None}
             self._database.create_table(
@@ -58,17 +62,25 @@ class Engine:
         tables = {occurrence.table: occurrence.relation for occurrence in sharding.occurrences}
         return Engine(tables, sharding.engine_tables(), sharding)
 
-    def complete(self, *, followed: bool) -> None:
-        """Makes the view, unless it is there, and follows it, or stops to."""
+    def complete(self, *, followed: bool) -> bool:
+        """Makes the view, unless it is there, and follows it, or stops to; whether it is followed from now on."""
         if self.sharding is None:
-            return
+            return False
         if self._view is None:
             self._view = self._made(self.sharding)
-        if followed and self._feed is None:
+            self._largest = largest_part(self._sums, self.rows({})) if self._sums else 0.0
+        begins, self._is_followed = followed and not self._is_followed, followed
+        if (followed or self._sums) and self._feed is None:
             self._feed = self._view.changes()
-        elif not followed and self._feed is not None:
+        elif not followed and not self._sums and self._feed is not None:
             self._feed.close()
             self._feed = None
+        return begins
+
+    @property
+    def is_large(self) -> bool:
+        """Whether sums of the view may not fit, though each shard's part of them does."""
+        return self.sharding is not None and is_large(self._largest, self.sharding.routing.shards)
 
     def _made(self, sharding: Sharding) -> View:
         for view in sharding.beneath:
@@ -91,20 +103,53 @@ class Engine:
         assert self._view is not None
         return self._view.stats()
 
-    def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = (), sign: int = 1) -> None:
-        """Applies rows with weights to the engine's tables, all or nothing."""
-        lenient = {relation.lower() for relation in clipped}
-        with self._database.batch() as batch:
-            for table, rows in parts:
-                plain = rows.drop_columns([WEIGHT])
-                batch.apply(table, plain, sign * rows.column(WEIGHT).to_numpy())
-                if self.relations[table].lower() in lenient:
-                    batch.delete(table, plain.slice(0, 0), strict=False)
+    def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = ()) -> None:
+        """Applies rows with weights to the engine's tables, all or nothing. What that changes is not told."""
+        with self._batch(parts, clipped):
+            pass
+        for delta in self._feed or ():
+            if self._sums and self.sharding is not None:
+                self._watch(delta_table([delta], self.partial_schema(self.sharding), WEIGHT))
 
-    @property
-    def takes_back(self) -> bool:
-        """Whether a batch can be undone by its opposite: no table promises that rows are never taken away."""
-        return not self._promising
+    def hold(
+        self,
+        parts: Iterable[tuple[str, pa.Table]],
+        clipped: Iterable[str],
+        decide: Callable[[pa.Table | None], bool],
+        *,
+        checked: bool = False,
+    ) -> bool:
+        """Applies rows in a transaction that stays open until `decide` has said whether to keep it.
+
+        It is given the change of the view, if that is followed, `checked`, or large with it.
+        """
+        before = self._largest
+
+        def decided(changes: Mapping[str, Delta]) -> bool:
+            change = self._change(changes)
+            self._watch(change)
+            return decide(change if self._is_followed or checked or self.is_large else None)
+
+        kept = self._batch(parts, clipped).hold(decided)
+        if not kept:
+            self._largest = before
+        for _ in self._feed or ():  # known already
+            pass
+        return kept
+
+    def _watch(self, change: pa.Table | None) -> None:
+        if self._sums and change is not None:
+            self._largest = max(self._largest, largest_part(self._sums, change))
+
+    def _batch(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str]) -> Batch:
+        lenient = {relation.lower() for relation in clipped}
+        batch = self._database.batch()
+        for table, rows in parts:
+            plain = rows.drop_columns([WEIGHT])
+            batch.apply(table, plain, rows.column(WEIGHT).to_numpy())
+            if self.relations[table].lower() in lenient:
+                batch.delete(table, plain.slice(0, 0), strict=False)
+        return batch
 
     @property
     def entries(self) -> int:
@@ -134,8 +179,8 @@ class Engine:
         fields = [pa.field(c.name, arrow_type(t)) for c, t in zip(sharding.partial, types, strict=True)]
         return pa.schema(fields if sharding.has_partial_rows else [*fields, pa.field(WEIGHT, pa.int64())])
 
-    def change(self) -> pa.Table | None:
-        """The change of the view's own rows since the last call, weights last; None if nobody follows it.
+    def _change(self, changes: Mapping[str, Delta]) -> pa.Table | None:
+        """The change of the view's own rows in an open transaction, weights last; None if nobody wants it.
 
         Rows of a view with parameters have these in front. Of groups that are spread over shards it is the change of
         partial rows.
@@ -143,19 +188,18 @@ class Engine:
         if self._feed is None or self.sharding is None:
             return None
         assert self._view is not None
+        found = [changes[self._view.name]] if self._view.name in changes else []
         if not self.sharding.has_partial_rows:
             schema = change_schema(self.sharding)
-            found = delta_table(self._feed, self._view.change_schema, WEIGHT)
-            return pa.Table.from_arrays(found.columns, schema=schema)
-        partial = self.partial_schema(self.sharding)
-        changes = delta_table(self._feed, partial, WEIGHT)
+            return pa.Table.from_arrays(delta_table(found, self._view.change_schema, WEIGHT).columns, schema=schema)
+        rows = delta_table(found, self.partial_schema(self.sharding), WEIGHT)
         if needs_merging(self.sharding):
-            return changes
-        rows = finish(self.sharding, changes.drop_columns([WEIGHT]))
-        return consolidated(rows.set_column(rows.num_columns - 1, WEIGHT, changes.column(WEIGHT)))
+            return rows
+        whole = finish(self.sharding, rows.drop_columns([WEIGHT]))
+        return consolidated(whole.set_column(whole.num_columns - 1, WEIGHT, rows.column(WEIGHT)))
 
     def parts_of(self, keys: pa.Table) -> pa.Table:
-        """The rows as `change` gives them, all with their present weights, that have the keys of given rows.
+        """The rows as `_change` gives them, all with their present weights, that have the keys of given rows.
 
         Linear in the view's rows here, or in those of the access requests among the keys.
         """

@@ -1,66 +1,40 @@
-"""The changes of rows and groups that have parts in several shards, merged by the driver after each step.
+"""The changes of rows and groups that have parts in several shards, merged by the driver while the step is open.
 
 What changed in its part, each shard says by itself. What the groups that changed somewhere are now, all shards are
-asked at the step: that is the value after it. Without the changes it is the value before. Nothing is kept in the
-driver; a shard looks through its rows of the view once for a step that changes any (`whole_rows=True` spares that).
+asked within the step: that is the value after it. Without the changes it is the value before. A sum that does not fit
+its type is found here, before the step has happened. Nothing is kept in the driver; a shard looks through its rows of
+the view once for a step that changes any (`whole_rows=True` spares that).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
-from ivme.errors import DataError, SparkError
 from ivme.shards.access import put_together
-from ivme.shards.change_files import merged_path, partial_files, read_change
-from ivme.shards.cluster import Question
+from ivme.shards.coordinator import Coordinator, OpenStep
 from ivme.shards.engine import change_schema
 from ivme.shards.merge import WEIGHT, consolidated, expanded
-from ivme.shards.parts import EngineKey, Part, write_parts
-from ivme.shards.sharding import Sharding, needs_merging
-
-if TYPE_CHECKING:
-    from ivme.shards.database import ShardedDatabase
+from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
+from ivme.shards.sharding import Sharding, sharding
 
 
-def merge_changes(database: ShardedDatabase) -> None:
-    """Merges what the shards wrote in the last step, for all views that need it; again after a crash, the same."""
-    for entry in database._catalog.views:
-        if entry.followed:
-            made = database.view(entry.name).sharding
-            if needs_merging(made):
-                _merge_step(database, made)
+def merged_changes(coordinator: Coordinator, step: OpenStep) -> list[PackedPart]:
+    """The changes of followed views whose rows have to be merged; DataError if a sum of any view does not fit."""
+    found = []
+    for view, changes in step.partial_changes().items():
+        entry = coordinator.catalog.view(view)
+        change = _merged(coordinator, step, sharding(entry, coordinator.catalog.tables), pa.concat_tables(changes))
+        if change.num_rows and entry.followed:
+            found.append(PackedPart.of(Part(EngineKey(view, 0, 0), CHANGE, change)))
+    return found
 
 
-def _merge_step(database: ShardedDatabase, made: Sharding) -> None:
-    root, step = database.root, database.step
-    for number, paths in partial_files(root, made.name).items():
-        target = merged_path(root, made.name, number)
-        if not target.exists():
-            if number != step:
-                continue
-            try:
-                change = _merged(database, made, pa.concat_tables(map(read_change, paths)))
-            except DataError as error:
-                raise SparkError(
-                    f"the batch was applied, as step {step}, but what it changed in view {made.name} cannot be told: "
-                    f"{error}; change the rows back, and follow the view anew"
-                ) from error
-            part = Part(EngineKey(made.name, 0, 0), made.name, change)
-            write_parts(root, f"changes/{made.name}/{step}-m-m.part", 0, [part])
-            target.with_name(f"{target.name}.part").replace(target)
-        for path in paths:
-            path.unlink()
-
-
-def _merged(database: ShardedDatabase, made: Sharding, changed: pa.Table) -> pa.Table:
+def _merged(coordinator: Coordinator, step: OpenStep, made: Sharding, changed: pa.Table) -> pa.Table:
     """The change of the view's own rows, from the changes of their parts."""
     names = [column.name for column in made.partial if isinstance(column.source, str)]
     keys = changed.select(names if made.has_partial_rows else changed.column_names[:-1])
-    head = {"op": "parts", "view": made.name}
-    questions = [Question(shard, head, (keys,)) for shard in range(made.routing.shards)]
-    after = pa.concat_tables(answer.tables[0] for answer in database._ask(questions) if answer.tables)
+    answers = coordinator.within(step, {"op": "parts", "view": made.name}, (keys,))
+    after = pa.concat_tables(answer.tables[0] for answer in answers if answer.tables)
     before = consolidated(pa.concat_tables([after, _signed(changed, -1)]))
     rows = [_signed(_rows(made, before), -1), _rows(made, after)]
     return consolidated(pa.concat_tables(rows).cast(change_schema(made)))

@@ -1,23 +1,23 @@
-"""Rows for the engines of one shard, in a file: how changes, bulk loads and snapshots travel and rest.
+"""Rows for the engines of one shard: how changes, bulk loads, deltas and snapshots travel and rest.
 
-A file is a sequence of parts, each a line of JSON and an Arrow stream. Its digest is kept apart from it, where it is
-named; a file that does not fit its digest is refused.
+A part is packed once, as a line of JSON and an Arrow stream, where it is made. In this form it goes to its shard, into
+the file of its step, and back out of it.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from ivme.errors import SparkError
+_ALIGNED = 64
+"""Heads and bodies have multiples of so many bytes: Arrow reads columns where they lie, and wants them aligned."""
+
+CHANGE = ""
+"""In place of a table's name: the part is the change of a followed view, not rows for an engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class EngineKey:
         return self.pattern < 0
 
     def __str__(self) -> str:
-        return f"table {self.name}" if self.is_table else f"view {self.name}, pattern {self.pattern}"
+        return f"table {self.name}" if self.is_table else f"view {self.name}/{self.generation}/{self.pattern}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,72 +46,57 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class PartFile:
-    """A file of parts for one shard, by its path under the checkpoint; `rows` is how many rows it has."""
+class PackedPart:
+    """A part in its bytes."""
 
-    shard: int
-    path: str
+    head: bytes
+    body: pa.Buffer
     rows: int
-    digest: str
 
-    def to_json(self) -> list[Any]:
-        return [self.shard, self.path, self.rows, self.digest]
-
-
-class PartWriter:
-    """Writes a file of parts, one after the other; the file is whole once it is closed."""
-
-    def __init__(self, root: Path, path: str, shard: int) -> None:
-        self._shard, self._path, self._rows = shard, path, 0
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._file = target.open("wb")
-        self._hash = blake2b(digest_size=16)
-
-    def write(self, part: Part) -> None:
-        sink = io.BytesIO()
+    @staticmethod
+    def of(part: Part) -> PackedPart:
+        sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, part.rows.schema) as stream:
             stream.write_table(part.rows)
-        body = sink.getbuffer()
-        key = part.engine
-        head = [key.name, key.generation, key.pattern, part.table, len(body)]
-        for data in (json.dumps(head).encode() + b"\n", body):
-            self._file.write(data)
-            self._hash.update(data)
-        self._rows += part.rows.num_rows
+        sink.write(bytes(-sink.tell() % _ALIGNED))
+        key, body = part.engine, sink.getvalue()
+        head = json.dumps([key.name, key.generation, key.pattern, part.table, part.rows.num_rows, body.size]).encode()
+        return PackedPart(head + b" " * (-(len(head) + 1) % _ALIGNED) + b"\n", body, part.rows.num_rows)
 
-    def abandon(self) -> None:
-        """Closes a file that no step will name."""
-        self._file.close()
+    @staticmethod
+    def read(head: bytes, body: pa.Buffer) -> PackedPart:
+        """The part of a head and a body that were received."""
+        return PackedPart(head, body, json.loads(head)[4])
 
-    def close(self) -> PartFile:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return PartFile(self._shard, self._path, self._rows, self._hash.hexdigest())
+    def is_change_of(self, view: str) -> bool:
+        """Whether it says how a view changed."""
+        name, _, _, table, _, _ = json.loads(self.head)
+        return bool(table == CHANGE and name == view)
 
-
-def write_parts(root: Path, path: str, shard: int, parts: Iterable[Part]) -> PartFile:
-    """Writes one file of parts."""
-    writer = PartWriter(root, path, shard)
-    for part in parts:
-        writer.write(part)
-    return writer.close()
+    def unpacked(self) -> Part:
+        name, generation, pattern, table, _, _ = json.loads(self.head)
+        return Part(EngineKey(name, generation, pattern), table, pa.ipc.open_stream(self.body).read_all())
 
 
-def read_parts(root: Path, file: PartFile) -> Iterator[Part]:
-    """The parts of a file, after its digest was compared."""
-    try:
-        data = pa.memory_map(str(root / file.path)).read_buffer() if (root / file.path).stat().st_size else b""
-    except OSError as error:
-        raise SparkError(f"the checkpoint lacks {file.path}, which its log names: {error}") from error
-    view = memoryview(data)
-    if blake2b(view, digest_size=16).hexdigest() != file.digest:
-        raise SparkError(f"the file {file.path} of the checkpoint is damaged: its digest is not the one that was kept")
-    position = 0
+def pieces(parts: Iterable[PackedPart]) -> list[bytes | pa.Buffer]:
+    """The bytes of a file of parts, piece by piece."""
+    return [piece for part in parts for piece in (part.head, part.body)]
+
+
+def digest_of(data: Iterable[bytes | pa.Buffer]) -> str:
+    """What tells a file of these bytes from every other."""
+    found = blake2b(digest_size=16)
+    for piece in data:
+        found.update(piece)
+    return found.hexdigest()
+
+
+def split_parts(data: pa.Buffer) -> Iterator[PackedPart]:
+    """The parts of a file."""
+    view, position = memoryview(data), 0
     while position < len(view):
-        end = position + bytes(view[position : position + 65536]).index(b"\n")
-        name, generation, pattern, table, size = json.loads(bytes(view[position:end]))
-        body = pa.py_buffer(view[end + 1 : end + 1 + size])
-        yield Part(EngineKey(name, generation, pattern), table, pa.ipc.open_stream(body).read_all())
-        position = end + 1 + size
+        end = position + bytes(view[position : position + 65536]).index(b"\n") + 1
+        head = bytes(view[position:end])
+        *_, rows, size = json.loads(head)
+        yield PackedPart(head, data.slice(end, size), rows)
+        position = end + size

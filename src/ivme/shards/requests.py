@@ -1,107 +1,115 @@
-"""What a shard can be asked, by name: each request is a function from the shard and a message to an answer.
-
-The same functions answer in a daemon and in tests that have no processes.
-"""
+"""What a shard can be asked, by name. The same functions answer in a host and in tests that have no processes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
-
-import pyarrow as pa
 
 from ivme.errors import SparkError
 from ivme.shards.catalog import ShardCatalog
+from ivme.shards.distribute import packed_by_shard
 from ivme.shards.functions import NamedFunction
-from ivme.shards.protocol import Message
-from ivme.shards.shard import Base, Shard
+from ivme.shards.message import Message
+from ivme.shards.parts import PackedPart
+from ivme.shards.service import ShardService
+from ivme.shards.shard import Shard, large_views
 
-Answer = tuple[Mapping[str, Any], tuple[pa.Table, ...]]
+Forward = Callable[[int, str, tuple[str, str], list[PackedPart]], None]
+"""Puts parts to another shard: its number, the transaction, partition and attempt, and the parts."""
 
 
-def answer(shard: Shard, message: Message) -> Answer:
-    """The answer to a request. The reader names the step, and gets no other."""
+def answer(service: ShardService, message: Message, forward: Forward) -> Message:
+    """The answer to a question."""
     head = message.head
-    operation = OPERATIONS.get(head["op"])
-    if operation is None:
-        raise SparkError(f"a shard cannot be asked for {head['op']!r}")
-    if "base" in head and head["op"] != "advance":
-        shard.ensure_at(Base.from_json(head["base"]))
-    return operation(shard, message)
+    operation = head.get("op")
+    if operation == "prepare":
+        return service.prepare(head)
+    if operation == "commit":
+        service.commit(head["step"], head["file"], head["sources"])
+        return Message({})
+    if operation == "abort":
+        service.abort(head["transaction"], head["attempt"])
+        return Message({})
+    if operation == "parts" and "transaction" in head:
+        return service.within(head["transaction"], lambda shard: _parts(shard, message))
+    if operation == "spread":
+        return service.reading(head["step"], head.get("ended", 0), lambda shard: _spread(shard, head, forward))
+    if operation in READS:
+        return service.reading(head.get("step"), head.get("ended", 0), lambda shard: READS[operation](shard, message))
+    raise SparkError(f"a shard cannot be asked for {operation!r}")
 
 
-def _advance(shard: Shard, message: Message) -> Answer:
-    """Goes on by some steps; before that, if the log has outgrown what it makes, a snapshot replaces it."""
-    base = Base.from_json(message.head["base"])
-    steps = [(number, digest) for number, digest in message.head["steps"]]
-    if message.head["compact"] and shard.position != steps[-1]:
-        shard.advance(base, [])
-        base = replace(base, snapshot=base.position[0], file=shard.snapshot(), log=(), start=base.position)
-    return {"reports": shard.advance(base, steps), "base": base.to_json()}, ()
-
-
-def _rows(shard: Shard, message: Message) -> Answer:
+def _rows(shard: Shard, message: Message) -> Message:
     requests = message.tables[0] if message.tables else None
-    return {}, (shard.rows(message.head["view"], message.head["patterns"], requests),)
+    return Message({}, (shard.rows(message.head["view"], message.head["patterns"], requests),))
 
 
-def _many(shard: Shard, message: Message) -> Answer:
-    return {}, (shard.many(message.head["view"], message.tables[0]),)
+def _many(shard: Shard, message: Message) -> Message:
+    return Message({}, (shard.many(message.head["view"], message.tables[0]),))
 
 
-def _path(shard: Shard, message: Message) -> Answer:
+def _path(shard: Shard, message: Message) -> Message:
     found = shard.path(message.head["view"], message.tables[0])
-    return {}, () if found is None else (found,)
+    return Message({}, () if found is None else (found,))
 
 
-def _parts(shard: Shard, message: Message) -> Answer:
+def _parts(shard: Shard, message: Message) -> Message:
     found = shard.parts_of(message.head["view"], message.tables[0])
-    return {}, () if found is None else (found,)
+    return Message({}, () if found is None else (found,))
 
 
-def _table(shard: Shard, message: Message) -> Answer:
-    return {}, (shard.table_rows(message.head["table"]),)
+def _table(shard: Shard, message: Message) -> Message:
+    return Message({}, (shard.table_rows(message.head["table"]),))
 
 
-def _spread(shard: Shard, message: Message) -> Answer:
+def _spread(shard: Shard, head: Mapping[str, Any], forward: Forward) -> Message:
+    """Puts this shard's rows of a view's tables to the shards where the view wants them; to which."""
+    packed = packed_by_shard(shard.spread(ShardCatalog.from_json(head["catalog"]), head["view"]))
+    key = (f"from-{shard.number}", "0")
+    for target, parts in packed.items():
+        forward(target, head["transaction"], key, parts)
+    return Message({"shards": list(packed), "key": key})
+
+
+def _degrees(shard: Shard, message: Message) -> Message:
     catalog = ShardCatalog.from_json(message.head["catalog"])
-    files = shard.spread(catalog, message.head["view"], message.head["folder"])
-    return {"files": [file.to_json() for file in files]}, ()
+    return Message({"degrees": shard.degrees(catalog, message.head["view"])})
 
 
-def _degrees(shard: Shard, message: Message) -> Answer:
-    catalog = ShardCatalog.from_json(message.head["catalog"])
-    return {"degrees": shard.degrees(catalog, message.head["view"])}, ()
+def _status(shard: Shard, _message: Message) -> Message:
+    about = {"pid": os.getpid(), "step": shard.step, "entries": shard.entries, "memory": resident_bytes()}
+    return Message({"shard": shard.number, **about, "rebuilds": shard.rebuilds, "large": large_views(shard.engines)})
 
 
-def _status(shard: Shard, _message: Message) -> Answer:
-    entries = {str(key): engine.entries for key, engine in shard.engines.items()}
-    at = None if shard.position is None else shard.position[0]
-    return {"pid": os.getpid(), "step": at, "entries": entries, "rebuilds": shard.rebuilds}, ()
+def _snapshot(shard: Shard, message: Message) -> Message:
+    return Message({"step": shard.snapshot(message.head["driver_epoch"])})
 
 
-def _import(_shard: Shard, message: Message) -> Answer:
+def _import(_shard: Shard, message: Message) -> Message:
     """Whether this process can call a user's function; raises the reason if not."""
     NamedFunction.from_json(message.head["function"]).user_function().definition()
-    return {}, ()
+    return Message({})
 
 
-def _ping(_shard: Shard, _message: Message) -> Answer:
-    return {}, ()
-
-
-OPERATIONS: Mapping[str, Callable[[Shard, Message], Answer]] = {
+READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "import": _import,
-    "advance": _advance,
     "rows": _rows,
     "many": _many,
-    "parts": _parts,
     "path": _path,
+    "parts": _parts,
     "table": _table,
-    "spread": _spread,
     "degrees": _degrees,
     "status": _status,
-    "ping": _ping,
+    "snapshot": _snapshot,
 }
+"""Those that only read the shard, at the step that they name."""
+
+
+def resident_bytes() -> int:
+    """The memory that this process has; 0 where that cannot be told."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

@@ -1,162 +1,253 @@
-"""A shard: its engines, brought from step to step of the log, or rebuilt from a snapshot and the steps since.
+"""A shard: its engines, brought from step to step, or rebuilt from a snapshot and the steps since.
 
-A shard knows how far it is. A caller that asks it to go on says where it should be: if it is there, the new steps are
-applied; if it has applied them already (Spark repeats a task that failed), the answer is repeated; and otherwise
-everything is rebuilt. So a shard may die at any moment, and what it holds is never trusted beyond what the checkpoint
-says.
+A step is taken in two halves. `hold` applies it in an open transaction of each engine, and asks whether to keep it;
+only a step whose record is in the checkpoint is kept. So a shard has no step that did not happen, and what it lacks of
+those that did, it reads from the checkpoint: it may die at any moment.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from ivme.errors import DataError, IvmeError, SparkError, StaleCursor
+from ivme.errors import IvmeError, SparkError, StaleCursor
 from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import ShardCatalog, ViewEntry
-from ivme.shards.change_files import PARTIAL, merged_path
+from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.degrees import local_degrees
-from ivme.shards.distribute import Placed, place_in_view, write_placed
+from ivme.shards.distribute import Placed, place_in_view
 from ivme.shards.engine import Engine
-from ivme.shards.journal import Step, StepJournal
-from ivme.shards.parts import EngineKey, Part, PartFile, read_parts, write_parts
+from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 from ivme.shards.sharding import needs_merging, sharding
-
-Position = tuple[int, str]
-"""A step's number and digest; (0, "") is the beginning."""
 
 REQUEST = "?"
 """The column with the number of the request that a row answers."""
 
-_CATALOG = EngineKey("")
+_ABOUT = EngineKey("")
+
+Work = list[tuple[EngineKey, list[tuple[str, pa.Table]]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
-    """Where a shard should be: a snapshot, and the steps since then. This is what the state store holds.
+@dataclass(slots=True)
+class HeldStep:
+    """What a shard has found out about a step that is applied and not decided.
 
-    `size` is how many entries the shard had at its last step.
+    `changes` are those of followed views whose rows are whole here; `partial` those that have to be merged with other
+    shards'; `entries` the sizes of its engines; `large` the views whose sums may not fit.
     """
 
-    snapshot: int = 0
-    file: PartFile | None = None
-    log: tuple[Position, ...] = ()
-    start: Position = (0, "")
-    size: int = 0
+    changes: list[PackedPart] = field(default_factory=list)
+    partial: list[tuple[str, pa.Table]] = field(default_factory=list)
+    entries: dict[str, int] = field(default_factory=dict)
+    large: list[str] = field(default_factory=list)
 
-    @property
-    def position(self) -> Position:
-        return self.log[-1] if self.log else self.start
 
-    def to_json(self) -> dict[str, Any]:
-        file = None if self.file is None else self.file.to_json()
-        return {"snapshot": self.snapshot, "file": file, "log": self.log, "start": self.start, "size": self.size}
+class StepError(Exception):
+    """A step cannot be applied: the reason, and whether a table or a view has it."""
 
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> Base:
-        file = None if found["file"] is None else PartFile(*found["file"])
-        log = tuple((number, digest) for number, digest in found["log"])
-        return Base(found["snapshot"], file, log, (found["start"][0], found["start"][1]), found["size"])
+    def __init__(self, reason: IvmeError, *, in_table: bool) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+        self.in_table = in_table
 
 
 class Shard:
     """The engines of one shard. One thread at a time."""
 
-    def __init__(self, journal: StepJournal, number: int) -> None:
-        self.journal = journal
+    def __init__(self, checkpoint: Checkpoint, number: int) -> None:
+        self.checkpoint = checkpoint
         self.number = number
-        self.position: Position | None = (0, "")
+        self.step = 0
+        self.sources: Mapping[str, int] = {}
         self.rebuilds = 0
         self.catalog = ShardCatalog()
+        self.catalog_name: str | None = None
         self.engines: dict[EngineKey, Engine] = {}
-        self._applied: list[EngineKey] = []
-        self._failed_in_table = False
-        self._reports: dict[int, dict[str, Any]] = {}
-        self._base = Base()
 
-    # Steps
+    @property
+    def entries(self) -> dict[str, int]:
+        """The sizes of its engines."""
+        return {str(key): engine.entries for key, engine in self.engines.items()}
 
-    def advance(self, base: Base, steps: Sequence[Position]) -> list[dict[str, Any]]:
-        """Applies the steps after a base, or what is missing for it; a report for each."""
-        if steps and self.position == steps[-1] and all(number in self._reports for number, _ in steps):
-            return [self._reports[number] for number, _ in steps]
-        if self.position != base.position:
-            self.rebuild(base)
-        self._base = base
-        self._reports = {}
-        for position in steps:
-            self._reports[position[0]] = self._step(position)
-        return list(self._reports.values())
+    # Steps that happened
 
-    def ensure_at(self, base: Base) -> None:
-        """Is where a base says, to be read from. A shard that is further never goes back for a reader."""
-        if self.position == base.position:
-            return
-        if self.position is not None and self.position[0] >= base.position[0] > 0:
+    def ensure_at(self, step: int) -> None:
+        """Is at a step that has happened; a shard that is further never goes back."""
+        if self.step > step:
             raise StaleCursor(
-                f"the database is at step {self.position[0]} and no longer at {base.position[0]}: it changed while it "
-                "was being read; read it again"
+                f"the database is at step {self.step} and no longer at {step}: it changed while it was being read; "
+                "read it again"
             )
-        self.rebuild(base)
-        self._base = base
+        if self.step < step:
+            self._catch_up(step)
 
-    def _step(self, position: Position) -> dict[str, Any]:
-        step = self.journal.read_step(*position)
-        self.position = None
-        if step.undo is not None:
-            self._take_back(step.undo)
-        error = self._apply(step)
-        self._base = replace(self._base, log=(*self._base.log, position))
-        self.position = position
-        return {
-            "shard": self.number,
-            "step": step.number,
-            "error": None if error is None else [type(error).__name__, str(error)],
-            "where": None if error is None else ("table" if self._failed_in_table else "view"),
-            "entries": {_label(key): engine.entries for key, engine in self.engines.items()},
-        }
+    def recover(self) -> None:
+        """Is at the last step that has happened."""
+        last = self.checkpoint.last_record()
+        if last is not None:
+            self.ensure_at(last.number)
 
-    def _apply(self, step: Step) -> IvmeError | None:
-        """Applies a step; the error of the data that stopped it, after which it must be taken back."""
-        self._applied = []
-        self._failed_in_table = False
+    def _catch_up(self, step: int) -> None:
+        if not self.step or self.checkpoint.record(self.step + 1) is None:
+            self._restore(step)
+        while self.step < step:
+            record = self.checkpoint.record(self.step + 1)
+            if record is None:
+                raise SparkError(f"the checkpoint {self.checkpoint.store.address} lacks the record of {self.step + 1}")
+            self._repeat(record)
+
+    def _repeat(self, record: Record) -> None:
+        """Applies a step that has happened."""
+        catalog, engines = self.catalog, self.engines
+        if record.catalog != self.catalog_name:
+            catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(record.catalog))
+            engines = self._adopted(catalog)
+        name = record.files.get(str(self.number))
+        packed = () if name is None else self.checkpoint.read_file(name)
         try:
-            if step.catalog is not None:
-                self._adopt(ShardCatalog.from_json(step.catalog))
-            for key, parts in _by_engine(self._parts(step)).items():
-                self._failed_in_table = key.is_table
-                self.engines[key].apply(parts, step.clipped)
-                self._applied.append(key)
-            self._failed_in_table = False
-            if step.catalog is not None:
-                self._complete()
-            self._write_changes(step)
-        except SparkError:
-            raise
+            for key, parts in _by_engine(each.unpacked() for each in packed):
+                engines[key].apply(parts, record.clipped)
+            self._complete(catalog, engines)
         except IvmeError as error:
-            return error
-        return None
+            self._forget()  # half of a step: nothing of it may be used
+            raise SparkError(f"step {record.number} cannot be repeated: {error}") from error
+        self.catalog, self.engines, self.catalog_name = catalog, engines, record.catalog
+        self.step, self.sources = record.number, record.sources
 
-    def _parts(self, step: Step) -> Iterable[Part]:
-        for file in step.files:
-            if file.shard == self.number:
-                yield from read_parts(self.journal.root, file)
+    def _restore(self, step: int) -> None:
+        """Starts anew from the newest snapshot up to a step."""
+        self.rebuilds += 1
+        self._forget()
+        found = [each for each in self.checkpoint.snapshots(self.number) if each.step <= step]
+        if not found:
+            return
+        parts = self.checkpoint.read_file(found[-1].path(self.number))
+        about = json.loads(next(parts).unpacked().rows.column("json")[0].as_py())
+        catalog = ShardCatalog.from_json(about["catalog"])
+        engines = self._adopted(catalog)
+        for part in (packed.unpacked() for packed in parts):
+            if part.rows.num_rows:
+                engines[part.engine].apply([(part.table, part.rows)])
+        self._complete(catalog, engines)
+        self.step, self.sources, self.catalog_name = about["step"], about["sources"], about["catalog_name"]
+        self.catalog, self.engines = catalog, engines
 
-    def _adopt(self, catalog: ShardCatalog) -> None:
-        """Makes the engines of a new catalog, and forgets those that it has no more."""
+    def _forget(self) -> None:
+        self.step, self.catalog, self.catalog_name, self.engines, self.sources = 0, ShardCatalog(), None, {}, {}
+
+    def snapshot(self, epoch: int) -> int:
+        """Writes everything that the shard has to the checkpoint; the step at which that is."""
+        about = {
+            "step": self.step,
+            "epoch": epoch,
+            "sources": dict(self.sources),
+            "catalog_name": self.catalog_name,
+            "catalog": self.catalog.to_json(),
+        }
+        parts = [Part(_ABOUT, "about", pa.table({"json": [json.dumps(about)]}))]
+        parts += [Part(key, *each) for key, engine in self.engines.items() for each in engine.contents()]
+        self.checkpoint.write_snapshot(self.number, self.step, epoch, map(PackedPart.of, parts))
+        return self.step
+
+    # Steps that may happen
+
+    def hold(
+        self,
+        number: int,
+        catalog: tuple[str, ShardCatalog] | None,
+        parts: Sequence[PackedPart],
+        clipped: Sequence[str],
+        decide: Callable[[HeldStep], bool],
+        checked: Sequence[str] = (),
+    ) -> bool:
+        """Applies a step to be, and keeps it if `decide` says so; StepError if it cannot be applied.
+
+        `catalog` is the new one, with its name in the checkpoint, if it changes. The changes of `checked` views are
+        wanted, as their sums may not fit.
+        """
+        self.ensure_at(number - 1)
+        name, wanted = catalog or (self.catalog_name, self.catalog)
+        engines = self._adopted(wanted) if catalog is not None else self.engines
+        work = _by_engine(part.unpacked() for part in parts)
+        new: Work = [each for each in work if each[0] not in self.engines]
+        held = HeldStep()
+        followed: list[Engine] = []
+        try:
+            for key, rows in new:
+                engines[key].apply(rows, clipped)
+            if catalog is not None:
+                followed = self._complete(wanted, engines)
+        except IvmeError as error:
+            _stop_following(followed)
+            raise StepError(error, in_table=False) from error
+
+        def decided() -> bool:
+            held.entries = {str(key): engine.entries for key, engine in engines.items()}
+            held.large = large_views(engines)
+            return decide(held)
+
+        try:
+            old = [each for each in work if each[0] in self.engines]
+            kept = self._hold_all(old, clipped, held, decided, checked)
+        except BaseException:
+            _stop_following(followed)
+            raise
+        if kept:
+            self.catalog, self.engines, self.catalog_name, self.step = wanted, engines, name, number
+        else:
+            _stop_following(followed)
+        return kept
+
+    def _hold_all(
+        self, work: Work, clipped: Sequence[str], held: HeldStep, decide: Callable[[], bool], checked: Sequence[str]
+    ) -> bool:
+        """Opens a transaction in each engine, the next one within the one before, and decides in the innermost.
+
+        No exception passes through a transaction that is open: an error is noted, and all roll back.
+        """
+        failed: list[BaseException] = []
+
+        def opened(position: int) -> bool:
+            try:
+                if position == len(work):
+                    return decide()
+                key, rows = work[position]
+                engine, wanted = self.engines[key], not key.is_table and key.name in checked
+                return engine.hold(rows, clipped, lambda each: inner(key, each, position + 1), checked=wanted)
+            except IvmeError as error:
+                undecided = position == len(work)
+                failed.append(error if undecided else StepError(error, in_table=work[position][0].is_table))
+            except BaseException as error:
+                failed.append(error)
+            return False
+
+        def inner(key: EngineKey, change: pa.Table | None, position: int) -> bool:
+            if change is not None and change.num_rows:
+                made = self.engines[key].sharding
+                if made is not None and needs_merging(made):
+                    held.partial.append((key.name, change))
+                else:
+                    held.changes.append(PackedPart.of(Part(key, CHANGE, change)))
+            return opened(position)
+
+        kept = opened(0)
+        if failed:
+            raise failed[0]
+        return kept
+
+    def _adopted(self, catalog: ShardCatalog) -> dict[EngineKey, Engine]:
+        """The engines of a new catalog: those that are there, and new ones."""
         wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
         for view in catalog.views:
             wanted.update(dict.fromkeys(self._keys(view), sharding(view, catalog.tables)))
-        self.catalog = catalog
-        kept = {key: engine for key, engine in self.engines.items() if key in wanted}
-        for key, what in wanted.items():
-            if key not in kept:
-                kept[key] = Engine.of_table(what) if key.is_table else Engine.of_view(what)
-        self.engines = kept
+        return {
+            key: self.engines.get(key) or (Engine.of_table(what) if key.is_table else Engine.of_view(what))
+            for key, what in wanted.items()
+        }
 
     def _keys(self, view: ViewEntry) -> list[EngineKey]:
         """The engines that a view has here: those of patterns that have a cell in this shard."""
@@ -164,86 +255,10 @@ class Shard:
         here = [(self.number - pattern.first) % shards < pattern.cells for pattern in view.routing.patterns]
         return [EngineKey(view.name, view.generation, number) for number, is_here in enumerate(here) if is_here]
 
-    def _complete(self) -> None:
-        for view in self.catalog.views:
-            for key in self._keys(view):
-                self.engines[key].complete(followed=view.followed)
-
-    def _write_changes(self, step: Step) -> None:
-        """Writes the changes of the views that are followed; the same again, if the step is repeated.
-
-        Those of rows that have parts in other shards too wait for the driver to merge them, unless it has.
-        """
-        for key, engine in self.engines.items():
-            change = engine.change()
-            if change is None or not change.num_rows or engine.sharding is None:
-                continue
-            folder = f"changes/{key.name}"
-            if needs_merging(engine.sharding):
-                if merged_path(self.journal.root, key.name, step.number).exists():
-                    continue
-                folder = f"{PARTIAL}/{key.name}"
-            path = f"{folder}/{step.number}-{self.number}-{key.pattern}"
-            file = write_parts(self.journal.root, f"{path}.part", self.number, [Part(key, key.name, change)])
-            (self.journal.root / file.path).replace(self.journal.root / path)
-
-    # Undoing and rebuilding
-
-    def _take_back(self, number: int) -> None:
-        """Undoes the last step: by the opposite changes where that is possible, and else by rebuilding."""
-        for folder in ("changes", PARTIAL):
-            for path in (self.journal.root / folder).glob(f"*/{number}-{self.number}-*"):
-                path.unlink()
-        step = self.journal.read_step(number)
-        engines = [self.engines[key] for key in self._applied]
-        if step.catalog is not None or step.clipped or not all(engine.takes_back for engine in engines):
-            log = tuple(position for position in self._base.log if position[0] != number)
-            self.rebuild(replace(self._base, log=log))
-            return
-        for key, parts in _by_engine(self._parts(step)).items():
-            if key in self._applied:
-                self.engines[key].apply(parts, sign=-1)
-                self.engines[key].change()
-
-    def rebuild(self, base: Base) -> None:
-        """Starts anew from a snapshot and the steps since."""
-        self.position = None
-        self.rebuilds += 1
-        self.catalog, self.engines = ShardCatalog(), {}
-        if base.file is not None:
-            self._restore(base.file)
-        steps = [self.journal.read_step(*position) for position in base.log]
-        undone = {step.undo for step in steps}
-        for step in steps:
-            error = None if step.number in undone else self._apply(step)
-            if error is not None and step is not steps[-1]:
-                raise SparkError(f"step {step.number} of {self.journal.root} cannot be repeated: {error}")
-        self.position = base.position
-
-    def snapshot(self) -> PartFile:
-        """Writes everything that the shard has to the checkpoint."""
-        assert self.position is not None
-        root, number = self.journal.root, self.position[0]
-        path = f"snapshots/{self.number}/{number}"
-        catalog = pa.table({"json": [json.dumps(self.catalog.to_json())]})
-        parts = [Part(_CATALOG, "catalog", catalog)]
-        file = write_parts(root, f"{path}.part", self.number, _chain(parts, self._contents()))
-        (root / file.path).replace(root / path)
-        return PartFile(file.shard, path, file.rows, file.digest)
-
-    def _contents(self) -> Iterable[Part]:
-        for key, engine in self.engines.items():
-            for table, rows in engine.contents():
-                yield Part(key, table, rows)
-
-    def _restore(self, file: PartFile) -> None:
-        parts = read_parts(self.journal.root, file)
-        catalog = next(parts)
-        self._adopt(ShardCatalog.from_json(json.loads(catalog.rows.column("json")[0].as_py())))
-        for part in parts:
-            if part.rows.num_rows:
-                self.engines[part.engine].apply([(part.table, part.rows)])
-        self._complete()
+    def _complete(self, catalog: ShardCatalog, engines: Mapping[EngineKey, Engine]) -> list[Engine]:
+        """Makes the views of new engines; those whose view is followed from now on."""
+        keys = [(key, view.followed) for view in catalog.views for key in self._keys(view)]
+        return [engines[key] for key, followed in keys if engines[key].complete(followed=followed)]
 
     # Reading
 
@@ -284,15 +299,11 @@ class Shard:
         """The rows of a table that this shard has, with their multiplicities as last column."""
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
 
-    def spread(self, catalog: ShardCatalog, view: str, folder: str) -> list[PartFile]:
-        """Writes this shard's rows of a view's tables where a new view wants them."""
+    def spread(self, catalog: ShardCatalog, view: str) -> Iterable[Placed]:
+        """This shard's rows of a view's tables, as parts for the shards where the new view wants them."""
         entry = catalog.view(view)
-
-        def placed() -> Iterable[Placed]:
-            for relation in sharding(entry, catalog.tables).relations:
-                yield from place_in_view(catalog, entry, catalog.table(relation), self.table_rows(relation))
-
-        return write_placed(self.journal.root, folder, f"from-{self.number}", placed())
+        for relation in sharding(entry, catalog.tables).relations:
+            yield from place_in_view(catalog, entry, catalog.table(relation), self.table_rows(relation))
 
     def degrees(self, catalog: ShardCatalog, view: str) -> list[dict[str, Any]]:
         """Statistics of the values in this shard's rows of a view's tables."""
@@ -301,28 +312,21 @@ class Shard:
         return [local_degrees(atom, self.table_rows(atom.relation)) for atom in atoms]
 
 
-def _label(key: EngineKey) -> str:
-    return f"table {key.name}" if key.is_table else f"view {key.name}/{key.generation}/{key.pattern}"
+def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:
+    """The views whose sums may not fit, as far as these engines know."""
+    return sorted({key.name for key, engine in engines.items() if engine.is_large})
 
 
-def _chain(*parts: Iterable[Part]) -> Iterable[Part]:
-    for each in parts:
-        yield from each
+def _stop_following(engines: Iterable[Engine]) -> None:
+    for engine in engines:
+        engine.complete(followed=False)
 
 
-def _by_engine(parts: Iterable[Part]) -> dict[EngineKey, list[tuple[str, pa.Table]]]:
+def _by_engine(parts: Iterable[Part]) -> Work:
     """The rows for each engine, those for one table together; tables first, as they find what is wrong with rows."""
     found: dict[EngineKey, dict[str, list[pa.Table]]] = {}
     for part in parts:
-        found.setdefault(part.engine, {}).setdefault(part.table, []).append(part.rows)
+        if part.table != CHANGE:
+            found.setdefault(part.engine, {}).setdefault(part.table, []).append(part.rows)
     ordered = sorted(found, key=lambda key: not key.is_table)
-    return {key: [(table, pa.concat_tables(rows)) for table, rows in found[key].items()] for key in ordered}
-
-
-def error_of(report: Mapping[str, Any]) -> IvmeError | None:
-    """The error that a shard reports."""
-    if report["error"] is None:
-        return None
-    kind, message = report["error"]
-    known: dict[str, type[IvmeError]] = {"DataError": DataError, "SparkError": SparkError, "StaleCursor": StaleCursor}
-    return known.get(kind, DataError)(message)
+    return [(key, [(table, pa.concat_tables(rows)) for table, rows in found[key].items()]) for key in ordered]

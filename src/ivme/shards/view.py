@@ -15,9 +15,9 @@ from ivme.query.closures import is_closure
 from ivme.query.model import Column, Table
 from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
 from ivme.shards.changes import ShardedChanges
-from ivme.shards.cluster import Question
 from ivme.shards.lists import listed, refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
+from ivme.shards.message import Question
 from ivme.shards.planning import explain_view
 from ivme.shards.sharding import Sharding, sharding
 from ivme.shards.verify import verify_view
@@ -151,8 +151,7 @@ class ShardedView:
 
     def changes(self) -> ShardedChanges:
         """A feed of the view's own changes: one for each batch from now on that changes it."""
-        self._database._follow(self.name)
-        return ShardedChanges(self._database, self.name)
+        return self._database._followed(self.name)
 
     # About the view
 
@@ -166,9 +165,8 @@ class ShardedView:
         from ivme.shards.database import view_loads
 
         entry = self._database._catalog.view(self.name)
-        assert self._database._outcome is not None
         patterns = [{"heavy": sorted(p.heavy), "shares": dict(p.shares)} for p in entry.routing.patterns]
-        loads = view_loads(self._database._outcome, entry)
+        loads = view_loads(self._database._coordinator.entries, entry)
         return {"strategy": self.explain().strategy, "patterns": patterns, "entries": loads}
 
     def verify(self) -> None:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivme.errors import BrokenViewError, DamagedError, IvmeError, MemoryLimitError, UnknownNameError
-from ivme.store.contents import StoredView
 
 if TYPE_CHECKING:
     from ivme.definitions import Definitions
+    from ivme.store.contents import StoredView
     from ivme.view import View
 
 _QUOTES = "\"`'["

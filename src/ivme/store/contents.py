@@ -1,16 +1,16 @@
 """What records of the log say, and what they add up to.
 
 A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
-name}`, `{"change_columns": ...}`, `{"rename_table": [name, to]}`, `{"create_view": ...}`, `{"drop_view": name}` and
-`{"closed": true}`; one that creates something in the place of another drops that, too. A batch has a part for each
-table: a few rows stand in the text, more are an Arrow stream in the record's bytes, with the weights as its last
-column.
+name}`, `{"change_columns": ...}`, `{"rename_table": [name, to]}`, `{"create_view": ...}`, `{"drop_view": name}`,
+`{"change_plan": [view, plan]}` and `{"closed": true}`; one that creates something in the place of another drops that,
+too. A batch has a part for each table: a few rows stand in the text, more are an Arrow stream in the record's bytes,
+with the weights as its last column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,7 @@ def _joined(pieces: list[tuple[pa.Table, Codes]]) -> tuple[pa.Table, Codes]:
 
 _CATALOG_RECORDS = (
     *("drop_table", "drop_view", "create_table", "change_columns", "rename_table", "create_view"),
-    "closed",
+    *("change_plan", "closed"),
 )
 """What records say about the catalog. One that replaces something has what goes and what comes, in this order."""
 
@@ -251,6 +251,9 @@ class Contents:
         elif kind == "create_view":
             self.views[what["name"]] = StoredView(**what)
             self.new_views.add(what["name"])
+        elif kind == "change_plan":
+            name, plan = what
+            self.views[name] = replace(self.views[name], plan=plan)
         elif kind == "drop_table" and what in self.lost:
             self.lost.remove(what)
         elif kind == "drop_table":

@@ -143,6 +143,11 @@ class Store:
         self.views.pop(name, None)  # views are built again in the order in which they were made
         self.views[name] = view
 
+    def change_plan(self, name: str, plan: str | None) -> None:
+        """Keeps that a view is maintained by another plan; None if opening the directory plans it."""
+        self.log.append({"change_plan": [name, plan]})
+        self.views[name] = replace(self.views[name], plan=plan)
+
     def drop(self, kind: str, name: str) -> None:
         """Keeps that a table or view is gone."""
         self.log.append({f"drop_{kind}": name})

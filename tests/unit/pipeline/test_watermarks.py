@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from ivme.errors import PipelineError
 from ivme.pipeline import Pipeline, read_pipeline
 from ivme.pipeline.read import declare_all
 from ivme.pipeline.table_changes import TableChanges
-from ivme.pipeline.watermarks import WATERMARKS, clock_changes, create_watermarks
+from ivme.pipeline.watermarks import WATERMARKS, clock_changes, create_watermarks, without_old
 from ivme.query.names import CLOCK
 from ivme.spark.pipeline.replay import replay
 
@@ -104,5 +106,41 @@ def test_a_sink_gets_again_what_the_clock_changed(pipeline: Pipeline) -> None:
 )
 def test_a_watermark_that_is_none_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
     (tmp_path / "p.yml").write_text(_FILE.replace(old, new))
+    with pytest.raises(PipelineError, match=told):
+        read_pipeline(tmp_path / "p.yml")
+
+
+def test_a_table_lets_go_of_rows_that_are_older_than_it_keeps(tmp_path: Path) -> None:
+    """Random batches with late rows and deletes: no row that is kept is lost, and none stays for long."""
+    text = _FILE.replace("delay: 10 minutes}", "delay: 10 minutes, keep: 2 hours}")
+    (tmp_path / "p.yml").write_text(text)
+    pipeline = read_pipeline(tmp_path / "p.yml")
+    chance, there = random.Random(4), Counter[tuple[str, datetime]]()
+    with Database() as database:
+        create_watermarks(database, pipeline.tables)
+        declare_all(pipeline, database)
+        _take(database, pipeline, _sale(pipeline, 30))
+        for number in range(120):
+            minutes = [5 * number - chance.randrange(300 if chance.random() < 0.1 else 20) for _ in range(3)]
+            changes = _clicks(pipeline, *minutes)
+            before, moved = database.now, clock_changes(database, pipeline.tables, changes)
+            whole = without_old(database, pipeline.tables, {**changes, **moved})
+            with database.batch() as batch:
+                for name, delta in whole.items():
+                    batch.apply(name, delta.rows, delta.weights)
+            there.update((f"p{minute}", _NOON + timedelta(minutes=minute)) for minute in minutes)
+            assert before is not None
+            assert database.now is not None
+            found, limit = Counter(database.table("clicks")), database.now - timedelta(hours=2)
+            sweeps = [(now - datetime(1970, 1, 1)) // timedelta(minutes=7.5) for now in (before, database.now)]
+            assert all(found[row] == count for row, count in there.items() if row[1] >= limit)
+            assert not found - there
+            assert sweeps[0] == sweeps[1] or all(row[1] >= limit for row in found)
+        assert len(there) > 2 * len(found)
+
+
+@pytest.mark.parametrize(("keep", "told"), [("0 hours", "that is no time at all"), ("soon", "soon")])
+def test_a_keep_that_is_none_is_refused(tmp_path: Path, keep: str, told: str) -> None:
+    (tmp_path / "p.yml").write_text(_FILE.replace("delay: 10 minutes}", f"delay: 10 minutes, keep: {keep}}}"))
     with pytest.raises(PipelineError, match=told):
         read_pipeline(tmp_path / "p.yml")

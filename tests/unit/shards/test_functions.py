@@ -13,7 +13,7 @@ from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.shards import functions as named
 from ivme.shards.database import ShardedDatabase
 from tests import pure_functions
-from tests.sharded_databases import local_database
+from tests.sharded_databases import hosted_database, local_database
 
 VIEWS = {
     "by_slug": "SELECT slug(title) AS slug, SUM(views) AS n FROM page GROUP BY slug(title)",
@@ -56,9 +56,9 @@ def test_views_that_call_functions_have_the_rows_of_an_embedded_database(tmp_pat
         assert ("later", 9) in list(db.view("by_slug"))
 
 
-def test_daemons_import_a_function_of_a_module_that_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_import_a_function_of_a_module_that_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(named.VARIABLE, "tests.pure_functions")
-    with local_database(tmp_path, 2, daemons=True) as db:
+    with hosted_database(tmp_path, 2) as db:
         db.create_table("page", {"title": "string"})
         db.create_function("slug", pure_functions.slug, arguments=["string"], returns="string")
         view = db.create_view("slugs", "SELECT slug(title) AS s, COUNT(*) AS n FROM page GROUP BY slug(title)")
@@ -66,9 +66,9 @@ def test_daemons_import_a_function_of_a_module_that_is_listed(tmp_path: Path, mo
         assert Counter([("hello-world", 2), (None, 1)]) == Counter(view)
 
 
-def test_daemons_import_nothing_that_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_import_nothing_that_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(named.VARIABLE, raising=False)
-    with local_database(tmp_path, 2, daemons=True) as db:
+    with hosted_database(tmp_path, 2) as db:
         with pytest.raises(SchemaError, match=r"may not import tests\.pure_functions: list the module"):
             db.create_function("slug", pure_functions.slug, arguments=["string"], returns="string")
         assert db.functions == {}

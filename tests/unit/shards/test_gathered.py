@@ -12,7 +12,7 @@ from ivme.database import Database
 from ivme.errors import DataError, PlanError, VerificationError
 from ivme.shards.database import ShardedDatabase
 from tests.graphs import closure_of, stream
-from tests.sharded_databases import LocalCluster, local_database
+from tests.sharded_databases import local_database, negated
 
 REACH = """WITH RECURSIVE reach(x, y) AS (
     SELECT src, dst FROM edge UNION SELECT r.x, e.dst FROM reach r JOIN edge e ON r.y = e.src
@@ -78,7 +78,7 @@ def test_closures_over_shards_answer_as_the_embedded_database(tmp_path: Path, sh
         assert list(expected) == list(found), name
     for name in VIEWS:
         db.view(name).verify()
-    check_same(ShardedDatabase(LocalCluster(tmp_path, None)), embedded)
+    check_same(local_database(tmp_path, None), embedded)
 
 
 def test_a_closure_lives_in_one_shard_and_says_so(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shard
         db.drop_view("short")
     with pytest.raises(PlanError, match="cannot drop table edge"):
         db.drop_table("edge")
-    check_same(ShardedDatabase(LocalCluster(tmp_path, None)), embedded)
+    check_same(local_database(tmp_path, None), embedded)
 
 
 BLOCKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -185,7 +185,7 @@ def test_views_of_several_blocks_answer_as_in_the_embedded_database(tmp_path: Pa
         db.view(name).verify()
     with pytest.raises(PlanError, match="cannot drop table edge"):
         db.drop_table("edge")
-    check_same(ShardedDatabase(LocalCluster(tmp_path, None)), embedded)
+    check_same(local_database(tmp_path, None), embedded)
 
 
 def test_verify_finds_a_closure_that_lost_an_edge(tmp_path: Path) -> None:
@@ -195,6 +195,6 @@ def test_verify_finds_a_closure_that_lost_an_edge(tmp_path: Path) -> None:
     for shard in db._cluster.shards.values():
         for key, engine in shard.engines.items():
             if key.name == "pairs":
-                engine.apply([(table, rows.slice(0, 1)) for table, rows in engine.contents() if rows.num_rows], sign=-1)
+                engine.apply([(table, negated(rows.slice(0, 1))) for table, rows in engine.contents() if rows.num_rows])
     with pytest.raises(VerificationError, match="computed from its tables"):
         view.verify()

@@ -8,12 +8,12 @@ no more of the view than its query. Marks tell the same from their maps (`why`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from ivme.engine.read.reasons import Finding, Reasons, Row
 from ivme.engine.read.recompute import Assignments, Tables, joined_with, kinds_of, row_of, tuples_of
 from ivme.engine.runtime.decoding import is_global
-from ivme.query.model import Query
+from ivme.query.model import Atom, Query
 from ivme.query.sql_values import compare
 
 MOST_SHOWN = 3
@@ -21,13 +21,22 @@ MOST_SHOWN = 3
 Known = Mapping[str, Any]
 
 
+class Blocks(Protocol):
+    """Knows what is behind the rows of blocks, which users do not know by name."""
+
+    def is_block(self, relation: str) -> bool: ...
+    def label(self, relation: str) -> str: ...
+    def below(self, atom: Atom, known: Known, *, present: bool) -> tuple[Finding, ...]: ...
+
+
 class Derivations:
     """The joined rows of a query at the values that are known; those of a view's row, and of its inputs."""
 
-    def __init__(self, tables: Tables, query: Query, known: Known) -> None:
+    def __init__(self, tables: Tables, query: Query, known: Known, blocks: Blocks | None = None) -> None:
         self._query = query
         self._known = known
-        self._labels = _labels(query)
+        self._blocks = blocks
+        self._labels = _labels(query, blocks)
         self._kinds = [kinds_of(atom, tables.relation(atom.relation)) for atom in query.atoms]
         self._tuples = [
             [each for each in tuples_of(tables, atom, query.never_null, i) if _agrees(each[0], known)]
@@ -116,7 +125,11 @@ class Derivations:
     def _finding(self, place: int, known: Known, rows: list[Row]) -> Finding:
         variables = self._query.atoms[place].variables
         at = tuple((variable, known[variable]) for variable in variables if variable in known)
-        return Finding(self._labels[place], at, tuple(rows[:MOST_SHOWN]), max(0, len(rows) - MOST_SHOWN))
+        below: tuple[Finding, ...] = ()
+        if self._blocks is not None:
+            first = dict(zip(variables, rows[0], strict=True)) if rows else known
+            below = self._blocks.below(self._query.atoms[place], first, present=bool(rows))
+        return Finding(self._labels[place], at, tuple(rows[:MOST_SHOWN]), max(0, len(rows) - MOST_SHOWN), below)
 
 
 def _agrees(assignment: Known, known: Known) -> bool:
@@ -127,9 +140,12 @@ def _is_same(value: Any, other: Any) -> bool:
     return other is value if value is None or other is None else compare(value, other) == 0
 
 
-def _labels(query: Query) -> list[str]:
+def _labels(query: Query, blocks: Blocks | None) -> list[str]:
     """The relations of the atoms, numbered by occurrence where one repeats; what a filter drops is not there."""
-    names = [atom.relation for atom in query.atoms]
+    names = [
+        atom.relation if blocks is None or not blocks.is_block(atom.relation) else blocks.label(atom.relation)
+        for atom in query.atoms
+    ]
     numbered = [n if names.count(n) == 1 else f"{n}#{names[: i + 1].count(n)}" for i, n in enumerate(names)]
     return [
         label if atom.where is None else f"{label} (filtered)"

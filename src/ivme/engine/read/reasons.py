@@ -24,7 +24,8 @@ class Finding:
 
     def lines(self, *, lacking: bool) -> Iterator[str]:
         """The finding as lines of a tree."""
-        yield f"{self.relation} {self._found()}{self._place()}{', but' if lacking and self.below else ''}"
+        but = ", but" if lacking and self.below and self.tuples else ""
+        yield f"{self.relation} {self._found()}{self._place()}{but}"
         for position, finding in enumerate(self.below):
             last = position == len(self.below) - 1
             first, *rest = finding.lines(lacking=lacking)

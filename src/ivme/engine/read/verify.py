@@ -13,6 +13,7 @@ from ivme.engine.read.plain_aggregates import aggregate_of
 from ivme.engine.read.recompute import recompute, tuples_of
 from ivme.engine.runtime.decoding import Row, is_global
 from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
@@ -43,7 +44,11 @@ def verify(reader: Reader, state: ViewState, opened: Callable[[ViewState], Reada
         expected: dict[Row, list[tuple[Row, int]]] = {} if query.input else {(): []}
         for key, row in recompute(reader, query).items():
             expected.setdefault(key[: len(query.input)], []).append(row)
-        _check_requests(query, expected, state, opened(state), _absent(reader, query, expected))
+        used, state.observed = state.observed, Observed()  # what is asked here is not what the view is used for
+        try:
+            _check_requests(query, expected, state, opened(state), _absent(reader, query, expected))
+        finally:
+            state.observed = used
 
 
 def _check_requests(

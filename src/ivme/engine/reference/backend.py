@@ -59,6 +59,7 @@ class PureBackend:
         self._limits: dict[str, Sequence[str]] = {}
         self._tables: set[str] = set()  # storing a row counts as one operation
         self._swept: dict[str, int] = {}
+        self._changes: Counter[str] = Counter()
 
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         self._limits[name] = limits
@@ -179,6 +180,7 @@ class PureBackend:
                 raise
             self.commit()
         if name in self._tables:
+            self._changes[name] += sum(len(weights) for _, weights in inputs.values())
             self.kernel.tally.operations = before + sum(len(weights) for _, weights in inputs.values())
         return [
             EmittedDelta(view, schema, columns_of(delta, len(schema)), counts_of(delta), sums_of(delta, types))
@@ -283,6 +285,9 @@ class PureBackend:
 
     def size(self, name: str) -> int:
         return len(self.kernel.maps[name])
+
+    def changes(self, name: str) -> int:
+        return self._changes[name]
 
     def entries(self) -> int:
         return sum(len(stored) for stored in self.kernel.maps.values())

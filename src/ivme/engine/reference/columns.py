@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ivme.algebra.exact import ExactSum
-from ivme.algebra.ring import Joint, Payload, add, count, lift, product, square
+from ivme.algebra.ring import Joint, Payload, add, count, factor, lift, product, square
 from ivme.engine.backend import Block, Codes
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.reference.interpreter import Delta
@@ -85,7 +85,7 @@ def load_columns(step: Any, columns: Sequence[Codes], weights: Codes) -> Delta:
 
 def _lifted(kind: str, column: int, lists: list[list[int]], i: int) -> Any:
     if kind.startswith(JOINT):
-        return Joint(_lifted(kind.removeprefix(JOINT), column, lists, i))
+        return Joint(factor(_lifted(kind.removeprefix(JOINT), column, lists, i)))
     if kind == "one":
         return 1
     code = lists[column][i]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ivme.algebra.ring import Joint, Payload, Ring, add, is_nothing, lift, multiply, product, square
+from ivme.algebra.ring import Joint, Payload, Ring, add, factor, is_nothing, lift, multiply, product, square
 from ivme.engine.expression.row_expression import Row, getter
 from ivme.engine.reference.indexed_map import Tally
 from ivme.plan.ir.program import Lift, Source
@@ -72,7 +72,7 @@ def reader(source: Source) -> Callable[[Row], Row | None]:
 def _lifted(slot: Lift | None, values: Row) -> Any:
     """The value that a slot of the payload takes for one row of weight 1; NULL adds nothing."""
     if slot is not None and slot.function.startswith(JOINT):
-        return Joint(_lifted(replace(slot, function=slot.function.removeprefix(JOINT)), values))
+        return Joint(factor(_lifted(replace(slot, function=slot.function.removeprefix(JOINT)), values)))
     if slot is not None and slot.function == "one":
         return 1
     if slot is None or values[slot.column] is None:

@@ -13,21 +13,21 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from ivme.engine.backend import Codes
 from ivme.engine.ingest.row_batch import RowBatch, codes_of, joined
 from ivme.engine.ingest.row_check import keyed_rows, place
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.positions import Progress
-from ivme.engine.runtime.runtime import Runtime
+from ivme.engine.runtime.record_batches import EncodedBatches
+from ivme.engine.runtime.runtime import Decide, Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
 from ivme.engine.runtime.table_change import DeleteKeys, DeleteWhere, Replace, TableChange, Upsert
 from ivme.engine.runtime.table_statement import delete_where, update
-from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState
+from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, PlanError, SchemaError, UnknownNameError
 from ivme.query.model import Table
 
@@ -52,6 +52,7 @@ class Batch:
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[RowChange] | None = [] if progress is None else None
+        self._encoded = EncodedBatches(runtime.catalog)
         self._sweeps = runtime.domains.sweeps
 
     def __enter__(self) -> Self:
@@ -66,7 +67,7 @@ class Batch:
                 start = perf_counter()
                 self._runtime.notify_observers(self._commit_all(), start)
         finally:
-            self._parts, self._few = {}, None
+            self._forget()
 
     def make(self) -> dict[str, int]:
         """Makes the changes, for a caller who holds the lock, and waits until they are durable when it has released it.
@@ -78,13 +79,17 @@ class Batch:
             self._take_batch_path()
             return self._commit(self._parts)
         finally:
-            self._parts, self._few = {}, None
+            self._forget()
 
     def _commit_all(self) -> dict[str, int]:
         """Makes the changes, durably if that was asked for; how many rows of each table they have."""
         few = self._few
         if few and self._runtime.try_apply_rows(few):
             return Counter(change.table for change in few)
+        if self._encoded.parts and self._encoded.try_apply():
+            rows = {part.table: len(part.rows) for part in self._encoded.parts}
+            self._runtime.reclaim_after_rows(sum(rows.values()))
+            return rows
         self._take_batch_path()
         rows = self._commit(self._parts)
         self._runtime.wait_durable()
@@ -99,18 +104,47 @@ class Batch:
 
         It takes the time of applying the batch. Nobody else reads or writes meanwhile.
         """
+        answers: list[Answer] = []
+
+        def look(_: Mapping[str, Delta]) -> bool:
+            answers.append(read())
+            return False
+
+        self.hold(look)
+        return answers[-1]
+
+    def hold(self, decide: Decide) -> bool:
+        """Applies the batch, and calls `decide` with the changes of followed views: kept if it says so, or taken back.
+
+        Whether it was kept; then the batch is over. Raises what ending the batch would raise. Nobody else reads or
+        writes until it is decided.
+        """
         self._check_open()
         self._take_batch_path()
-        answers: list[Answer] = []
+        decisions: list[bool] = []
+
+        def once(changes: Mapping[str, Delta]) -> bool:
+            decisions.append(decide(changes))
+            return decisions[-1]
+
         with self._runtime.lock:
             if self._parts:
-                self._commit(self._parts, look=lambda: answers.append(read()))
-            return answers[-1] if answers else read()
+                self._commit(self._parts, decide=once)
+            kept = decisions[-1] if decisions else decide({})
+        if kept:
+            self._over, self._parts = True, {}
+            self._runtime.wait_durable()
+        return kept
 
     def discard(self) -> None:
         """Forgets the changes so far."""
         self._check_open()
-        self._parts, self._few, self._progress = {}, None, None
+        self._forget()
+        self._progress = None
+
+    def _forget(self) -> None:
+        self._parts, self._few = {}, None
+        self._encoded = EncodedBatches(self._runtime.catalog)
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Adds rows; those of an iterator or a reader of record batches are taken in pieces.
@@ -217,17 +251,19 @@ class Batch:
         """A function that forgets what was added to the batch since; it may be called more than once."""
         parts = {name: list(changes) for name, changes in self._parts.items()}
         few, clipped = None if self._few is None else list(self._few), set(self._clipped)
+        encoded = self._encoded.copy()
 
         def put_back() -> None:
             self._parts = {name: list(changes) for name, changes in parts.items()}
             self._few, self._clipped = None if few is None else list(few), set(clipped)
+            self._encoded = encoded.copy()
 
         return put_back
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it changes."""
-        return (*self._parts, *{change.table for change in self._few or ()})
+        return (*self._parts, *{change.table for change in (*(self._few or ()), *self._encoded.parts)})
 
     def _changed_table(self, name: str) -> TableState:
         self._check_open()
@@ -246,18 +282,24 @@ class Batch:
 
     def _take(self, name: str, rows: Any, weights: Any) -> None:
         self._check_open()
-        if type(rows) is list and type(weights) is int and abs(weights) == 1:
+        if type(rows) is list and type(weights) is int and abs(weights) == 1 and not self._encoded.parts:
             with self._runtime.lock:
                 if self._few is not None and len(rows) + len(self._few) <= MOST_SINGLE_ROWS:
                     taken = self._runtime.prepare_rows(name, rows, weights)
                     if taken is not None:
                         self._few += taken
                         return
+        is_first = self._few == [] and not self._parts
+        if is_first and type(rows) in (pa.RecordBatch, pa.Table) and self._encoded.take(name, rows, weights):
+            return
         self._take_batch_path()
         self._take_all(name, rows, weights)
 
     def _take_batch_path(self) -> None:
         """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
+        encoded, self._encoded = self._encoded, EncodedBatches(self._runtime.catalog)
+        for name, rows in encoded.row_batches():
+            self._add(self._table(name), rows)
         if not self._few:
             self._few = None
             return
@@ -307,7 +349,7 @@ class Batch:
         return self._runtime.catalog.tables[known[name.lower()]]
 
     def _commit(
-        self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, look: Act | None = None
+        self, collected: Mapping[str, Sequence[RowBatch | TableChange]], *, decide: Decide | None = None
     ) -> dict[str, int]:
         """Makes the changes; how many rows of each table they have."""
         batch = {}
@@ -324,7 +366,7 @@ class Batch:
                 if len(changed.weights):
                     batch[name] = changed
             if batch or self._progress is not None:
-                self._runtime.transact(batch, self._progress, look=look)
+                self._runtime.transact(batch, self._progress, decide=decide)
         return {name: len(changed.weights) for name, changed in batch.items()}
 
     def _resolved(self, state: TableState, parts: Sequence[RowBatch | TableChange]) -> RowBatch:
@@ -356,33 +398,3 @@ def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
         if data.column(number).null_count:
             row = data.column(number).is_null().to_pylist().index(True)
             raise DataError(f"{place(table, table.columns[number].name, row)}: a primary key cannot be NULL")
-
-
-def read_weights(weights: Any, rows: int, table: str) -> Codes:
-    """The weights of a batch's rows as 64-bit integers; one number stands for all."""
-    if type(weights) is int:
-        if abs(weights) < 2**63:
-            return np.full(rows, weights, dtype=np.int64)
-        weights = np.full(rows, weights)
-    given = np.asarray(weights if isinstance(weights, np.ndarray) else _sequence(weights))
-    if given.shape != (rows,):
-        raise DataError(
-            f"{rows} rows for table {table} come with weights of shape {given.shape}; give one for each row"
-        )
-    if rows and any(isinstance(weight, bool) or not isinstance(weight, int) for weight in _odd(given)):
-        raise DataError(f"the weights for table {table} are not all integers")
-    if rows and any(not -(2**63) < weight < 2**63 for weight in _odd(given)):
-        raise DataError(f"the weights for table {table} do not fit 64 bits")
-    return given.astype(np.int64)
-
-
-def _odd(weights: np.ndarray[Any, Any]) -> list[Any]:
-    """The weights as Python values, unless they are 64-bit integers or fewer anyway."""
-    return [] if weights.dtype.kind == "i" and weights.min() > -(2**63) else list(weights.tolist())
-
-
-def _sequence(weights: Any) -> Sequence[Any]:
-    try:
-        return list(weights.to_pylist() if hasattr(weights, "to_pylist") else weights)
-    except TypeError:
-        raise DataError(f"weights are a list of integers, not {type(weights).__name__}") from None

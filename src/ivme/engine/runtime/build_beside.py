@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,18 +22,20 @@ from ivme.engine.backend import Codes
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.native_backend import NativeBackend
-from ivme.engine.runtime.catalog import Catalog
+from ivme.engine.runtime.filling import fill_group
 from ivme.engine.runtime.image import Image
-from ivme.engine.runtime.installation import fill_group
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.stored_sums import limit_sums
 from ivme.engine.runtime.transaction import Act, delivery, taken
-from ivme.engine.runtime.view_state import TableState
 from ivme.errors import IvmeError
-from ivme.plan.assemble.assembled import group_key
-from ivme.plan.assemble.plan import Plan
-from ivme.plan.ir import program as ir
-from ivme.query.typed import TypedQuery
+from ivme.plan.assemble.installed import group_key
+
+if TYPE_CHECKING:
+    from ivme.engine.runtime.catalog import Catalog
+    from ivme.engine.runtime.view_state import TableState
+    from ivme.plan.assemble.plan import Plan
+    from ivme.plan.ir import program as ir
+    from ivme.query.typed import TypedQuery
 
 LEAST_ROWS = 200_000
 """Fewer rows are built under the lock, in less time than a writer notices."""

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Collection, Container
+from collections.abc import Callable, Collection, Container
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ivme.engine.backend import Backend
-from ivme.engine.codes.domains import Domains
-from ivme.engine.expression.feed_column import FeedColumn
-from ivme.engine.ingest.feed import Feed
 from ivme.engine.ingest.row_batch import Inputs, Layout
 from ivme.engine.native_backend import NativeBackend
-from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.image import Image
-from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.memory import memory_of
-from ivme.engine.runtime.open_read import OpenRead
-from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, Holder
-from ivme.engine.runtime.shared_views import SharedViews
-from ivme.engine.runtime.single_row import SingleRowPath
 from ivme.engine.runtime.stored_sums import check_row
 from ivme.engine.runtime.transaction import StateLock
-from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import PlanError
 from ivme.query.functions.running import RUNNING
-from ivme.query.model import Table
 
 if TYPE_CHECKING:
     from ivme._kernel import RowGate
+    from ivme.engine.backend import Backend
+    from ivme.engine.codes.domains import Domains
+    from ivme.engine.expression.feed_column import FeedColumn
+    from ivme.engine.ingest.feed import Feed
     from ivme.engine.runtime.build_beside import BuildBeside
+    from ivme.engine.runtime.delta import Delta
+    from ivme.engine.runtime.image import Image
+    from ivme.engine.runtime.journal import Journal
+    from ivme.engine.runtime.open_read import OpenRead
+    from ivme.engine.runtime.participant import MaintainedView
+    from ivme.engine.runtime.shared_views import SharedViews
+    from ivme.engine.runtime.single_row import SingleRowPath
+    from ivme.engine.runtime.view_state import TableState, ViewState
+    from ivme.query.model import Table
+
+USES_BETWEEN = 4096
+"""So many rows are written, and requests answered, before anybody looks whether plans suit what views are used for."""
 
 
 class Catalog:
@@ -66,6 +69,9 @@ class Catalog:
         if isinstance(backend, NativeBackend):
             self.row_gate = backend.row_gate(self.lock, self.open_reads, RUNNING, ROWS_BETWEEN)
         self.misfits: list[tuple[str, tuple[int, ...]]] = []
+        self.revision = 0
+        self.uses_left = USES_BETWEEN
+        self.look_at_plans: Callable[[], object] = int
 
     def relation(self, name: str) -> Table:
         """The table of that name, or the view seen as one."""
@@ -127,6 +133,7 @@ class Catalog:
 
     def forget_inputs(self) -> None:
         """To be called whenever a trigger, a table or a view comes, goes or changes."""
+        self.revision += 1
         self._layouts.clear()
         self._inputs.clear()
         self._read_columns.clear()
@@ -134,6 +141,13 @@ class Catalog:
         self.single_rows.clear()
         if self.row_gate is not None:
             self.row_gate.forget()
+
+    def note_uses(self, number: int) -> None:
+        """Rows were written, or requests answered: now and then somebody looks whether plans suit that."""
+        self.uses_left -= number
+        if self.uses_left <= 0:
+            self.uses_left = USES_BETWEEN
+            self.look_at_plans()
 
     def memory(self) -> dict[str, int]:
         """The bytes that rows take; see `memory_of`."""

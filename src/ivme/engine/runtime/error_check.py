@@ -16,15 +16,15 @@ import numpy as np
 from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.expression.row_expression import getter
 from ivme.engine.ingest.row_batch import Inputs, RowBatch
-from ivme.engine.runtime.shared_views import SharedViews
 from ivme.errors import DataError, ExpressionError
-from ivme.plan.assemble.plan import Check
 from ivme.query.failures import failing_expressions
-from ivme.query.model import Atom, Table
 
 if TYPE_CHECKING:
     from ivme.engine.runtime.reader import Reader
+    from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.view_state import ViewState
+    from ivme.plan.assemble.plan import Check
+    from ivme.query.model import Atom, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from ivme.engine.backend import Block
-from ivme.engine.codes.dictionary import Codes
-from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.shared_views import SharedViews, point_reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ivme.engine.backend import EmittedDelta
+    from ivme.engine.backend import Block, EmittedDelta
+    from ivme.engine.codes.dictionary import Codes
+    from ivme.engine.ingest.row_batch import Layout, RowBatch
     from ivme.engine.runtime.following import Change
     from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState

@@ -8,18 +8,22 @@ followed: the change of a group is its old row, less, and its new one, more, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.decoding import is_global
-from ivme.engine.runtime.shared_views import SharedViews
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.transaction import Act
-from ivme.engine.runtime.view_state import ViewState
 from ivme.query.model import Aggregate
+
+if TYPE_CHECKING:
+    from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
+    from ivme.engine.runtime.shared_views import SharedViews
+    from ivme.engine.runtime.view_state import ViewState
 
 Change = tuple[RowBatch | None, Act | None]
 """The change of a view's rows, None for none; and what is to be done once it is committed."""
@@ -181,3 +185,8 @@ def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:
     inputs = dict(zip(query.input, columns, strict=False))
     given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
     return given + list(columns[len(query.input) :])
+
+
+def deltas(changes: Mapping[str, Change]) -> dict[str, Delta]:
+    """The changes of views as those who follow them get them."""
+    return {view: Delta(changed) for view, (changed, _) in changes.items() if changed is not None}

@@ -48,6 +48,9 @@ class GradualRebalancer(Rebalancer):
         self._positions = [-1] * len(self._partitions)
         self._kept: tuple[dict[tuple[int, Key], bool], list[int]] = ({}, [])
 
+    def native(self) -> None:
+        """Each row moves some others."""
+
     @property
     def waiting(self) -> int:
         """How many keys have rows on both sides."""

@@ -5,44 +5,41 @@ Whatever fails on the way leaves the database as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import catalog_change
 from ivme.engine.runtime.decoding import RowDecoder
 from ivme.engine.runtime.error_check import InstalledCheck
 from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.filling import fill_group
 from ivme.engine.runtime.following import Followed, FollowedGroups, keeps_rows
-from ivme.engine.runtime.image import Image
 from ivme.engine.runtime.memory import check_memory, limit_growth
-from ivme.engine.runtime.participant import MaintainedView
-from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.engine.runtime.stored_sums import check_row, limit_sums
-from ivme.engine.runtime.transaction import Act
 from ivme.engine.runtime.view_state import TableState, ViewState
 from ivme.errors import ExpressionError, PlanError
-from ivme.plan.assemble.assembled import (
-    AssembledView,
-    GroupKey,
-    Installed,
-    check_slots,
-    group_key,
-    named_checks,
-    view_of,
-)
-from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.plan import Plan
-from ivme.plan.explain.explanation import Explanation
+from ivme.plan.assemble.installed import GroupKey, Installed, check_slots, group_key, named_checks, view_of
 from ivme.plan.ir import program as ir
 from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Aggregate, Atom, Table, column_refs
-from ivme.query.typed import TypedQuery
+
+if TYPE_CHECKING:
+    from ivme.engine.runtime.catalog import Catalog
+    from ivme.engine.runtime.image import Image
+    from ivme.engine.runtime.participant import MaintainedView
+    from ivme.engine.runtime.reader import Reader
+    from ivme.engine.runtime.transaction import Act
+    from ivme.plan.assemble.assembled import AssembledView
+    from ivme.plan.assemble.blueprint import Blueprint
+    from ivme.plan.assemble.plan import Plan
+    from ivme.plan.explain.explanation import Explanation
+    from ivme.query.typed import TypedQuery
 
 
 class Installation:
@@ -103,29 +100,67 @@ class Installation:
         try:
             with self.catalog_change():
                 limit_growth(self.catalog)
-                group = self._group(typed.slots, group_key(name, typed.slots, plan.blueprint))
-                group.tuning = plan.tuning
-                checks = self._new_checks(name, typed, plan)
                 self._follow_all(relations)
-                mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
-                blueprints = {**group.blueprints, name: plan.blueprint, **mine}
-                self._reinstall(group, blueprints, {name: typed}, prepared, built)
-                finisher = RowDecoder(typed, group.enumerations[name], self.catalog.domains)
+                group, finisher, checks = self._installed(name, typed, plan, plan.blueprint, prepared, built)
                 state = ViewState(name, typed, plan, explanation, group, table, finisher, relations, ring, checks)
-                for stored, codes in self.catalog.misfits:
-                    if name in group.stored_sums.get(stored, ()):
-                        check_row(state, codes)
-                for check in checks:
-                    if check.group is not group:
-                        blueprints = {**check.group.blueprints, check.name: check.plan.blueprint}
-                        self._reinstall(check.group, blueprints, {name: typed})
-                self.catalog.views[name] = state
-                self._refuse_failures(state)
+                self._complete(state)
                 self.switch_rings(relations)
                 check_memory(self.catalog)
         except ExpressionError as error:
             raise error.of_view(name) from error
         return self.catalog.views[name]
+
+    def replace_plan(
+        self,
+        state: ViewState,
+        explanation: Explanation,
+        plan: Plan,
+        prepared: AssembledView | None = None,
+        built: Image | None = None,
+    ) -> None:
+        """Maintains a view by another plan from now on; who reads or follows it goes on. On any error nothing changes.
+
+        Its old maps are given up first, but for those that others share; the kernel drops them when all is done.
+        """
+        with self.catalog_change():
+            limit_growth(self.catalog)
+            blueprint = replace(plan.followed, lazy=False) if state.followers else plan.blueprint
+            self._leave(state)
+            installed = self._installed(state.name, state.typed, plan, blueprint, prepared, built)
+            state.plan, state.explanation, state.stale = plan, explanation, True
+            state.group, state.finisher, state.checks = installed
+            self._complete(state)
+            check_memory(self.catalog)
+
+    def _installed(
+        self,
+        name: str,
+        typed: TypedQuery,
+        plan: Plan,
+        blueprint: Blueprint,
+        prepared: AssembledView | None,
+        built: Image | None,
+    ) -> tuple[SharedViews, RowDecoder, tuple[InstalledCheck, ...]]:
+        """Fills a view in the group that it belongs to: that, how its rows are decoded, and its checks."""
+        group = self._group(typed.slots, group_key(name, typed.slots, blueprint))
+        group.tuning = plan.tuning
+        checks = self._new_checks(name, typed, plan)
+        mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
+        self._reinstall(group, {**group.blueprints, name: blueprint, **mine}, {name: typed}, prepared, built)
+        return group, RowDecoder(typed, group.enumerations[name], self.catalog.domains), checks
+
+    def _complete(self, state: ViewState) -> None:
+        """Makes a view that was filled one of the catalog's, and its checks beside it, if it has no row too much."""
+        name = state.name
+        for stored, codes in self.catalog.misfits:
+            if name in state.group.stored_sums.get(stored, ()):
+                check_row(state, codes)
+        for check in state.checks:
+            if check.group is not state.group:
+                blueprints = {**check.group.blueprints, check.name: check.plan.blueprint}
+                self._reinstall(check.group, blueprints, {name: state.typed})
+        self.catalog.views[name] = state
+        self._refuse_failures(state)
 
     def _new_checks(self, name: str, typed: TypedQuery, plan: Plan) -> tuple[InstalledCheck, ...]:
         """The checks of a view, each with the group that it is to be installed in."""
@@ -335,32 +370,6 @@ class Installation:
                 self.drop_view(view)
             for table in tuple(self.catalog.tables):
                 self.drop_table(table)
-
-
-def fill_group(
-    group: SharedViews,
-    changed: Iterable[str],
-    filled: frozenset[str],
-    run: Callable[[list[ir.Step]], object],
-    *,
-    is_new: bool,
-) -> None:
-    """Fills the maps of views that are not filled yet; `run` runs steps over whole relations."""
-    for view in (group.views[name] for name in changed):
-        steps = list(view.assembly.fill(filled))
-        if is_new and group.rebalancer is not None and group.rebalancer.partitions[0].heavy not in filled:
-            run(steps)
-            group.rebalancer.start()
-            filled, steps = filled.union(_added(steps)), []
-        steps += () if view.blueprint.lazy else view.assembly.build(view.name, filled)
-        filled = filled.union(_added(steps))
-        if steps:
-            run(steps)
-
-
-def _added(steps: Iterable[ir.Step]) -> set[str]:
-    """The maps that steps add to."""
-    return {step.map for step in steps if isinstance(step, ir.Add)}
 
 
 def _whole(table: Table) -> ir.Source:

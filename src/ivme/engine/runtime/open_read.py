@@ -130,6 +130,7 @@ class OpenRead:
         if self._ended or self._cursor is not None:
             return
         cursor = self._reader.open_cursor(self.state, self._inputs, whole=whole)
+        self._reader.note_request(self.state, 0)
         if not cursor.pinned:
             self._reader.catalog.open_reads[id(self)] = self._known()
         self._cursor = cursor
@@ -154,6 +155,7 @@ class OpenRead:
             self._cursor = None
             return
         self._blocks.extend(blocks)
+        self.state.observed.read(rows, 0)
         if not left:
             self._cursor = None  # not before its blocks are held
             self._reader.catalog.open_reads.pop(id(self), None)

@@ -125,6 +125,7 @@ class Reader:
             self.catalog.check_there(state)
             self.refresh(state)
             _, (_, counts, slots, extremes) = state.group.points(state.name, representatives(state, columns))
+        self.note_request(state, len(counts))
         if not len(counts):
             return None
         block: Block = (columns[len(state.typed.query.input) :], counts, slots, extremes)
@@ -156,9 +157,18 @@ class Reader:
         """
         self.catalog.check_there(state)
         if not waits:
-            return state.group.try_request(state.name, inputs, FIRST_ROWS)
-        self.refresh(state)
-        return state.group.request(state.name, inputs, FIRST_ROWS)
+            answer = state.group.try_request(state.name, inputs, FIRST_ROWS)
+        else:
+            self.refresh(state)
+            answer = state.group.request(state.name, inputs, FIRST_ROWS)
+        if answer is not None:
+            self.note_request(state, len(answer[1]))
+        return answer
+
+    def note_request(self, state: ViewState, rows: int, requests: int = 1) -> None:
+        """Takes down that requests were answered, with so many rows together."""
+        state.observed.read(rows, requests)
+        self.catalog.note_uses(requests)
 
     def request_many(self, state: ViewState, inputs: Mapping[str, Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
@@ -166,7 +176,9 @@ class Reader:
             self.catalog.check_there(state)
             self.refresh(state)
             given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
-            return state.group.request_many(state.name, given)
+            numbers, block = state.group.request_many(state.name, given)
+        self.note_request(state, len(numbers), len(given[0]) if given else 1)
+        return numbers, block
 
     def refresh(self, state: ViewState) -> None:
         """Strategy `recompute`: builds the view anew if a table changed since the last read."""

@@ -14,13 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ivme.engine.backend import Backend, Codes
+from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.threshold import least_degree
 from ivme.plan.ir.program import KEYS, NO_KEYS, Partition
+
+if TYPE_CHECKING:
+    from ivme._kernel import Balance as NativeBalance
 
 LIGHT_UNTIL, HEAVY_FROM = Fraction(3, 2), Fraction(1, 2)
 """A light key stays light below the first multiple of M^ε, a heavy one heavy from the second on."""
@@ -65,6 +69,7 @@ class Rebalancer:
         self.updates = 0
         self.balance = Balance(1, tuple(partition.epsilon for partition in partitions))
         self._thresholds = [1 for _ in self._partitions]
+        self._native: NativeBalance | None = None
 
     @property
     def size(self) -> int:
@@ -78,6 +83,14 @@ class Rebalancer:
     def threshold(self, number: int) -> int:
         """The least degree that makes a key heavy when the partition is strict."""
         return self._thresholds[number]
+
+    def native(self) -> NativeBalance | None:
+        """What tells the kernel whether a row is for it alone; None if each has to come here, as where ε is chosen by
+        what the view is used for."""
+        if self._native is None and self._retune is None and isinstance(self._backend, NativeBackend):
+            self._native = self._backend.balance([each.name for each in self._partitions], self.measured)
+            self._set_bounds()
+        return self._native
 
     def start(self) -> None:
         """After the leaves have been filled and before views are built: M = 2N + 1, and a strict partition."""
@@ -121,6 +134,7 @@ class Rebalancer:
     def resume(self, partitions: Sequence[Partition], measured: Sequence[str]) -> None:
         """Goes on with maps that were installed anew and hold what they held."""
         self._partitions, self.measured = tuple(partitions), tuple(measured)
+        self.updates, self._native = self.updates + self._taken, None
         self._set_bounds()
 
     def held_codes(self) -> list[Codes]:
@@ -149,7 +163,7 @@ class Rebalancer:
         }
         return {
             "n": self.size,
-            "updates": self.updates,
+            "updates": self.updates + self._taken,
             "base": balance.base,
             "partitions": partitions,
             "rebalancings": {"major": balance.major, "minor": balance.minor, "keys_moved": balance.keys_moved},
@@ -168,6 +182,13 @@ class Rebalancer:
             lower = least_degree(HEAVY_FROM, self.balance.base, epsilon)
             upper = least_degree(LIGHT_UNTIL, self.balance.base, epsilon)
             self._backend.set_bounds(partition.name, lower, upper)
+        if self._native is not None:
+            self._native.set_limits(self.balance.base // 4, self.balance.base)
+
+    @property
+    def _taken(self) -> int:
+        """The rows that came or went without this."""
+        return 0 if self._native is None else self._native.rows
 
     def _major(self, base: int) -> None:
         began = perf_counter()

@@ -24,7 +24,7 @@ from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import change_of, counts_together
-from ivme.engine.runtime.following import Change
+from ivme.engine.runtime.following import Change, deltas
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
@@ -32,7 +32,7 @@ from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
-from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, single_row
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, open_gate, single_row
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.errors import MemoryLimitError
@@ -44,6 +44,9 @@ Observer = Callable[[Mapping[str, int], float], None]
 Apply = Callable[[str, RowBatch], None]
 """Applies the changed rows of a relation."""
 
+Decide = Callable[[Mapping[str, Delta]], bool]
+"""Whether a batch that has been applied is kept. It is given the changes of the views that somebody follows."""
+
 MOST_OPERATIONS = 10_000
 """Once a few rows have taken so many, the rest of them take the batch path, which joins all of them at once."""
 
@@ -52,8 +55,8 @@ class _TooLongError(Exception):
     """The single-row path takes too many operations."""
 
 
-class _LookedError(Exception):
-    """A batch would have been taken, and is taken back."""
+class _TakenBackError(Exception):
+    """A batch could have been kept, and it was decided to take it back."""
 
 
 class Runtime:
@@ -89,12 +92,11 @@ class Runtime:
     # Batches
 
     def transact(
-        self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, look: Act | None = None
+        self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, decide: Decide | None = None
     ) -> None:
         """Applies a batch, all or nothing, and tells those who follow a view that it changed.
 
-        The progress of the source that it comes from is part of it. With `look`, it is taken back where it
-        would be recorded, after that was called: then it raises what it would raise, and changes nothing.
+        The progress of its source is part of it. `decide` is called where it would be recorded, or taken back.
         """
 
         def run(_: Triggers, apply: Apply) -> None:
@@ -110,34 +112,33 @@ class Runtime:
                     if len(rows):
                         apply(name, changed.kept(rows, changed.weights[rows]))
 
-        def record() -> None:
-            if look is not None:
-                look()
-                raise _LookedError
+        def record(changes: Mapping[str, Change]) -> None:
+            if decide is not None and not decide(deltas(changes)):
+                raise _TakenBackError
             if self.catalog.journal is not None:
                 self.catalog.journal.batch(batch, progress)
             self._note_in_builds(batch)
 
         refuse_within_functions()
         with self.lock:
-            if progress is None and look is None and try_apply_plain(self.catalog, batch):
+            if progress is None and decide is None and try_apply_plain(self.catalog, batch):
                 for name in batch:
                     self.single_row_path(name)  # by which the kernel takes short lists from now on
-                self._reclaim_after_rows()
+                self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
                 return
             self.catalog.positions.check(progress)
             limit_growth(self.catalog, grows=any((changed.weights > 0).any() for changed in batch.values()))
             try:
                 try:
-                    self._transact(batch, run, record, MOST_SINGLE_ROWS, progress, is_look=look is not None)
+                    self._transact(batch, run, record, MOST_SINGLE_ROWS, progress, is_open=decide is not None)
                 except (self.backend.overflow, CountError):
-                    self._transact(batch, run_deletes_first, record, 0, progress, is_look=look is not None)
-            except _LookedError:
+                    self._transact(batch, run_deletes_first, record, 0, progress, is_open=decide is not None)
+            except _TakenBackError:
                 return
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
-            reclaim(self.catalog)
+            self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
 
     def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
         """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
@@ -153,14 +154,14 @@ class Runtime:
         self,
         relations: Collection[str],
         run: Callable[[Triggers, Apply], None],
-        record: Callable[[], None],
+        record: Callable[[Mapping[str, Change]], None],
         few: int,
         progress: Progress | None = None,
-        is_look: bool = False,
+        is_open: bool = False,
     ) -> None:
         """Changes relations by what `run` does, passes it on to the views that are built on them, and records it.
 
-        Up to `few` rows of a view are passed on one by one. A look may be a part of a change of the catalog.
+        Up to `few` rows of a view are passed on one by one. One that is held may be a part of a catalog's change.
         """
         refuse_within_functions()
         catalog = self.catalog
@@ -175,7 +176,7 @@ class Runtime:
                 if relation in participant.relations:
                     participant.apply(relation, rows)
 
-        outer = self.lock.pending if is_look and isinstance(self.lock.pending, CatalogChange) else None
+        outer = self.lock.pending if is_open and isinstance(self.lock.pending, CatalogChange) else None
         with Transaction(self.lock, [*parts, Undo(undo)], outer=outer) as transaction:
             triggers.begin()
             run(triggers, apply)
@@ -187,7 +188,7 @@ class Runtime:
                 if state.checks and not state.lazy and touched.intersection(state.relations):
                     self.reader.check_failures(state)
             transaction.then = self._then(changes, touched, progress)
-            record()
+            record(changes)
 
     def _then(self, changes: Mapping[str, Change], touched: set[str], progress: Progress | None) -> list[Act]:
         """What is left to do once a batch is committed."""
@@ -279,8 +280,7 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
-            if path.coded:
-                self._count_rows(1)
+            self._count_rows(1)
         if start is not None and done:
             self.wait_durable()
             self.notify_observers({name: 1}, start)
@@ -297,6 +297,9 @@ class Runtime:
 
     def try_apply_rows(self, changes: Sequence[RowChange]) -> bool:
         """Makes changes of a few rows, all or none; False if they have to take the batch path."""
+        gate = self.catalog.row_gate
+        if gate is not None and gate.apply_rows([(each.table, each.row, each.weight) for each in changes]):
+            return True
         with self.lock:
             current = all(self._path_of_table(each.table, each.weight) is each.path for each in changes)
             limit_growth(self.catalog, grows=any(each.weight > 0 for each in changes))
@@ -309,17 +312,19 @@ class Runtime:
             return done
 
     def _count_rows(self, rows: int) -> None:
-        """Short lists are quick, so that not each of them looks whether there are codes to take back."""
+        """Short lists are quick, so that not each of them looks whether codes or plans are to change."""
         self._rows_written += rows
         gate = self.catalog.row_gate
         if self._rows_written >= ROWS_BETWEEN or (gate is not None and not gate.rows_left):
-            self._reclaim_after_rows()
+            self.reclaim_after_rows(ROWS_BETWEEN)
 
-    def _reclaim_after_rows(self) -> None:
-        self._rows_written = 0
-        if self.catalog.row_gate is not None:
-            self.catalog.row_gate.rows_left = ROWS_BETWEEN
-        reclaim(self.catalog)
+    def reclaim_after_rows(self, rows: int) -> None:
+        with self.lock:
+            self._rows_written = 0
+            if self.catalog.row_gate is not None:
+                self.catalog.row_gate.rows_left = ROWS_BETWEEN
+            reclaim(self.catalog)
+            self.catalog.note_uses(rows)
 
     def _apply_all(self, changes: Sequence[RowChange]) -> bool:
         given = [(change.path, change.path.encode(change.row), change.weight) for change in changes]
@@ -334,7 +339,7 @@ class Runtime:
                     raise _TooLongError
                 path.run(codes, weight, triggers.emitted)
 
-        def record() -> None:
+        def record(_: Mapping[str, Change]) -> None:
             for path, codes, weight in encoded:
                 if path.log is not None:
                     path.log.append(codes, weight)
@@ -354,14 +359,8 @@ class Runtime:
         if not self.catalog.builds:  # there may be a path when they are over
             paths[relation] = path
         if path is not None:
-            self._open_gate(relation, path)
+            open_gate(self.catalog, relation, path)
         return path
-
-    def _open_gate(self, relation: str, path: SingleRowPath) -> None:
-        """Lets the kernel take rows of a table without Python, if it may."""
-        gate, state = self.catalog.row_gate, self.catalog.tables.get(relation)
-        if gate is not None and state is not None and path.native is not None and self.catalog.memory_limit is None:
-            gate.set_path(relation, path.native, not state.table.append_only, path.coded)
 
     def _path_of_table(self, name: str, weight: int) -> SingleRowPath | None:
         """The single-row path of what users may change in this direction."""

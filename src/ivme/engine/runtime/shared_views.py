@@ -9,9 +9,11 @@ until then (decision 0250).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
 from itertools import product
+from typing import TYPE_CHECKING
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed
 from ivme.engine.codes.domains import Domain, Domains
@@ -20,22 +22,27 @@ from ivme.engine.runtime.gradual import GradualRebalancer
 from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.errors import DataError
-from ivme.plan.assemble.assemble import program_of
-from ivme.plan.assemble.assembled import (
-    AssembledView,
-    InstalledGroup,
-    assemble_alone,
-    assemble_triggers,
-    group_assembly,
-)
-from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.storage import Existing
-from ivme.plan.assemble.tuning import Tuning
-from ivme.plan.ir.program import Add, Enumeration, Loop, Map, Step
+from ivme.plan.assemble.installed import InstalledGroup
+from ivme.plan.ir.program import Add, Emit, Enumeration, Loop, Map, Step
 from ivme.query.types import Type
+
+if TYPE_CHECKING:  # the assembler is loaded with the first view
+    from ivme.plan.assemble.assembled import AssembledView
+    from ivme.plan.assemble.blueprint import Blueprint
+    from ivme.plan.assemble.storage import Existing
+    from ivme.plan.assemble.tuning import Tuning
 
 Types = Mapping[str, Mapping[str, Type]]
 """The types of the variables of each view."""
+
+
+@dataclass(frozen=True, slots=True)
+class LightTrigger:
+    """A trigger that does the same as another while some maps are empty, and what it takes."""
+
+    name: str
+    feed: Feed
+    empty: tuple[str, ...]
 
 
 class SharedViews:
@@ -71,6 +78,22 @@ class SharedViews:
         self._names: dict[str, tuple[Existing, list[str]]] = {}
         self._trigger_feeds: dict[str, Feed] = {}
         self._outdated: frozenset[str] = frozenset()
+        self._light: dict[str, LightTrigger] = {}
+
+    def light_trigger(self, relation: str) -> LightTrigger | None:
+        """What does the same as a trigger of a view with parts while nothing is heavy, made when it is first asked for;
+        None of a view that somebody follows, which emits its changes."""
+        if relation not in self._light:
+            view = next(view for view in self.views.values() if relation in view.triggers)
+            if any(isinstance(step, Emit) for step in view.triggers[relation]):
+                return None
+            from ivme.plan.assemble.light import light_triggers
+
+            triggers, empty = light_triggers(view.triggers)
+            name = f"{self.trigger(relation)} while nothing is heavy"
+            feed = self._backend.set_trigger(name, triggers[relation], self.slots).get(relation, Feed(()))
+            self._light = {**self._light, relation: LightTrigger(name, feed, empty)}
+        return self._light[relation]
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""
@@ -89,6 +112,8 @@ class SharedViews:
         """Assembles the triggers that are outdated. If it is interrupted, they are outdated still."""
         if not self._outdated:
             return
+        from ivme.plan.assemble.assembled import assemble_triggers
+
         relations = sorted(self._outdated)
         readers = {name: view.blueprint for name, view in self.views.items() if self._outdated & view.triggers.keys()}
         triggers, maps = assemble_triggers(self.name, self._maps, readers, relations)
@@ -99,6 +124,12 @@ class SharedViews:
 
     def _set_trigger(self, relation: str, steps: Sequence[Step]) -> Feed:
         return self._backend.set_trigger(self.trigger(relation), steps, self.slots).get(relation, Feed(()))
+
+    def _drop_trigger(self, relation: str) -> None:
+        self._backend.drop_trigger(self.trigger(relation))
+        if relation in self._light:
+            self._backend.drop_trigger(self._light[relation].name)
+            self._light = {other: light for other, light in self._light.items() if other != relation}
 
     def installed(self) -> InstalledGroup:
         """What the compiler has to know of the group: its maps are never changed, only replaced."""
@@ -144,6 +175,8 @@ class SharedViews:
         self, blueprints: Mapping[str, Blueprint], prepared: AssembledView | None
     ) -> dict[str, AssembledView]:
         """The views that are new, or have another blueprint than before."""
+        from ivme.plan.assemble.assembled import assemble_alone
+
         found: dict[str, AssembledView] = {}
         maps = self._maps
         for name in self.changed_by(blueprints):
@@ -161,9 +194,10 @@ class SharedViews:
         for relation in sorted(relations):
             readers = [view for view in self.views.values() if relation in view.triggers]
             if len(readers) == 1:
+                self._drop_trigger(relation)
                 feeds[relation] = self._set_trigger(relation, readers[0].triggers[relation])
             else:
-                self._backend.drop_trigger(self.trigger(relation))
+                self._drop_trigger(relation)
                 outdated |= {relation} if readers else set()
         self._trigger_feeds, self._outdated = feeds, outdated
 
@@ -175,7 +209,7 @@ class SharedViews:
             ((), (), ()) if parted is None else (parted.moves, parted.partitions, parted.measured)
         )
         for relation in self._trigger_feeds if old else ():
-            self._backend.drop_trigger(self.trigger(relation))  # they watch the partitions
+            self._drop_trigger(relation)  # they watch the partitions
         for partition in old:
             self._backend.drop_partition(partition.name)
         for partition in partitions:
@@ -316,6 +350,9 @@ class SharedViews:
         maps = self._maps
         known = self._names.get(view)
         if known is None or known[0] is not maps:
+            from ivme.plan.assemble.assemble import program_of
+            from ivme.plan.assemble.assembled import group_assembly
+
             program = program_of(group_assembly(self.name, maps, {view: blueprint}), view)
             known = self._names[view] = (maps, [declared.name for declared in program.maps])
         return known[1]

@@ -1,7 +1,8 @@
 """The single-row path, for one row or a few: no Arrow, no batch; a row of a table is one call of the kernel.
 
 The kernel takes the row from a tuple, a list, a dict or a dataclass to codes, computes the expressions over them, and
-runs all triggers. Rows that somebody follows, logs or rebalances for come back as codes in between.
+runs all triggers. Rows that somebody follows or logs come back as codes in between, and so do rows that make a key
+change sides, or N leave its limits, where a view has heavy and light parts.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
 kept elsewhere) is left to the batch path, which also knows what to say about it; then nothing has been changed yet.
@@ -69,6 +70,9 @@ class SingleRowPath:
     native: NativeRowPath | None
     """What takes a row in one call of the kernel, if nothing else has to know of it."""
 
+    prepare_arrow: Callable[[], None] | None = None
+    """Lets the kernel take record batches as well."""
+
 
 MOST_SINGLE_ROWS = 16
 """Up to so many rows take the single-row path one by one, which is quicker than the batch path."""
@@ -127,6 +131,12 @@ def single_row(
         None if compute is None else _computed(compute),
         list(zip(numbers, picks, strict=True)),
     )
+    for group in rebalanced:
+        light = group.light_trigger(name)
+        if light is not None and all(column in places for column in light.feed.columns):
+            place = [trigger for trigger, _ in feeds].index(group.trigger(name))
+            picked = [places[column] for column in light.feed.columns]
+            native.set_light(place, backend.number(light.name), picked, backend.map_numbers(light.empty))
     refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
     emits = [backend.emits(name) for name, _ in feeds]
@@ -170,19 +180,37 @@ def single_row(
             return False
         return True
 
-    is_plain = not (rebalanced or checks or followed) and log is None
+    balances = [None if group.rebalancer is None else group.rebalancer.native() for group in rebalanced]
+    known = [balance for balance in balances if balance is not None]
+    native.set_balances(known)
+    is_plain = len(known) == len(rebalanced) and not (checks or followed) and log is None
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
     return SingleRowPath(
         partial(_checked, row_check(table.without_defaults()), table.key_positions),
         native.encode,
         partial(_completed, compute),
         run,
-        native.apply if is_plain else apply,
+        native.apply if is_plain and not rebalanced else apply,
         log,
         followed,
         coded,
         native if is_plain else None,
+        None if layout.encoder is None else partial(_take_arrow, native, layout, table, compute),
     )
+
+
+def open_gate(catalog: Catalog, relation: str, path: SingleRowPath) -> None:
+    """Lets the kernel take rows and record batches of a table without Python, if it may."""
+    gate, state = catalog.row_gate, catalog.tables.get(relation)
+    if gate is not None and state is not None and path.native is not None and catalog.memory_limit is None:
+        if path.prepare_arrow is not None and catalog.is_plain(relation):
+            path.prepare_arrow()
+        gate.set_path(relation, path.native, not state.table.append_only, True)
+
+
+def _take_arrow(native: NativeRowPath, layout: Layout, table: Table, compute: ComputedColumns | None) -> None:
+    """Lets a path take record batches of a table."""
+    native.take_arrow(layout.encoder, list(table.key_positions), getattr(compute, "prepare", None))
 
 
 def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

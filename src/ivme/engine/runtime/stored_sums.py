@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivme.engine.backend import Backend
 from ivme.engine.runtime.following import representatives
 from ivme.errors import DataError
-from ivme.plan.ir.program import Enumeration, Read
 from ivme.query.aggregates import slots_of
-from ivme.query.typed import TypedQuery
 
 Misfit = tuple[str, tuple[int, ...]]
 """A map, and the key of an entry of it that has a sum beyond its limit."""
 
 if TYPE_CHECKING:
+    from ivme.engine.backend import Backend
     from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.view_state import ViewState
+    from ivme.plan.ir.program import Enumeration, Read
+    from ivme.query.typed import TypedQuery
 
 
 def limit_sums(backend: Backend, group: SharedViews, typed: Mapping[str, TypedQuery]) -> list[Misfit]:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ivme.engine.codes.domains import Domain
-from ivme.engine.ingest.feed import Feed
-from ivme.engine.runtime.decoding import RowDecoder
-from ivme.engine.runtime.error_check import InstalledCheck
-from ivme.engine.runtime.shared_views import SharedViews
-from ivme.plan.assemble.plan import Plan
-from ivme.plan.explain.explanation import Explanation
-from ivme.query.model import Atom, Table
-from ivme.query.typed import TypedQuery
+from ivme.engine.runtime.observed import Observed
 
 if TYPE_CHECKING:
+    from ivme.engine.codes.domains import Domain
+    from ivme.engine.ingest.feed import Feed
+    from ivme.engine.runtime.decoding import RowDecoder
+    from ivme.engine.runtime.error_check import InstalledCheck
     from ivme.engine.runtime.following import Followed
+    from ivme.engine.runtime.shared_views import SharedViews
+    from ivme.plan.assemble.plan import Plan
+    from ivme.plan.explain.explanation import Explanation
+    from ivme.query.model import Atom, Table
+    from ivme.query.typed import TypedQuery
 
 Key = tuple[int, ...]
 """The codes of a row's outputs."""
 
-VIEW_CHANGES = ("followers", "stale", "followed")
-"""What may become another of a view that stays."""
+VIEW_CHANGES = (
+    *("followers", "stale", "followed"),
+    *("plan", "explanation", "group", "finisher", "checks"),
+)
+"""What may become another of a view that stays: those of the second line when it is planned anew."""
 
 
 @dataclass(slots=True)
@@ -47,7 +51,8 @@ class ViewState:
 
     `checks` say whether it would show a row for which an expression fails, which is left out of it.
 
-    `stale` says of a view that is recomputed that its tables changed since it was last built.
+    `stale` says of a view that is recomputed that its tables changed since it was last built. `observed` counts its
+    requests since it was planned.
     """
 
     name: str
@@ -63,6 +68,7 @@ class ViewState:
     followers: int = 0
     stale: bool = True
     followed: Followed | None = None
+    observed: Observed = field(default_factory=Observed)
 
     @property
     def atoms(self) -> tuple[Atom, ...]:

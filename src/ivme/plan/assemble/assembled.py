@@ -1,45 +1,19 @@
-"""What a database installs for its views, assembled over the maps that are there; the engine executes it.
-
-Views whose payloads have the same shape share maps and triggers: they are a group. A view with heavy and light parts is
-a group of its own, since its leaves are parts that no other view reads. So are its checks, where they have such parts.
-"""
+"""What a database installs for its views, assembled over the maps that are there; the engine executes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ivme.plan.assemble.assemble import Assembly
 from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.catalog import catalog_of
-from ivme.plan.assemble.plan import Check, Plan
+from ivme.plan.assemble.installed import Installed, group_key
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
 from ivme.plan.assemble.storage import Existing
 from ivme.plan.ir.program import Enumeration, Map, Move, Partition, Step
-from ivme.query.aggregates import payload_slots
 from ivme.query.typed import TypedQuery
-
-GroupKey = tuple[str, ...]
-"""What the views of a group have in common: the types of their sums, and of a view with parts its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledGroup:
-    """A group as it stands: its name and its maps."""
-
-    name: str
-    maps: Existing = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """What a database has installed; `next_name` is that of the next group."""
-
-    groups: Mapping[GroupKey, InstalledGroup]
-    next_name: str
-
-    def group(self, key: GroupKey) -> InstalledGroup:
-        return self.groups.get(key) or InstalledGroup(self.next_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +90,3 @@ def assemble_view(name: str, typed: TypedQuery, plan: Plan, installed: Installed
     """What has to be installed for a new view."""
     group = installed.group(group_key(name, typed.slots, plan.blueprint))
     return assemble_alone(group.name, group.maps, name, plan.blueprint)
-
-
-def group_key(name: str, slots: tuple[str, ...], blueprint: Blueprint) -> GroupKey:
-    """The group of a view or a check: that of its slots; one with heavy and light parts is alone."""
-    return (*slots, "skew", name) if blueprint.splits else slots
-
-
-def named_checks(view: str, plan: Plan) -> dict[str, Check]:
-    """The checks of a plan by the names that they get, which no view has."""
-    return {f"\0check {number}\0{view}": check for number, check in enumerate(plan.checks)}
-
-
-def view_of(name: str) -> str:
-    """The view that a view or a check of this name belongs to."""
-    return name.rpartition("\0")[2]
-
-
-def check_slots(check: Check, typed: TypedQuery) -> tuple[str, ...]:
-    """The sums in the payloads of a check: those of its view, or none."""
-    return typed.slots if payload_slots(check.query) else ()

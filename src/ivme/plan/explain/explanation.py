@@ -8,6 +8,7 @@ from typing import Any
 
 from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.points import PlanCosts
 from ivme.plan.assemble.update_costs import TableCost
 from ivme.plan.explain.advice import advice
 from ivme.plan.explain.draw import Box, map_boxes, mermaid, query_box, view_boxes
@@ -52,7 +53,8 @@ class Explanation:
     constants. `epsilon` is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says
     that planning stopped at its budget, so that there may be a better plan. `costs` are those of a changed row of each
     table. `blocks` are the parts of a SELECT that was taken apart, the view itself last; the rest of the explanation is
-    then about the view's own block. `measured` is what was counted, if that was asked for.
+    then about the view's own block. `measured` is what was counted, if that was asked for. `candidates` are what plans
+    cost that may be better for another workload.
     """
 
     query: Query
@@ -77,6 +79,7 @@ class Explanation:
     blocks: tuple[BlockExplanation, ...] = ()
     costs: tuple[TableCost, ...] = ()
     measured: Measurement | None = None
+    candidates: tuple[PlanCosts, ...] = ()
 
     @property
     def updates(self) -> dict[str, Bound]:
@@ -165,6 +168,7 @@ def explain_choice(
         mark_trees=_mark_trees(plan),
         cut=choice.cut,
         costs=() if plan is None else plan.updates,
+        candidates=choice.candidates,
     )
 
 

@@ -1,4 +1,5 @@
-"""What no algorithm can beat: lower bounds under the OMv conjecture (source 003, chapter 7, sections 5.6 and 6.7).
+"""What no algorithm can beat: lower bounds under the OMv conjecture (source 003, chapter 7, sections 5.6 and 6.7), and
+of 4-cliques under the conjecture that static ones cannot be found faster.
 
 A bound is a promise about every algorithm, so it is claimed only where its proof goes through: no repeated relation
 symbol, no table that is append-only or static (erratum 15), no closure, no output variable that the rows hide, and
@@ -38,6 +39,24 @@ class LowerBound:
         return self.text
 
 
+_FOUR_CLIQUE = LowerBound(
+    "no combinatorial algorithm has both O(N^(1-γ)) amortised update time and O(N^(2-γ)) delay for any γ > 0, unless "
+    "one finds 4-cliques among n nodes in O(n^(4-γ)) time",
+    Fraction(1),
+    "Hanauer, Henzinger and Hua, SAND 2022, with a table for each pair of copies of the nodes",
+    "four variables, and a table for each two of them: a 4-clique",
+)
+"""n nodes have up to n² edges: N of them inserted one by one would tell faster whether there is a 4-clique. Fast matrix
+multiplication, which no algorithm of a database uses, finds one in O(n^3.26)."""
+
+
+def is_four_clique(query: Query) -> bool:
+    """Whether the query joins four variables, each two of them by a table of their own, and has no inputs."""
+    pairs = {frozenset(atom.variables) for atom in query.atoms}
+    is_clique = len(query.variables) == 4 and len(query.atoms) == len(pairs) == 6
+    return is_clique and not query.input and all(len(pair) == 2 for pair in pairs)
+
+
 def lower_bound(query: Query, plain: Classification) -> LowerBound | None:
     """The bound for a query, or None where none applies or is needed.
 
@@ -46,6 +65,8 @@ def lower_bound(query: Query, plain: Classification) -> LowerBound | None:
     """
     if plain.cqap0 or plain.obstacle is None or any(unclaimed(query, plain)):
         return None
+    if is_four_clique(query):
+        return _FOUR_CLIQUE
     delay, source = "O(N^(1/2-γ))", "003, Theorem 3.11"
     if plain.triangle is not None:
         delay, source = _TRIANGLE_DELAY[plain.triangle], "003, Proposition 6.8"
@@ -91,7 +112,7 @@ def unclaimed(query: Query, plain: Classification) -> Iterator[str]:
     for variable in query.output:
         if variable not in shown:
             yield f"no lower bound is claimed: its proof reads {variable} from the rows, which do not show it"
-    variables = query.variables if plain.triangle else plain.obstacle.variables
+    variables = query.variables if plain.triangle or is_four_clique(query) else plain.obstacle.variables
     joined = _joined(query)
     for atom in query.atoms:
         table = query.table(atom.relation)

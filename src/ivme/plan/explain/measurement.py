@@ -23,12 +23,17 @@ class MeasuredTable:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Changes of each table, the entries that are stored, and reading; that is None for a view with parameters."""
+    """Changes of each table, the entries that are stored, and reading.
+
+    Of a view with parameters, the latest requests are asked again in place of reading all rows (`rows_read` is None).
+    """
 
     tables: tuple[MeasuredTable, ...]
     entries: int
     rows_read: int | None
     operations_a_row: float
+    requests: int = 0
+    operations_a_request: float = 0.0
 
     def __str__(self) -> str:
         head = ("table", "rows", "promised", "tried", "operations", "at most", "µs")
@@ -45,6 +50,9 @@ class Measurement:
         told.append(f"    {self.entries:,} entries are stored, tables included, for {rows:,} rows of tables")
         if self.rows_read:
             told.append(f"    reading {self.rows_read:,} rows took {self.operations_a_row:,.1f} operations a row")
+        if self.requests:
+            asked = f"the latest {self.requests:,} requests" if self.requests > 1 else "the latest request"
+            told.append(f"    {asked}, asked again, took {self.operations_a_request:,.1f} operations each")
         return "\n".join(told)
 
 

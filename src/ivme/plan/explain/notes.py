@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.explain.lower_bound import unclaimed
 from ivme.plan.ir.exponent import bound
-from ivme.plan.strategy.choose import Choice
+from ivme.plan.strategy.choose import Choice, is_linear_space
 from ivme.plan.strategy.options import Options
 from ivme.query.model import ORDER_AGGREGATES, Query
 from ivme.structure.classify import Classification
@@ -128,6 +128,8 @@ def _budget(choice: Choice, options: Options) -> Iterator[str]:
 
 def _without_effect(query: Query, choice: Choice, options: Options) -> Iterator[str]:
     """Options for heavy and light parts, where the plan has none, and for closures, where there are none."""
+    if options.space == "linear" and choice.plan is not None and not is_linear_space(choice.plan, options):
+        yield "space='linear' has no effect: no plan of this view takes linear space"
     if options.graph != Options().graph and not query.has_closures:
         yield f"graph={options.graph!r} has no effect: the view has no closure"
     if choice.plan is not None and choice.plan.program.partitions:
@@ -143,7 +145,7 @@ def without_parts(options: Options) -> list[str]:
     """The options that a plan without heavy and light parts does nothing with."""
     given = (
         ("ε", options.epsilon is not None),
-        (f"space={options.space!r}", options.space is not None),
+        (f"space={options.space!r}", options.space == "source"),
         (f"rebalance={options.rebalance!r}", options.rebalance != Options().rebalance),
         ("workload", options.workload is not None),
     )
@@ -152,7 +154,7 @@ def without_parts(options: Options) -> list[str]:
 
 def _parts_without_effect(query: Query, plan: Plan, options: Options) -> Iterator[str]:
     """What a plan with heavy and light parts does nothing with, or does in another way than by default."""
-    if options.space is not None and query.free:
+    if options.space == "source" and query.free:
         yield f"space={options.space!r} has no effect: only views without free variables have such a choice"
     if options.workload is not None and options.epsilon != "auto":
         yield "workload has no effect: it chooses ε, which was not left to it; give epsilon='auto'"

@@ -2,17 +2,18 @@
 
 Plans are compared by update time, then delay, preprocessing time and space; with `favour="reads"` delay comes first. A
 view with inputs may also be evaluated when it is asked (`request`): the plan that is taken is never worse than that in
-every respect. Where keys make tables differ in what a change costs, it is the mean over all changes that counts first
-(`weigh`). `view-tree` wins ties; `recompute` maintains nothing and has to be asked for. Whatever `STRATEGIES` registers
-later takes part. Of a query with many atoms only the view trees are planned: the programs of the others grow with the
-square of its size and more.
+every respect. With `space="linear"`, plans that take more are left out, unless all do. Where keys make tables differ in
+what a change costs, it is the mean over all changes that counts first (`weigh`). Where it is known what the view is
+used for, the least work for that counts. `view-tree` wins ties; `recompute` maintains nothing and has to be asked for.
+Whatever `STRATEGIES` registers later takes part. Of a query with many atoms only the view trees are planned: the
+programs of the others grow with the square of its size and more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2
 from operator import le
@@ -20,6 +21,8 @@ from operator import le
 from ivme.budget import BudgetSpentError, StepsSpentError, at_most
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.points import Observation, PlanCosts, Point, costs_of
+from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.ir.program import Program
 from ivme.plan.order.widths import Widths
@@ -27,7 +30,7 @@ from ivme.plan.strategy.marks import only_grows, unmarkable
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.plans import skew
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
-from ivme.plan.strategy.weigh import Rates, rates_of
+from ivme.plan.strategy.weigh import Rates, dimensions_of, rates_of
 from ivme.structure.analysis import Analysis
 from ivme.structure.classify import Classification
 
@@ -44,6 +47,7 @@ class Choice:
 
     `widths` are those of the query (source 003, Definition 4.12), whatever the plan follows; `compared` is whether
     other strategies had a chance, and `cut` whether a search ended because the budget for planning was spent.
+    `candidates` are what the plans cost that may be better for another workload, the chosen one among them.
     """
 
     plan: Plan | None
@@ -51,15 +55,18 @@ class Choice:
     widths: Widths | None = None
     compared: bool = True
     cut: bool = False
+    candidates: tuple[PlanCosts, ...] = ()
 
 
-def choose(analysis: Analysis, options: Options) -> Choice:
-    """The plan for a query, or the one of the strategy that was asked for.
+def choose(analysis: Analysis, options: Options, observed: Observation | None = None) -> Choice:
+    """The plan for a query, or the one of the strategy that was asked for; by what was `observed`, if that is known.
 
     Raises PlanError if the strategy asked for cannot maintain the query, or if none can under ring semantics.
     """
     if options.strategy is not None:
         return _forced(analysis, options)
+    if observed is not None:
+        return _by_workload(analysis, options, observed)
     query, classification = analysis.query, analysis.classification
     trees = plan_with("view-tree", analysis)
     if classification.cqap0 and _fits(trees, options):
@@ -67,7 +74,7 @@ def choose(analysis: Analysis, options: Options) -> Choice:
     rates = rates_of(analysis, options)
     settled = rates is not None and options.favour != "updates" and _is_settled(trees, rates)
     if settled and _fits(trees, options):
-        return Choice(trees, _keyed_reason(trees), trees.widths)
+        return Choice(trees, _keyed_reason(trees), trees.widths, candidates=_unexplored(trees, rates))
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         for marked in _found(_marked(analysis, trees)):
             return Choice(marked, _reason(marked, trees, options), trees.widths, compared=False)
@@ -78,12 +85,46 @@ def choose(analysis: Analysis, options: Options) -> Choice:
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
             "would be lost; use bag or set semantics, or COUNT(*) as the only aggregate"
         )
+    if options.space == "linear":
+        candidates = [plan for plan in candidates if is_linear_space(plan, options)] or candidates
     maintained = [plan for plan in candidates if plan.strategy != "request"]
     best = _favoured(candidates, maintained, rates, options)
     reason = _reason(best, trees, options)
     if best is trees and rates is not None:
         reason = _keyed_reason(trees)
-    return Choice(best, reason, trees.widths)
+    shared = frozenset() if rates is None else rates.dimensions
+    return Choice(best, reason, trees.widths, candidates=tuple(costs_of(plan, shared) for plan in candidates))
+
+
+def _unexplored(trees: Plan, rates: Rates | None) -> tuple[PlanCosts, ...]:
+    """What heavy and light parts may take at best, where view trees were taken for their mean and one table is costly:
+    no plan is below N^½ for two dimensions that change (OMv)."""
+    if rates is None or trees.update == bound(0):
+        return ()
+    half = tuple(replace(each, update=bound(Fraction(1, 2)), in_place=bound(Fraction(1, 2))) for each in trees.updates)
+    best = PlanCosts("skew", Fraction(1, 2), half, bound(0), bound(1), bound(1), is_split=True)
+    return costs_of(trees, rates.dimensions), best
+
+
+def _by_workload(analysis: Analysis, options: Options, observed: Observation) -> Choice:
+    """The plan that would have taken the least work for what was observed, with its build."""
+    options = replace(options, epsilon=None) if options.epsilon == "auto" else options
+    trees, shared = plan_with("view-tree", analysis), dimensions_of(analysis.query)
+    found = [plan for plan in _found(_candidates(analysis, trees, options)) if _fits(plan, options)]
+    plans = found or [trees]
+    costed = [costs_of(plan, shared) for plan in plans]
+    points = [(point, plan) for costs, plan in zip(costed, plans, strict=True) for point in costs.points()]
+
+    def rank(pair: tuple[Point, Plan]) -> tuple[bool, float, Fraction, int]:
+        point = pair[0]
+        work = point.work(observed) + point.build(observed)
+        return observed.is_followed and point.per_request, work, point.space, plans.index(pair[1])
+
+    point, best = min(points, key=rank)
+    if point.epsilon is not None and point.epsilon != best.epsilon:
+        best = skew(analysis, replace(options, epsilon=point.epsilon))
+    work = f"about {point.work(observed):,.0f} operations by its bounds"
+    return Choice(best, f"for what was observed ({observed}) it takes {work}", trees.widths, candidates=tuple(costed))
 
 
 _SKEW_STEPS = 60_000
@@ -211,8 +252,23 @@ def _split(analysis: Analysis, trees: Plan, options: Options, *, is_linear: bool
     """The plan of heavy and light parts, if there is one that may be taken and it is soon found."""
     is_best = _is_linear(trees) and _at_half(trees.update) <= 1 and _fits(trees, options)
     with suppress(PlanError, StepsSpentError), at_most(_SKEW_STEPS) if is_linear else nullcontext():
-        return [skew(analysis, options, below=Fraction(1) if is_best else None)]
+        plan = skew(analysis, options, below=Fraction(1) if is_best else None)
+        epsilon = _small_epsilon(plan, options)
+        return [plan if epsilon is None else skew(analysis, replace(options, epsilon=epsilon))]
     return []
+
+
+def _small_epsilon(plan: Plan, options: Options) -> Fraction | None:
+    """Where linear space is asked for, and the plan takes more at its own ε, another at which it does not: with the
+    cheapest updates and reads, the costlier of both first."""
+    if options.space != "linear" or options.epsilon is not None or is_linear_space(plan, options):
+        return None
+
+    def cost(epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        both = plan.update.exponent.at(epsilon), plan.delay.exponent.at(epsilon)
+        return max(both), min(both)
+
+    return min((each for each in CHOICES if plan.space.exponent.at(each) <= 1), key=cost, default=None)
 
 
 def _planned(strategy: str, analysis: Analysis, options: Options) -> list[Plan]:
@@ -224,7 +280,12 @@ def _planned(strategy: str, analysis: Analysis, options: Options) -> list[Plan]:
 
 def _is_open(options: Options) -> bool:
     """Whether nothing was asked for that only heavy and light parts have."""
-    return options.epsilon is None and options.space is None and options.rebalance == Options().rebalance
+    return options.epsilon is None and options.space != "source" and options.rebalance == Options().rebalance
+
+
+def is_linear_space(plan: Plan, options: Options) -> bool:
+    """Whether a plan stores no more than the tables do, up to a constant factor."""
+    return plan.space.exponent.at(_epsilon(plan, options)) <= 1
 
 
 def _is_taken(plan: Plan, analysis: Analysis, options: Options) -> bool:

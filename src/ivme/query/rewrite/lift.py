@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ivme.errors import UnknownNameError
-from ivme.query.order import Order
+from ivme.query.order import HIDDEN, Order
 from ivme.query.recursion import is_recursive, read_closures
 from ivme.query.rewrite.across import split_across
 from ivme.query.rewrite.aggregates import plain_aggregates
@@ -51,6 +51,11 @@ from ivme.query.sql_union import union_of
 
 Queries = Mapping[str, exp.CTE]
 """The queries of WITH by lower-cased name, each as it was written; one that is used becomes a block."""
+
+
+def is_hidden(item: exp.Expr) -> bool:
+    """Whether a column is there for the order alone, so that no star shows it."""
+    return str(item.alias).startswith(HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +105,9 @@ class Lift:
     def _for_each_value(self, node: exp.Select, domains: frozenset[str]) -> exp.Select:
         """Aggregates of all rows, for each value of the parameters."""
         values = exp.Lateral(this=exp.Subquery(this=node.copy()), alias=exp.TableAlias(this=quoted("rows")))
-        star = exp.Column(this=exp.Star(), table=quoted("rows"))
-        made = exp.Select(expressions=[star], joins=[exp.Join(this=values, kind="CROSS")])
+        shown: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quoted("rows"))]
+        shown += [aliased(column("rows", each.alias), each.alias) for each in node.expressions if is_hidden(each)]
+        made = exp.Select(expressions=shown, joins=[exp.Join(this=values, kind="CROSS")])
         return self._select(made, domains.union(parameters_in(node)), is_inner=False)
 
     def _limited(self, node: exp.Expr) -> exp.Select:

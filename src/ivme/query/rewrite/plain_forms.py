@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ivme.query.rewrite.pivot import without_pivots
 from ivme.query.rewrite.unordered import refuse_unordered
+from ivme.query.rewrite.with_scopes import one_scope
 from ivme.query.sql_pairing import ASOF
 from ivme.query.sql_text import SqlText
 from ivme.query.written import in_place_of
@@ -41,7 +42,7 @@ def plain_forms(source: SqlText, statement: exp.Expr) -> exp.Expr:
             if plainer is not None:
                 made = _replaced(made, node, plainer)
                 break
-    return without_pivots(source, made)
+    return one_scope(source, without_pivots(source, made))
 
 
 def _replaced(root: exp.Expr, node: exp.Expr, made: exp.Expr) -> exp.Expr:

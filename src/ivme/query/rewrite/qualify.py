@@ -113,12 +113,35 @@ def qualify(
     for clause, value in select.args.items():
         if clause in ("from_", "with_", "joins") or value is None:
             continue
+        if clause == "expressions":
+            _qualify_items(value, names)
+            continue
         for node in value if isinstance(value, list) else [value]:
             if isinstance(node, exp.Expr):
                 _qualify_all(node, names, aliases if clause in ("group", "having", "order") else {})
     if inlined and not any(join.side for join in select.args.get("joins") or ()):
         _take_in(select, inlined)
     return names
+
+
+def _qualify_items(items: list[exp.Expr], names: Names) -> None:
+    """The columns of a SELECT; one may read those before it by their names, where no table has such a column."""
+    before: dict[str, exp.Expr] = {}
+    for item in items:
+        _qualify_all(item, names, before)
+        if isinstance(item, exp.Alias):
+            before[item.alias.lower()] = item
+
+
+def reads_own_columns(statement: exp.Expr) -> bool:
+    """Whether a column of a SELECT has the name of one before it, which it may mean."""
+    for select in statement.find_all(exp.Select):
+        before: set[str] = set()
+        for item in select.expressions:
+            if any(not each.table and each.name.lower() in before for each in own_columns(item)):
+                return True
+            before |= {item.alias.lower()} if isinstance(item, exp.Alias) else set()
+    return False
 
 
 def _read_sources(select: exp.Select, names: Names, inlined: Mapping[str, Inlined]) -> None:

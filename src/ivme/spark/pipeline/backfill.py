@@ -18,7 +18,8 @@ from ivme.errors import DataError, PipelineError
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.model import Pipeline, TableSource
 from ivme.pipeline.source_batch import Snapshot, snapshot_changes
-from ivme.spark.pipeline.load import collected, conformed, load_frame
+from ivme.spark.pipeline.gathering import collected
+from ivme.spark.pipeline.load import conformed, load_frame
 from ivme.spark.pipeline.source import BACKFILL
 from ivme.spark.pipeline.taking import Prepared
 
@@ -88,7 +89,9 @@ def backfill(driver: Driver, wanted: Range) -> Backfilled:
         driver.refuse_owing(f"a backfill of table {name} was asked for")
         start = time.perf_counter()
         frame = load_frame(driver.spark, load, wanted.source.table).where(wanted.condition())
-        new = conformed(collected(frame, driver.pipeline.state / "loading" / name), wanted.source.table)
+        new = conformed(
+            collected(frame, driver.pipeline.state / "loading" / name, driver.pipeline.staging), wanted.source.table
+        )
         rows, counts = driver.database.contents(name)
         inside = wanted.holds(rows)
         changes = snapshot_changes(Snapshot(new), rows.filter(inside), counts[inside.to_numpy()])

@@ -40,6 +40,7 @@ class DeltaMergeWriter(DeltaWriter):
     def __init__(self, sink: Sink, application: str, key: Key) -> None:
         super().__init__(str(sink.path), application, dict(sink.options), "rows")
         self._name, self._key = sink.name, key
+        self._opened: DeltaTable | None = None
 
     def write(self, batch: int, rows: pa.Table) -> None:
         """Merges changes (rows with weights), or replaces all rows (without)."""
@@ -47,12 +48,12 @@ class DeltaMergeWriter(DeltaWriter):
             self._check_unique(rows)
             super().write(batch, rows)
             return
-        reached = self.last()
+        table = self._table()
+        reached = table.transaction_version(self._application)
         if reached is not None and reached >= batch:
             return
         key, is_known = self._key()
         merged = merged_rows(rows, key, f"sink {self._name}")
-        table = self._table()
         if not is_known:
             self._check_absent(table, unmatched(merged, rows, key), key)
         self._merge(table, merged, key, batch)
@@ -79,9 +80,14 @@ class DeltaMergeWriter(DeltaWriter):
             raise SparkError(f"the Delta table {self._path} cannot be merged into: {error}") from error
 
     def _table(self) -> DeltaTable:
+        """The table as it is now; after the first time only what was added to its log is read."""
         from deltalake import DeltaTable
 
-        return DeltaTable(self._path, storage_options=self._options)
+        if self._opened is None:
+            self._opened = DeltaTable(self._path, storage_options=self._options)
+        else:
+            self._opened.update_incremental()
+        return self._opened
 
     def _commit(self, batch: int) -> CommitProperties:
         from deltalake import CommitProperties, Transaction

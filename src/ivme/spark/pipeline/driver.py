@@ -35,11 +35,12 @@ from ivme.pipeline.status import WAITING
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.taken import TakenBatches
 from ivme.pipeline.transactions import waiting
-from ivme.pipeline.watermarks import clock_changes
+from ivme.pipeline.watermarks import clock_changes, without_old
 from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import BadFilesError, Directory, files_plan
 from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
+from ivme.spark.pipeline.iceberg import IcebergFeed
 from ivme.spark.pipeline.jdbc_source import JdbcRows
 from ivme.spark.pipeline.opening import (
     SOURCE,
@@ -107,6 +108,11 @@ class Driver:
         with self.lock:
             self._halted = True
 
+    def resume(self) -> None:
+        """Takes batches of streams again after `halt`."""
+        with self.lock:
+            self._halted = False
+
     def close(self) -> None:
         with self.lock:
             self.database.close()
@@ -163,7 +169,12 @@ class Driver:
         assert source.changes is not None
         if source.changes.kind == "directory":
             return Directory(self.spark, source, self.journal, lambda f, path, why: self._refuse(table, f, path, why))
-        kinds: dict[str, Callable[..., Source]] = {"delta": DeltaFeed, "view": ViewChanges, "jdbc": JdbcRows}
+        kinds: dict[str, Callable[..., Source]] = {
+            "delta": DeltaFeed,
+            "iceberg": IcebergFeed,
+            "view": ViewChanges,
+            "jdbc": JdbcRows,
+        }
         return kinds[source.changes.kind](self.spark, source, self.journal)
 
     # Batches
@@ -262,7 +273,7 @@ class Driver:
     def apply_prepared(self, planned: Planned, found: Prepared, start: float, lag: int) -> None:
         """Applies what was made of a batch, and moves the clock; keeps what its source cannot give again."""
         moved = clock_changes(self.database, self.pipeline.tables, found.changes)
-        changes = {**found.changes, **moved}
+        changes = without_old(self.database, self.pipeline.tables, {**found.changes, **moved})
         if moved or not found.is_repeatable:
             self.taken.save(planned.number, changes)
         self.apply(planned, changes, start, lag)

@@ -29,5 +29,18 @@ class Refused:
     reason: str
 
 
-Event = Applied | Refused
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How far a pipeline is that opens: the loads of tables, and the builds of views. `seconds` are those of a part
+    that is done; one that is under way has none, and says how much of its jobs is done."""
+
+    what: str
+    name: str
+    done: int
+    total: int
+    seconds: float | None = None
+    share: float = 0.0
+
+
+Event = Applied | Refused | Opening
 Report = Callable[[Event], None]

@@ -5,17 +5,15 @@ A frame that leaves this module has exactly a table's columns, in their types.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError, SparkError
-from ivme.pipeline.model import Rows
+from ivme.pipeline.frames import frame_of
+from ivme.pipeline.model import FRAME, Rows, Settings
 from ivme.query.model import Table
 from ivme.spark.pipeline.schema import check_columns, column_type, file_schema, spark_type
 
@@ -30,13 +28,31 @@ SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
 def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
     """The rows that a table is loaded with; the source may have further columns, which nobody reads."""
     what = f"the source of table {table.name}"
-    if rows.format == "delta" and not has_delta(spark):
+    if rows.format == FRAME:
+        frame = frame_of(rows, table.name, streaming=False)
+    elif rows.table is not None:
+        frame = table_frame(spark, rows, version)
+    elif rows.format == "delta" and not has_delta(spark):
         frame = delta_frame(spark, rows.path or "", version)
     else:
         frame = _reader(spark, rows, file_schema(table)).load(*([rows.path] if rows.path else []))
     if not rows.select:
         check_columns(what, frame.schema, file_schema(table), exactly=False)
     return shaped(frame, rows, table)
+
+
+def table_frame(spark: SparkSession, rows: Rows, version: int | None = None) -> DataFrame:
+    """The rows of a table of Spark's catalog, or of the Iceberg catalog whose properties are the options."""
+    if is_pyiceberg(rows.format, rows.options):
+        from ivme.spark.pipeline.iceberg import snapshot_rows
+
+        return spark.createDataFrame(snapshot_rows(rows.options, str(rows.table), version))
+    return spark.table(str(rows.table))
+
+
+def is_pyiceberg(format_: str, options: Settings) -> bool:
+    """Whether pyiceberg reads and writes a table: Iceberg with the properties of a catalog, not one of Spark's own."""
+    return format_ == "iceberg" and bool({"catalog", "type", "uri"} & dict(options).keys())
 
 
 def has_delta(spark: SparkSession) -> bool:
@@ -115,21 +131,6 @@ def shaped(frame: DataFrame, rows: Rows, table: Table) -> DataFrame:
         for column in table.columns
     ]
     return frame.select(*columns)
-
-
-def collected(frame: DataFrame, folder: Path) -> pa.Table:
-    """All rows of a frame, in the driver. Where tasks write to the driver's disk they go by files, of any size;
-    elsewhere through Spark's driver, which takes up to `spark.driver.maxResultSize`."""
-    spark = frame.sparkSession
-    is_classic = hasattr(spark, "_jvm")
-    if not is_classic or not (spark.conf.get("spark.master", "") or "").startswith("local["):
-        return frame.toArrow()
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        frame.write.option("compression", "lz4").parquet(str(folder))
-        return pq.read_table(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def conformed(rows: pa.Table, table: Table) -> pa.Table:

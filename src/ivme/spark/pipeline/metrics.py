@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ivme.errors import SparkError
-from ivme.spark.pipeline.events import Applied, Event, Refused, Report
+from ivme.spark.pipeline.events import Applied, Event, Opening, Refused, Report
 
 STATUS = "status.json"
 """The file of the state that says how the run goes."""
@@ -68,6 +68,8 @@ class RunMetrics:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Opening):
+            return
         with self._lock:
             table = self.tables.setdefault(event.source, TableMetrics())
             if isinstance(event, Refused):
@@ -148,7 +150,7 @@ def json_lines(stream: TextIO = sys.stdout) -> Report:
     """Reports events as lines of JSON: what a log collector takes apart without rules."""
 
     def report(event: Event) -> None:
-        kind = "applied" if isinstance(event, Applied) else "refused"
+        kind = type(event).__name__.lower()
         print(json.dumps({"at": time.time(), "event": kind, **asdict(event)}), file=stream, flush=True)
 
     return report

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ivme.errors import SparkError
-from ivme.pipeline.model import TableSource
+from ivme.pipeline.frames import frame_of
+from ivme.pipeline.model import FRAME, TableSource
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.envelope import events
 from ivme.spark.pipeline.event_texts import CORRUPT
@@ -19,7 +20,6 @@ from ivme.spark.pipeline.schema import check_columns, file_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamReader
     from pyspark.sql.types import DataType, StructType
 
 LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -56,14 +56,18 @@ class MicroBatches:
         from pyspark.sql.types import StringType, StructType
 
         rows, table = self._changes.rows, self._source.table
-        reader = self._driver.spark.readStream.format(rows.format).options(**dict(rows.options))
+        if rows.format == FRAME:
+            return self._given(frame_of(rows, table.name, streaming=True))
+        options = {"enforceSchema": "false", **dict(rows.options)} if rows.format == "csv" else dict(rows.options)
+        reader = self._driver.spark.readStream.format(rows.format).options(**options)
         layout = file_schema(table, self._own_columns())
         if rows.schema is not None:
             stated = StructType.fromDDL(rows.schema)
             assert isinstance(stated, StructType)
             layout = stated
         if self._changes.envelope is not None:
-            return self._events(reader, layout)
+            reader = reader.format("text") if rows.format == "json" else reader
+            return self._events(reader.load(rows.path) if rows.path else reader.load(), layout)
         if rows.format in ("csv", "json"):
             reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
             reader = reader.schema(StructType(list(layout)).add(CORRUPT, StringType()))
@@ -74,13 +78,19 @@ class MicroBatches:
             check_columns(f"the stream of table {table.name}", frame.schema, file_schema(table), exactly=False)
         return frame
 
-    def _events(self, reader: DataStreamReader, layout: StructType) -> DataFrame:
+    def _given(self, frame: DataFrame) -> DataFrame:
+        """A streaming DataFrame of Python's: rows, or the texts of events in the column `value`."""
+        table = self._source.table
+        if self._changes.envelope is not None:
+            return self._events(frame, file_schema(table, self._own_columns()))
+        if not self._changes.rows.select:
+            check_columns(f"the stream of table {table.name}", frame.schema, file_schema(table), exactly=False)
+        return frame
+
+    def _events(self, frame: DataFrame, layout: StructType) -> DataFrame:
         """The rows of events in an envelope, which are the values of a topic, or lines of text."""
         from pyspark.sql import functions as sf
 
-        rows = self._changes.rows
-        reader = reader.format("text") if rows.format == "json" else reader
-        frame = reader.load(rows.path) if rows.path else reader.load()
         texts = frame.select(sf.col("value").cast("string").alias("value"))
         return events(texts, self._changes, self._source.table, layout)
 
@@ -104,6 +114,9 @@ class MicroBatches:
 
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         start, table = time.perf_counter(), self._source.table
+        frame.sparkSession.sparkContext.setJobDescription(
+            f"ivme {self._driver.pipeline.name}: batch {batch_id} of the stream of {table.name}"
+        )
         read = source_batch(frame.toArrow(), self._changes, table)
         self._driver.take_stream(table.name, batch_id, read, self._behind(), start)
 

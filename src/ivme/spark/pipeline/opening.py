@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +23,14 @@ from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.tables_of_source import tables_of
 from ivme.pipeline.transactions import transaction_tables
 from ivme.pipeline.watermarks import clock_changes, create_watermarks
+from ivme.spark.pipeline.events import Opening
 from ivme.spark.pipeline.evolving import EVOLVED
-from ivme.spark.pipeline.load import collected, conformed, load_frame
+from ivme.spark.pipeline.gathering import collected
+from ivme.spark.pipeline.iceberg import newest_snapshot
+from ivme.spark.pipeline.load import conformed, is_pyiceberg, load_frame
 from ivme.spark.pipeline.source import LOAD, delta_version
 from ivme.spark.pipeline.taking import Prepared
+from ivme.spark.session.jobs import described_jobs, watched_jobs
 
 if TYPE_CHECKING:
     from ivme.spark.pipeline.driver import Driver
@@ -53,7 +59,10 @@ def create_tables(driver: Driver) -> None:
 def load_all(driver: Driver) -> None:
     """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
     loads = [(source, source.load) for source in driver.pipeline.tables if source.load is not None]
-    changes = {source.table.name: _inserts(_loaded(driver, source, load)) for source, load in loads}
+    changes = {}
+    for place, (source, load) in enumerate(loads):
+        with _told(driver, "load", source.table.name, place, len(loads)):
+            changes[source.table.name] = _inserts(_loaded(driver, source, load))
     changes |= clock_changes(driver.database, driver.pipeline.tables, changes)
     with driver.database.batch(source=SOURCE, position=0) as batch:
         for name, delta in changes.items():
@@ -75,17 +84,35 @@ def load_added(driver: Driver) -> None:
         if last is None or last.number > driver.reached:
             start, planned = time.perf_counter(), Planned(driver.next_number(), LOAD + name, {})
             driver.journal.plan(planned)
-            found = Prepared({name: _inserts(_loaded(driver, source, source.load))}, {}, is_repeatable=True)
+            with _told(driver, "load", name, 0, 1):
+                found = Prepared({name: _inserts(_loaded(driver, source, source.load))}, {}, is_repeatable=True)
             driver.apply_prepared(planned, found, start, 0)
         driver.journal.note(f"load {name}", _DONE)
+
+
+@contextmanager
+def _told(driver: Driver, what: str, name: str, done: int, total: int) -> Iterator[None]:
+    """Reports the beginning and the end of a part of opening, and names its jobs in Spark's user interface."""
+    start, group = time.perf_counter(), f"ivme {driver.pipeline.name}"
+    driver.report(Opening(what, name, done, total))
+
+    def tell(share: float) -> None:
+        driver.report(Opening(what, name, done, total, share=share))
+
+    with described_jobs(driver.spark, group, f"{what} of {name}"), watched_jobs(driver.spark, group, tell):
+        yield
+    driver.report(Opening(what, name, done + 1, total, time.perf_counter() - start))
 
 
 def _loaded(driver: Driver, source: TableSource, load: Rows) -> pa.Table:
     name = source.table.name
     if load.format == "delta":
         driver.journal.note(f"version of {name}", str(delta_version(str(load.path))))
+    if load.table is not None and is_pyiceberg(load.format, load.options):
+        driver.journal.note(f"version of {name}", str(newest_snapshot(load.options, load.table)))
     frame = load_frame(driver.spark, load, source.table, driver.loaded_version(name))
-    return conformed(collected(frame, driver.pipeline.state / "loading" / name), source.table)
+    staging = driver.pipeline.staging
+    return conformed(collected(frame, driver.pipeline.state / "loading" / name, staging), source.table)
 
 
 def create_views(driver: Driver) -> None:
@@ -95,9 +122,10 @@ def create_views(driver: Driver) -> None:
     if any(wanted.get(name) != said for name, said in there.items()):
         for name in reversed(driver.database.views):
             driver.database.drop_view(name)
-    for view in driver.pipeline.views:
-        if view.name not in driver.database.views:
-            driver.journal.note(f"view {view.name}", wanted[view.name])
+    missing = [view for view in driver.pipeline.views if view.name not in driver.database.views]
+    for place, view in enumerate(missing):
+        driver.journal.note(f"view {view.name}", wanted[view.name])
+        with _told(driver, "build", view.name, place, len(missing)):
             driver.database.create_view(view.name, view.query, **dict(view.options))
 
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import Progress as Bars
+from rich.progress import TaskID
 from rich.table import Table
 
-from ivme.spark.pipeline.events import Applied, Event, Refused
+from ivme.spark.pipeline.events import Applied, Event, Opening, Refused
+
+_DONE = {"load": "loaded", "build": "built"}
 
 
 @dataclass(slots=True)
@@ -32,9 +36,14 @@ class Progress:
         self._console = console
         self._totals: dict[str, _Totals] = {}
         self._live: Live | None = None
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
         self._start = time.perf_counter()
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Opening):
+            self._tell_opening(event)
+            return
         totals = self._totals.setdefault(event.source, _Totals())
         if isinstance(event, Refused):
             totals.refused += 1
@@ -54,6 +63,34 @@ class Progress:
         totals.changes += event.changes_out
         totals.seconds += event.seconds
         totals.latency, totals.lag = event.seconds, event.lag
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Shows bars for loads and builds while a pipeline is opened, if somebody looks at a terminal."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Bars(console=self._console, transient=True) as bars:
+            self._bars = bars
+            try:
+                yield
+            finally:
+                self._bars = None
+
+    def _tell_opening(self, event: Opening) -> None:
+        if self._bars is None:
+            if event.seconds is not None:
+                told = f"{_DONE[event.what]} {event.name} in {event.seconds:.2f} s ({event.done} of {event.total})"
+                self._console.print(told, markup=False, highlight=False)
+            return
+        if event.what not in self._tasks:
+            self._tasks[event.what] = self._bars.add_task(event.what, total=event.total)
+        self._bars.update(
+            self._tasks[event.what],
+            total=event.total,
+            completed=event.done + event.share,
+            description=f"{event.what} {event.name}",
+        )
 
     @contextmanager
     def shown(self) -> Iterator[None]:

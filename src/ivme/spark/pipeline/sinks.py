@@ -15,15 +15,21 @@ from ivme.engine.runtime.delta import delta_table
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
 from ivme.pipeline.plan_changes import Definitions, described
+from ivme.pipeline.read_sinks import PYTHON
 from ivme.pipeline.table_changes import TableChanges
 from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
 from ivme.spark.pipeline.sink import Writer
 from ivme.spark.pipeline.writers import open_writer
+from ivme.spark.session.jobs import described_jobs
 from ivme.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_WITHOUT_JOBS = ("parquet", "delta", "iceberg", PYTHON)
+"""Formats that are mostly written without Spark, for which naming jobs would be calls to the JVM for nothing."""
 
 
 class Sinks:
@@ -39,6 +45,7 @@ class Sinks:
     ) -> None:
         """`ready` is called before anything is written: what sinks get must not be lost with this machine."""
         self._pipeline, self._database, self._journal, self._ready = pipeline, database, journal, ready
+        self._spark = spark
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
@@ -90,7 +97,7 @@ class Sinks:
             if sink.mode != "changes":
                 self._write_rows(sink, batch)
             elif self._writers[sink.name].last() is None:
-                self._writers[sink.name].write(batch, self._everything(self._database.definitions.map_view(sink.view)))
+                self._write(sink, batch, self._everything(self._database.definitions.map_view(sink.view)))
             self._journal.wrote([sink.name], batch)
             self._started.add(sink.name)
 
@@ -140,7 +147,7 @@ class Sinks:
         found = differences(with_definitions(self._pipeline, new), old, self._database, views, widths)
         for sink in sinks:
             if found[sink.view].num_rows:
-                self._writers[sink.name].write(batch, found[sink.view])
+                self._write(sink, batch, found[sink.view])
         for sink in self._pipeline.sinks:
             if sink.mode != "changes" and self._journal.written(sink.name) is not None:
                 self._write_rows(sink, batch)
@@ -154,11 +161,20 @@ class Sinks:
         return [sink for sink in sinks if self._journal.written(sink.name) is not None]
 
     def _write_rows(self, sink: Sink, batch: int) -> None:
-        self._writers[sink.name].write(batch, self._database.view(sink.view).to_arrow())
+        self._write(sink, batch, self._database.view(sink.view).to_arrow())
+
+    def _write(self, sink: Sink, batch: int, rows: pa.Table) -> None:
+        """Writes a batch; what Spark does for it is named after the view and the sink."""
+        if sink.format in _WITHOUT_JOBS:
+            self._writers[sink.name].write(batch, rows)
+            return
+        told = f"batch {batch}: view {sink.view} to sink {sink.name}"
+        with described_jobs(self._spark, f"ivme {self._pipeline.name}", told):
+            self._writers[sink.name].write(batch, rows)
 
     def _write_changes(self, sink: Sink, batch: int, change: ViewDelta | None) -> None:
         if change is not None:
-            self._writers[sink.name].write(batch, change_table(self._database.definitions.map_view(sink.view), change))
+            self._write(sink, batch, change_table(self._database.definitions.map_view(sink.view), change))
 
     def _everything(self, view: View) -> pa.Table:
         if not view.parameters:

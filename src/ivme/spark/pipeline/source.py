@@ -7,17 +7,17 @@ always the same ones however many times it is called. That is all that exactly-o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from ivme.errors import SparkError
-from ivme.pipeline.journal import ChangeFile, RunJournal, numbered
+from ivme.pipeline.journal import ChangeFile, RunJournal
 from ivme.pipeline.model import BATCH, DELETES, WEIGHT, Changes, TableSource
 from ivme.pipeline.source_batch import Snapshot, SourceBatch
 from ivme.pipeline.table_changes import TableChanges, delta_of
+from ivme.pipeline.view_sink import ViewSink
 from ivme.query.model import Table
 from ivme.spark.pipeline.load import conformed, plain_arrow
 from ivme.spark.pipeline.schema import check_columns, file_schema, spark_schema
@@ -138,15 +138,15 @@ class ViewChanges:
 
     def __init__(self, spark: SparkSession, source: TableSource, journal: RunJournal) -> None:
         assert source.changes is not None
-        self.table, self._path = source.table, Path(str(source.changes.rows.path))
-        self._spark, self._journal = spark, journal
+        self.table, self._path = source.table, str(source.changes.rows.path)
+        self._sink, self._spark, self._journal = ViewSink(self._path), spark, journal
 
     def next_plan(self) -> tuple[Plan, list[ChangeFile]] | None:
         waiting = self._waiting()
         return ({"first": waiting[0], "last": waiting[-1]}, []) if waiting else None
 
     def read(self, plan: Plan) -> SourceBatch:
-        found = plain_arrow(self._read(plan["first"], plan["last"]))
+        found = plain_arrow(self._sink.read(plan["first"], plan["last"]).drop_columns([BATCH]))
         layout = spark_schema(found.drop_columns([WEIGHT]).schema)
         check_columns(f"the sink {self._path}", layout, file_schema(self.table), exactly=True)
         rows = conformed(found.select(list(self.table.column_names)), self.table)
@@ -161,34 +161,7 @@ class ViewChanges:
     def _waiting(self) -> list[int]:
         last = self._journal.last_of(self.table.name)
         reached = -1 if last is None else int(last.plan["last"])
-        return [number for number in self._batches() if number > reached]
-
-    def _is_delta(self) -> bool:
-        return (self._path / "_delta_log").is_dir()
-
-    def _batches(self) -> list[int]:
-        """The batches that are there whole. A Delta table has one batch a version, so the newest is all that counts."""
-        if self._is_delta():
-            import pyarrow.compute as pc
-            from deltalake import DeltaTable
-
-            found = DeltaTable(str(self._path)).to_pyarrow_dataset().to_table([BATCH]).column(BATCH)
-            return sorted(pc.unique(found).to_pylist())
-        names = [path.name for path in self._path.iterdir()] if self._path.is_dir() else []
-        return sorted(numbered(names, f"{BATCH}="))
-
-    def _read(self, first: int, last: int) -> pa.Table:
-        import pyarrow.compute as pc
-        import pyarrow.dataset as ds
-
-        between = (pc.field(BATCH) >= first) & (pc.field(BATCH) <= last)
-        if self._is_delta():
-            from deltalake import DeltaTable
-
-            return DeltaTable(str(self._path)).to_pyarrow_dataset().to_table(filter=between).drop_columns([BATCH])
-        partitioning = ds.partitioning(pa.schema([(BATCH, pa.int64())]), flavor="hive")
-        dataset = ds.dataset(self._path, format="parquet", partitioning=partitioning)
-        return dataset.to_table(filter=between).drop_columns([BATCH])
+        return [number for number in self._sink.batches() if number > reached]
 
 
 def is_exact(changes: Changes) -> bool:

@@ -19,6 +19,7 @@ from ivme.spark.pipeline.dead_letters import without_letters
 from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.evolving import GROWN
+from ivme.spark.pipeline.iceberg import IcebergFeed
 from ivme.spark.pipeline.jdbc_source import JdbcRows
 from ivme.spark.pipeline.load import conformed, load_frame
 from ivme.spark.pipeline.source import AGAIN, BACKFILL, DeltaFeed
@@ -37,6 +38,8 @@ def why_unknown(driver: Driver, source: TableSource) -> str:
         gone = sum(not (changes.folder / file.name).exists() for file in applied)
         if gone:
             return f"{gone} of its files are gone"
+    if source.watermark is not None and source.watermark.keep is not None:
+        return "it lets go of old rows"
     if driver.journal.fact(BACKFILL + name) is not None:
         return "a range of its rows was loaded again"
     if isinstance(changes, JdbcRows):
@@ -65,7 +68,8 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
     if source.changes is not None and source.changes.kind == "stream":
         return database_frame(driver, table.name)
     feed = driver.sources.get(table.name)
-    if isinstance(feed, DeltaFeed) and driver.journal.fact(GROWN + table.name) is not None:
+    grown = driver.journal.fact(GROWN + table.name) is not None
+    if isinstance(feed, IcebergFeed) or (isinstance(feed, DeltaFeed) and grown):
         whole = feed.snapshot(feed.reached()).content
         assert isinstance(whole, Snapshot)
         return driver.spark.createDataFrame(whole.rows)

@@ -9,8 +9,9 @@ from ivme.database import Database
 from ivme.pipeline.model import Pipeline, Sink
 from ivme.pipeline.read_sinks import merge_key
 from ivme.spark.pipeline.delta_merge import DeltaMergeWriter, SparkDeltaMergeWriter
+from ivme.spark.pipeline.iceberg_sink import IcebergWriter
 from ivme.spark.pipeline.jdbc_merge import JdbcMergeWriter
-from ivme.spark.pipeline.load import has_delta
+from ivme.spark.pipeline.load import has_delta, is_pyiceberg
 from ivme.spark.pipeline.sink import (
     DeltaWriter,
     ParquetChanges,
@@ -36,6 +37,8 @@ def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str,
     application = f"ivme/{pipeline.name}/{sink.name}/{owner}"
     if sink.format == "jdbc" and sink.mode == "merge":
         return JdbcMergeWriter(spark, sink, application, lambda: merge_key(sink, database))
+    if sink.table is not None and is_pyiceberg(sink.format, sink.options):
+        return IcebergWriter(sink, application, lambda: merge_key(sink, database)[0])
     if sink.format != "delta" or sink.table is not None:
         return SparkWriter(spark, sink)
     jar = has_delta(spark)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,3 +29,33 @@ def described_jobs(spark: SparkSession, group: str, description: str) -> Iterato
     finally:
         for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
             context.setLocalProperty(name, None)  # type: ignore[arg-type]
+
+
+def share_done(spark: SparkSession, group: str) -> float:
+    """How much of the running stages of a group of jobs is done, from 0 to 1; 0 where nobody can tell."""
+    if not hasattr(spark, "_jvm"):
+        return 0.0
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    running = [stage for job in jobs if job is not None and job.status == "RUNNING" for stage in job.stageIds]
+    stages = [stage for stage in map(tracker.getStageInfo, running) if stage is not None]
+    tasks = sum(stage.numTasks for stage in stages)
+    return sum(stage.numCompletedTasks for stage in stages) / tasks if tasks else 0.0
+
+
+@contextmanager
+def watched_jobs(spark: SparkSession, group: str, tell: Callable[[float], None], every: float = 0.5) -> Iterator[None]:
+    """Tells now and then, from a thread of its own, how much of the block's jobs is done."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(every):
+            tell(share_done(spark, group))
+
+    watcher = threading.Thread(target=watch, name="ivme progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-import fcntl
+import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any
 
 from ivme.errors import PlanError, SparkError
-from ivme.shards.client import LEASE
+from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.database import ShardedDatabase
-from ivme.shards.journal import StepJournal
+from ivme.shards.flight_cluster import LEASE, HostStarter
+from ivme.shards.processes import ChildProcesses, by_host
+from ivme.store.checkpoint_store import open_checkpoint_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+_logger = logging.getLogger("ivme")
+
 
 class SparkDatabase(ShardedDatabase):
-    """Tables and views in shards on Spark's hosts, kept in a checkpoint that all hosts reach by the same path."""
+    """Tables and views in shards, whose steps and snapshots are kept in a checkpoint that all hosts reach."""
 
     def __init__(
-        self, spark: SparkSession, shards: int | None = None, checkpoint: str | Path = "", *, lease: float = LEASE
+        self,
+        spark: SparkSession,
+        shards: int | None = None,
+        checkpoint: str | Path = "",
+        *,
+        hosts: int | None = None,
+        lease: float = LEASE,
+        tls: bool = False,
     ) -> None:
         """Opens the database of a checkpoint, or makes one with as many shards as given.
 
-        `lease` is for how many seconds a shard's process lives on that nobody asks anything.
+        The shards are served by so many hosts: tasks of Spark, one for each executor if not said; in a local session
+        processes, one for each shard. `lease` is for how many seconds a host lives
+        on that hears nothing of the driver. With `tls`, all connections are encrypted.
         """
-        from ivme.spark.shards.stream import SparkCluster
+        from ivme.spark.shards.cluster import SparkCluster
 
-        root = checkpoint_folder(checkpoint)
-        if shards is not None and (not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 1024):
-            raise SparkError(f"shards must be a number from 1 to 1024; it is {shards!r}")
-        self._held = _locked(root)
+        if not str(checkpoint):
+            raise SparkError("a SparkDatabase needs a checkpoint: a folder that all hosts reach, or an s3:// address")
+        _check_count("shards", shards)
+        _check_count("hosts", hosts)
         self.spark = spark
-        try:
-            super().__init__(SparkCluster(spark, StepJournal.open(root, shards), lease=lease))
-        except BaseException:
-            self._held.close()
-            raise
+        found = Checkpoint.open(open_checkpoint_store(checkpoint), shards)
+        starter, listen, most = _host_starter(spark, found.shards)
+        served = by_host(found.shards, min(hosts or most, found.shards))
+        super().__init__(SparkCluster(found, starter, served, listen=listen, lease=lease, tls=tls))
 
     # Streams
 
@@ -65,8 +76,8 @@ class SparkDatabase(ShardedDatabase):
                 with self.batch(source, batch_id) as changes:
                     changes.apply(declared.name, batch, weight or 1)
 
-        writer = frame.writeStream.foreachBatch(applied).queryName(f"{source} {self._journal.identity[:8]}")
-        return writer.option("checkpointLocation", str(self._journal.root / "sources" / source)).start()
+        writer = frame.writeStream.foreachBatch(applied).queryName(f"{source} {self.checkpoint.identity[:8]}")
+        return writer.option("checkpointLocation", f"{self.checkpoint.store.address}/sources/{source}").start()
 
     # DataFrames
 
@@ -89,35 +100,19 @@ class SparkDatabase(ShardedDatabase):
 
         register_view(self, self._catalog.view(view).name, name or view)
 
-    def close(self) -> None:
-        """Ends the streaming query and the shards' processes; the checkpoint can be opened again."""
-        super().close()
-        self._held.close()
+
+def _host_starter(spark: SparkSession, shards: int) -> tuple[HostStarter, str, int]:
+    """What starts the hosts, the address at which the driver listens, and how many hosts there are if not said."""
+    from ivme.spark.shards.tasks import SparkTasks, can_reserve, cpus_of_a_task, executors
+
+    if can_reserve(spark):
+        listen = str(spark.conf.get("spark.driver.host") or "127.0.0.1")
+        return SparkTasks(spark, cpus_of_a_task(spark)), listen, executors(spark, shards)
+    if not (spark.conf.get("spark.master", "") or "").startswith("local"):
+        _logger.warning("shards are served by processes of this machine: a Spark Connect session cannot reserve tasks")
+    return ChildProcesses(), "127.0.0.1", shards
 
 
-def _locked(root: Path) -> TextIO:
-    """Holds a checkpoint against others who would write to it."""
-    root.mkdir(parents=True, exist_ok=True)
-    held = (root / "lock").open("w")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        held.close()
-        raise SparkError(f"the database at {root} is open already, in this process or another; close it") from None
-    return held
-
-
-def checkpoint_folder(checkpoint: str | Path) -> Path:
-    """The folder of a checkpoint; other file systems than those that hosts mount are refused by name."""
-    text = str(checkpoint)
-    if not text:
-        raise SparkError("a SparkDatabase needs a checkpoint: a folder that all hosts reach by the same path")
-    parts = urlsplit(text)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path)).absolute()
-    if "://" in text:
-        raise SparkError(
-            f"the checkpoint {text} is on {parts.scheme}; shards keep theirs in a folder that all hosts mount under "
-            "the same path: use a local folder or a network file system"
-        )
-    return Path(text).absolute()
+def _check_count(name: str, given: object) -> None:
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= 1024):
+        raise SparkError(f"{name} must be a number from 1 to 1024; it is {given!r}")

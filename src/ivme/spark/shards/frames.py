@@ -1,68 +1,87 @@
-"""Rows of Spark DataFrames to the files of a step, by Spark's tasks: no row passes through the driver."""
+"""Rows of Spark DataFrames to their shards, put by Spark's tasks: no row passes through the driver."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from ivme.engine.ingest.rows import to_arrow
-from ivme.engine.runtime.batch import read_weights
+from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, IvmeError
 from ivme.query.model import Table
 from ivme.shards.catalog import ShardCatalog
-from ivme.shards.distribute import Placed, place_rows, with_weights, write_placed
-from ivme.shards.journal import StepJournal
-from ivme.shards.parts import PartFile
+from ivme.shards.checkpoint import Checkpoint
+from ivme.shards.coordinator import PutPlace
+from ivme.shards.distribute import packed_by_shard, place_rows, with_weights
+from ivme.shards.message import LostError
+from ivme.shards.parts import PackedPart
+from ivme.shards.present import Present
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TEXTS = [(name, pa.string()) for name in ("path", "digest", "error")]
-_SCHEMA = pa.schema([("shard", pa.int32()), ("rows", pa.int64()), *_TEXTS])
+_SCHEMA = pa.schema([("shard", pa.int32()), *((name, pa.string()) for name in ("key", "attempt", "kind", "error"))])
 _ROWS_AT_ONCE = 500_000
 
 
 def place_frame(
-    journal: StepJournal,
+    checkpoint: Checkpoint,
     catalog: ShardCatalog,
     table: Table,
     frame: DataFrame,
     weight: int | str,
-    folder: str,
-    writer: str,
-) -> list[PartFile]:
-    """Writes the rows of a DataFrame as parts: a file for each shard and task.
+    transaction: str,
+    name: str,
+) -> list[PutPlace]:
+    """Puts the rows of a DataFrame to the shards that they are for, each task its own, under a key of its attempt.
 
-    A task that is repeated writes files of its own, and only those of the one that succeeded count.
+    Only the attempts that Spark says succeeded count, whatever others have put.
     """
     if getattr(frame, "isStreaming", False):
         raise DataError(f"table {table.name}: the DataFrame is a stream; use stream() for it")
-    root, shards = str(journal.root), journal.shards
+    address, shards = checkpoint.store.address, checkpoint.shards
     described = catalog.to_json()
 
     def placing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = ShardCatalog.from_json(described)
         target = known.table(table.name)
+        packed: dict[int, list[PackedPart]] = {}
+        key = _attempt(name)
         try:
-            rows = (_weighted(chunk, target, weight) for chunk in _chunks(batches))
-            placed: Iterator[Placed] = (each for chunk in rows for each in place_rows(known, shards, target, chunk))
-            files = write_placed(Path(root), folder, f"{writer}-{uuid.uuid4().hex}", placed)
-            found = [{"shard": f.shard, "path": f.path, "rows": f.rows, "digest": f.digest} for f in files]
+            for chunk in _chunks(batches):
+                rows = _weighted(chunk, target, weight)
+                for shard, parts in packed_by_shard(place_rows(known, shards, target, rows)).items():
+                    packed.setdefault(shard, []).extend(parts)
+            _put(Present.of(address), transaction, key, packed)
+            found = [{"shard": shard, "key": key[0], "attempt": key[1]} for shard in packed]
         except IvmeError as error:
-            found = [{"error": str(error)}]
+            found = [{"kind": type(error).__name__, "error": str(error)}]
         yield pa.RecordBatch.from_pylist(found, _SCHEMA)
 
-    written = frame.mapInArrow(placing, "shard int, rows bigint, path string, digest string, error string")
-    answers = written.toArrow().to_pylist()
+    put = frame.mapInArrow(placing, "shard int, key string, attempt string, kind string, error string")
+    answers = put.toArrow().to_pylist()
     for answer in answers:
         if answer["error"] is not None:
-            raise DataError(answer["error"])
-    return [PartFile(a["shard"], a["path"], a["rows"], a["digest"]) for a in answers]
+            raise (LostError if answer["kind"] == LostError.__name__ else DataError)(answer["error"])
+    return [(answer["shard"], (answer["key"], answer["attempt"])) for answer in answers]
+
+
+def _attempt(name: str) -> tuple[str, str]:
+    """The key of what this attempt at a task puts."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return f"{name}-{context.partitionId()}", str(context.taskAttemptId())
+
+
+def _put(present: Present, transaction: str, key: tuple[str, str], packed: dict[int, list[PackedPart]]) -> None:
+    for shard, parts in packed.items():
+        host, epoch = present.host_of(shard)
+        present.clients.put(host, shard, epoch, transaction, key, parts)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

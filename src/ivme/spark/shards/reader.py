@@ -1,7 +1,7 @@
 """`spark.read.format("ivme")` and `readStream`: the rows and the changes of views as DataFrames.
 
-Options: `checkpoint` and `view`; `parameter.NAME` for each parameter of the view. Each shard is a partition, read on
-the host that the task runs on. Where parts of rows are in several shards they are merged: by Spark for
+Options: `checkpoint` and `view`; `parameter.NAME` for each parameter of the view. Each shard is a partition, which asks
+the shard's own host. Where parts of rows are in several shards they are merged: by Spark for
 `SparkDatabase.table`, in one task for the plain format.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,13 +19,15 @@ from pyspark.sql.types import StructType
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.errors import SparkError, UnknownNameError
 from ivme.shards.access import put_together, questions_for, read_requests
-from ivme.shards.change_files import change_files, merged_up_to, read_change
+from ivme.shards.changes import view_change
+from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.engine import Engine, change_schema
 from ivme.shards.lists import refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.present import Present
 from ivme.shards.sharding import Sharding, needs_merging
-from ivme.spark.shards.agreed_step import agreed_step
+from ivme.spark.shards.agreed_step import agreed
+from ivme.store.checkpoint_store import open_checkpoint_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = "_weight"
 """The column of a DataFrame with the weights of rows."""
+
+_MOST_PARTITIONS = 8
 
 
 class ViewSource(DataSource):
@@ -70,7 +73,7 @@ class ViewSource(DataSource):
         root, view = self._wanted()
         if self.options.get("changes") != "true":
             raise SparkError("a stream of format('ivme') has the option changes=true; SparkDatabase.changes sets it")
-        return ChangeReader(root, view, int(self.options["after"]))
+        return ChangeReader(root, view, int(self.options["after"]), self.options["consumer"])
 
 
 class ViewReader(DataSourceReader):
@@ -93,7 +96,7 @@ class ViewReader(DataSourceReader):
         return [InputPartition(number) for number in range(len(self._questions(made)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        present = Present.of(self._root, agreed_step(self._root, self._id))
+        present = agreed(Present.of(self._root), self._id)
         made = present.view(self._view)
         questions = self._questions(made)
         chosen = questions if partition.value < 0 else [questions[partition.value]]
@@ -105,23 +108,32 @@ class ViewReader(DataSourceReader):
 class ChangeReader(DataSourceStreamReader):
     """The changes of a followed view; offsets are the numbers of steps."""
 
-    def __init__(self, root: str, view: str, after: int) -> None:
-        self._root, self._view, self._after = root, view, after
+    def __init__(self, root: str, view: str, after: int, consumer: str) -> None:
+        self._root, self._view, self._after, self._consumer = root, view, after, consumer
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"step": self._after}
 
     def latestOffset(self, start: Mapping[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
-        present = Present.of(self._root)
-        return {"step": merged_up_to(present.journal.root, self._view, start["step"], max(start["step"], present.step))}
+        return {"step": max(start["step"], Present.of(self._root).step)}
 
     def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
-        files = change_files(Present.of(self._root).journal, self._view, start["step"], end["step"])
-        return [InputPartition(str(path)) for paths in files.values() for path in paths]
+        steps = range(start["step"] + 1, end["step"] + 1)
+        size = -(-len(steps) // _MOST_PARTITIONS)
+        return [InputPartition(steps[i : i + size]) for i in range(0, len(steps), max(size, 1))]
+
+    def commit(self, end: Mapping[str, int]) -> None:
+        """What is before `end` is no longer kept for this stream."""
+        _checkpoint(self._root).write_consumer(self._consumer, self._view, end["step"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        change = read_change(Path(partition.value))
-        yield from change.rename_columns([*change.column_names[:-1], WEIGHTS]).to_batches()
+        checkpoint = _checkpoint(self._root)
+        for change in (each for step in partition.value for each in view_change(checkpoint, self._view, step)):
+            yield from change.rename_columns([*change.column_names[:-1], WEIGHTS]).to_batches()
+
+
+def _checkpoint(root: str) -> Checkpoint:
+    return Checkpoint.open(open_checkpoint_store(root), None)
 
 
 def row_schema(made: Sharding) -> pa.Schema:
@@ -160,7 +172,7 @@ def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any])
     read_requests(made, {name: [value] for name, value in parameters.items()})
     spark = database.spark
     spark.dataSource.register(ViewSource)
-    reader = spark.read.format("ivme").option("checkpoint", str(database.root)).option("view", made.name)
+    reader = spark.read.format("ivme").option("checkpoint", database.checkpoint.store.address).option("view", made.name)
     for name, value in parameters.items():
         reader = reader.option(f"parameter.{name}", _text(value))
     if made.query.aggregates and needs_merging(made) and not made.query.input:
@@ -190,5 +202,8 @@ def stream_changes(database: SparkDatabase, view: str) -> DataFrame:
     """The changes of a view from the present step on, as a streaming DataFrame."""
     spark = database.spark
     spark.dataSource.register(ViewSource)
-    reader = spark.readStream.format("ivme").option("checkpoint", str(database.root)).option("view", view)
-    return reader.option("changes", "true").option("after", str(database.step)).load()
+    consumer = uuid.uuid4().hex
+    database.checkpoint.write_consumer(consumer, view, database.step)
+    reader = spark.readStream.format("ivme").option("checkpoint", database.checkpoint.store.address)
+    reader = reader.option("view", view).option("changes", "true").option("consumer", consumer)
+    return reader.option("after", str(database.step)).load()

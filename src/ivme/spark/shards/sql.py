@@ -48,6 +48,6 @@ def register_view(database: SparkDatabase, view: str, name: str) -> None:
     refuse_lists(made)
     if not made.query.head:
         raise PlanError(f"view {view} has no columns, which a function of SQL must have")
-    handler = type(f"Ask_{view}", (AccessRequest,), {"root": str(database.root), "view": view})
+    handler = type(f"Ask_{view}", (AccessRequest,), {"root": database.checkpoint.store.address, "view": view})
     function = udtf(handler, returnType=from_arrow_schema(row_schema(made)))
     database.spark.udtf.register(name, cast("UserDefinedTableFunction", function))

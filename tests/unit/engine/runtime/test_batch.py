@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ivme.engine.runtime.batch import read_weights
+from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, PlanError, UnknownNameError
 from tests.databases import make_database
 

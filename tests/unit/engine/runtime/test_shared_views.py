@@ -102,7 +102,7 @@ def test_a_trigger_that_views_share_is_assembled_when_it_is_needed_and_once(monk
         assembled.append([*views])
         return assemble_triggers(group, maps, views, relations)
 
-    monkeypatch.setattr("ivme.engine.runtime.shared_views.assemble_triggers", watched)
+    monkeypatch.setattr("ivme.plan.assemble.assembled.assemble_triggers", watched)
     plans = {name: plan_with("view-tree", parse_sql(text, TABLES)) for name, text in OVER_ONE_TABLE.items()}
     for number in range(1, len(plans) + 1):
         chosen = dict(list(plans.items())[:number])

@@ -193,3 +193,18 @@ def test_a_key_column_of_two_values_is_no_fresh_value() -> None:
     wide = table("S", {"a": "int", "b": "int", "flag": "bool", "id": "int"})
     claimed(COUNT, R, replace(wide, primary_key=("flag", "id")), T)
     assert bound_of(COUNT, R, replace(wide, primary_key=("flag",)), T) is None
+
+
+def test_four_cliques_have_a_bound_of_their_own() -> None:
+    clique = "R(A, B), S(B, C), T(C, D), U(D, A), V(A, C), W(B, D)"
+    for head in ("Q(.)", "Q(A, B, C, D)", "Q(COUNT)"):
+        found = ivme.explain(f"{head} = {clique}").lower_bound
+        assert found is not None
+        assert found.exponent == 1
+        assert "4-clique" in found.text
+    for other in (f"Q(. | A) = {clique}", f"Q(.) = {clique.replace('W(B, D)', 'W(B, E)')}"):
+        found = ivme.explain(other).lower_bound
+        assert found is None or found.exponent == Fraction(1, 2)
+    columns = {"x": "int", "y": "int"}
+    keyed = [table(name, columns, primary_key="x" if name == "R" else None) for name in "RSTUVW"]
+    assert ivme.explain(f"Q(.) = {clique}", keyed).lower_bound is None

@@ -89,3 +89,15 @@ def test_what_a_request_costs_is_said_in_words_and_for_followers() -> None:
 def test_a_wrong_favour_is_refused() -> None:
     with pytest.raises(PlanError, match="favour must be one of 'balanced', 'updates', 'reads'"):
         ivme.explain(QUERIES[0], favour="both")
+
+
+def test_linear_space_leaves_out_plans_that_take_more() -> None:
+    cycle = "Q(COUNT) = R(A, B), S(B, C), T(C, D), U(D, A)"
+    fast, small = ivme.explain(cycle), ivme.explain(cycle, space="linear")
+    assert ("skew", "classical") == (fast.strategy, small.strategy)
+    assert small.space is not None
+    assert str(small.space) == "O(N)"
+    chain = ivme.explain("Q(D | A) = R(A, B), S(B, C), T(C, D)", space="linear")
+    assert ("request", "O(N)") == (chain.strategy, str(chain.space))
+    listed = ivme.explain("Q(A, B, C) = R(A, B), S(B, C), T(C, A), U(A)", space="linear", strategy="view-tree")
+    assert "space='linear' has no effect: no plan of this view takes linear space" in listed.notes

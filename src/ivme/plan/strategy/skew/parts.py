@@ -31,20 +31,28 @@ Signature = Mapping[Role, bool]
 
 
 def roles_of(leaves: Leaves, keys: Iterable[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[Role, ...]:
-    """Roles for keys with their labels; those whose degrees are the same numbers get one partition.
+    """Roles for keys with their labels; those that have a degree of the same number in common get one partition.
 
     With one table of edges E(A, B), E(B, C), E(C, A) the degrees of A, B and C are those of one node, so one set of
-    heavy nodes serves all three, and the parts of the table are stored once.
+    heavy nodes serves all three, and the parts of the table are stored once. With E(A, B), E(B, C), E(A, C), as
+    undirected graphs have it, A has out-degrees, C has in-degrees, and B both: a node is heavy for all of them if one
+    of its degrees is large, which at most doubles the heavy nodes.
     """
-    names: dict[frozenset[object], str] = {}
-    roles = []
+    names: dict[object, str] = {}
+    roles: list[Role] = []
     for key, labels in keys:
-        places = []
+        places: list[object] = []
         for label in labels:
             source = leaves.source(label)
             places.append((loaded_as(source), tuple(source.schema.index(variable) for variable in key)))
-        name = ",".join(key) if ",".join(key) not in names.values() else f"{','.join(key)} of {'+'.join(labels)}"
-        roles.append(Role(key, labels, names.setdefault(frozenset(places), name)))
+        known = list(dict.fromkeys(names[place] for place in places if place in names))
+        own = ",".join(key) if ",".join(key) not in names.values() else f"{','.join(key)} of {'+'.join(labels)}"
+        name = known[0] if known else own
+        names |= dict.fromkeys(places, name)
+        if len(known) > 1:  # this role has degrees of several: these are one from now on
+            names = {place: name if old in known else old for place, old in names.items()}
+            roles = [replace(role, partition=name) if role.partition in known else role for role in roles]
+        roles.append(Role(key, labels, name))
     return tuple(roles)
 
 

@@ -1,0 +1,74 @@
+"""Record batches of which only the kernel has to know: encoded as they are added, then applied in one call.
+
+Whatever is out of the ordinary is left to the batch path, which takes the codes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.runtime.catalog import Catalog
+
+if TYPE_CHECKING:
+    from ivme._kernel import EncodedRows
+
+
+class EncodedPart(NamedTuple):
+    """A record batch as codes, and its rows' weight."""
+
+    table: str
+    rows: EncodedRows
+    data: pa.RecordBatch
+    weight: int
+
+
+class EncodedBatches:
+    """The record batches of a batch that the kernel may take, each of another table."""
+
+    def __init__(self, catalog: Catalog, parts: list[EncodedPart] | None = None) -> None:
+        self._catalog = catalog
+        self._sweeps = catalog.domains.sweeps
+        self.parts: list[EncodedPart] = [] if parts is None else parts
+
+    def copy(self) -> EncodedBatches:
+        copied = EncodedBatches(self._catalog, list(self.parts))
+        copied._sweeps = self._sweeps
+        return copied
+
+    def take(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> bool:
+        """Whether a record batch, or a table of one, is among them now."""
+        gate = self._catalog.row_gate
+        if gate is None or type(weight) is not int or abs(weight) != 1 or any(p.table == name for p in self.parts):
+            return False
+        batches = data.to_batches() if type(data) is pa.Table else [data]
+        if len(batches) != 1:
+            return False
+        (data,) = batches
+        try:
+            data.validate()
+        except pa.ArrowInvalid:
+            return False
+        rows = gate.encode(name, data.__arrow_c_array__())
+        if rows is None:
+            return False
+        self.parts.append(EncodedPart(name, rows, data, weight))
+        return True
+
+    def try_apply(self) -> bool:
+        """Applies them, all or none; False if the batch path has to, as it has if codes may be others' by now."""
+        gate = self._catalog.row_gate
+        if gate is None or self._sweeps != self._catalog.domains.sweeps:
+            return False
+        return gate.apply_encoded([(part.rows, part.weight) for part in self.parts])
+
+    def row_batches(self) -> Iterator[tuple[str, RowBatch]]:
+        """What the batch path takes in their place; they are spent then."""
+        for part in self.parts:
+            weights = np.full(len(part.rows), part.weight, dtype=np.int64)
+            layout = self._catalog.layout(part.table)
+            yield part.table, RowBatch(layout, weights, part.data, list(part.rows.columns()))

@@ -1,0 +1,101 @@
+// The columns of a table as Arrow has them: one call takes a record batch to codes.
+#pragma once
+
+#include "arrow.hpp"
+#include "bind.hpp"
+
+namespace ivme {
+
+// A record batch that Arrow has handed over.
+struct GivenArrow {
+    explicit GivenArrow(const nb::tuple& capsules) {
+        if (capsules.size() != 2) throw std::invalid_argument("__arrow_c_array__ returns two capsules");
+        schema = static_cast<ArrowSchema*>(PyCapsule_GetPointer(capsules[0].ptr(), "arrow_schema"));
+        if (!schema) throw nb::python_error();
+        array = static_cast<ArrowArray*>(PyCapsule_GetPointer(capsules[1].ptr(), "arrow_array"));
+        if (!array) throw nb::python_error();
+    }
+
+    ArrowSchema* schema;
+    ArrowArray* array;
+};
+
+class ArrowColumns {
+public:
+    using Spec = std::tuple<std::string, std::string, int64_t, int64_t, nb::object>;
+
+    explicit ArrowColumns(const std::vector<Spec>& specs) {
+        for (const auto& [name, format, least, most, dictionary] : specs) {
+            bool strings = format == "u" || format == "z";
+            if (!has_codes(format)) throw std::invalid_argument("there are no codes for Arrow's format " + format);
+            if (strings == dictionary.is_none())
+                throw std::invalid_argument("strings, and they only, have a dictionary");
+            columns_.push_back({name, format, least, most, strings ? dictionary_of(dictionary) : nullptr});
+            if (strings) held_.push_back(dictionary);
+        }
+    }
+
+    // The codes of each column; None if the data are of other types, or a value is in doubt. Columns that are their own
+    // codes share Arrow's memory. `given` are the two capsules that `__arrow_c_array__` returns.
+    nb::object encode(const nb::tuple& given) const {
+        auto [schema, array] = GivenArrow(given);
+        if (!array->length || !takes(*schema, *array)) return nb::none();
+        std::vector<const int64_t*> shared(columns_.size());
+        Array<int64_t> codes;
+        bool certain = true;
+        {
+            nb::gil_scoped_release release;
+            certain = encode_all(*array, shared, codes);
+        }
+        if (!certain) return nb::none();
+        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1]);
+    }
+
+    bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
+
+    // Finds the columns that are their own codes, and encodes the others, one behind the other.
+    bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes) const {
+        size_t encoded = 0, rows = static_cast<size_t>(array.length);
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            shared[c] = own_codes(columns_[c], *array.children[c]);
+            encoded += !shared[c];
+        }
+        if (encoded) codes = SpareCodes::shared().take(encoded * rows);
+        size_t at = 0;
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            if (shared[c]) continue;
+            if (!encode_column(columns_[c], *array.children[c], codes.data() + at)) return false;
+            at += rows;
+        }
+        return true;
+    }
+
+    static nb::object shown(const std::vector<const int64_t*>& shared, Array<int64_t>&& codes, size_t rows,
+                            const nb::object& array) {
+        auto* owned = new Array<int64_t>(std::move(codes));
+        nb::capsule owner(owned, [](void* p) noexcept {
+            auto* block = static_cast<Array<int64_t>*>(p);
+            SpareCodes::shared().give(std::move(*block));
+            delete block;
+        });
+        nb::list columns;
+        size_t at = 0;
+        for (const int64_t* numbers : shared) {
+            using Shared = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
+            using Own = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
+            if (numbers) {
+                columns.append(nb::cast(Shared(numbers, {rows}, array)));
+            } else {
+                columns.append(nb::cast(Own(owned->data() + at, {rows}, owner)));
+                at += rows;
+            }
+        }
+        return columns;
+    }
+
+private:
+    std::vector<ArrowColumn> columns_;
+    std::vector<nb::object> held_;
+};
+
+}  // namespace ivme

@@ -1,0 +1,223 @@
+// Rows and record batches that nothing but the kernel has to know of: whether that is so, and all of the transaction.
+#pragma once
+
+#include "row_path.hpp"
+#include "state_lock.hpp"
+
+namespace ivme {
+
+// The whole of an insert or delete of a few rows, where nothing but the kernel has to know of it. It declines whatever
+// is not of that kind, and each row that comes when `rows_left` have been taken: Python has work to do then.
+class RowGate {
+public:
+    // `rows_left` may be taken until Python says so again; `running` has an attribute `name` that is not empty while
+    // this thread is in a function of a user.
+    RowGate(const nb::object& lock, nb::dict open_reads, nb::object running, size_t rows)
+        : rows_left(rows),
+          lock_(nb::cast<StateLock&>(lock)),
+          open_reads_(std::move(open_reads)),
+          running_(std::move(running)),
+          name_(nb::str("name")),
+          kept_(lock) {}
+
+    void set_path(nb::object table, nb::object path, bool deletes, bool counts) {
+        numbers_[table] = entries_.size();
+        entries_.push_back({&nb::cast<RowPath&>(path), path, deletes, counts});
+    }
+    void forget() {
+        numbers_.clear();
+        entries_.clear();
+        ++generation_;
+    }
+
+    // A record batch as codes, for `apply_encoded`; None if the batch path has to take it.
+    nb::object encode(nb::handle table, const nb::tuple& capsules) {
+        nb::object made = nb::none();
+        if (!may_take(table)) return made;
+        alone([&] {
+            PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
+            if (!number) return;
+            auto rows = std::make_unique<EncodedRows>();
+            rows->entry = PyLong_AsSize_t(number);
+            rows->generation = generation_;
+            nb::object kept = entries_[rows->entry].kept;
+            if (!nb::cast<RowPath&>(kept).encode_arrow(capsules, *rows)) return;
+            made = nb::cast(rows.release(), nb::rv_policy::take_ownership);
+        });
+        return made;
+    }
+
+    // Encoded rows of several tables, each with the weight of all of them, as one transaction; false if the batch path
+    // has to take them.
+    bool apply_encoded(const std::vector<std::pair<nb::object, int64_t>>& given) {
+        if (given.empty() || !may_take()) return false;
+        bool done = false;
+        alone([&] { done = apply_encoded_locked(given); });
+        return done;
+    }
+
+    // A short list of rows, all or none.
+    bool apply(nb::handle table, const nb::list& rows, int64_t weight) {
+        size_t n = nb::len(rows);
+        if (!n || n > most_rows || !rows_left || !may_take(table)) return false;
+        bool done = false;
+        alone([&] { done = apply_locked(table, rows, weight); });
+        return done;
+    }
+
+    // A few rows of several tables, each a tuple of its table, itself and its weight, as one transaction, in this
+    // order.
+    bool apply_rows(const std::vector<std::tuple<nb::object, nb::object, int64_t>>& changes) {
+        if (changes.empty() || changes.size() > most_rows || !rows_left || !may_take()) return false;
+        bool done = false;
+        alone([&] { done = apply_rows_locked(changes); });
+        return done;
+    }
+
+    bool is_open = true;
+    size_t rows_left;
+
+private:
+    struct Entry {
+        RowPath* path;
+        nb::object kept;
+        bool deletes;  // rows may be deleted
+        bool counts;   // a row may bring along codes that are to be taken back one day
+    };
+
+    // More rows are for a batch, which lets other threads go on meanwhile.
+    static constexpr size_t most_rows = 64;
+
+    struct Part {
+        RowPath* path;
+        nb::object kept;
+        EncodedRows* rows;
+        int64_t weight;
+        Array<int64_t> weights;
+    };
+
+    // Whether it may be that nothing but the kernel has to know.
+    bool may_take() const {
+        if (!is_open || lock_.is_taken()) return false;
+        nb::object running = running_.attr(name_);
+        return !nb::len(running);
+    }
+    bool may_take(nb::handle table) const { return PyUnicode_CheckExact(table.ptr()) && may_take(); }
+
+    template <class Work>
+    void alone(Work work) {
+        lock_.enter();
+        try {
+            work();
+        } catch (...) {
+            lock_.release();
+            throw;
+        }
+        lock_.release();
+    }
+
+    struct EncodedRow {
+        nb::object kept;
+        RowPath* path;
+        int64_t weight;
+        std::vector<int64_t> words;
+    };
+
+    bool apply_rows_locked(const std::vector<std::tuple<nb::object, nb::object, int64_t>>& changes) {
+        std::vector<EncodedRow> rows;
+        size_t counted = 0, generation = generation_;  // encoding may call functions of users
+        for (const auto& [table, row, weight] : changes) {
+            PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
+            if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
+            Entry entry = entries_[PyLong_AsSize_t(number)];
+            rows.push_back({entry.kept, entry.path, weight, {}});
+            if (entry.path->has_balances()) return false;
+            if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
+            counted += entry.counts;
+        }
+        if (generation != generation_ || !try_run(rows[0].path->kernel(), rows)) return false;
+        rows_left -= std::min(counted, rows_left);
+        return true;
+    }
+
+    static bool try_run(Kernel& kernel, std::vector<EncodedRow>& rows) {
+        auto lock = write_lock(kernel);
+        auto strings = kernel.hold_dictionaries();
+        bool done = succeeds([&] {
+            kernel.undoably([&] {
+                for (EncodedRow& row : rows) row.path->run(row.words, row.weight);
+                kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
+            });
+        });
+        for (EncodedRow& row : rows) row.path->trim();
+        return done;
+    }
+
+    // False if a row is refused.
+    template <class Work>
+    static bool succeeds(Work work) {
+        try {
+            work();
+        } catch (const Overflow&) {
+            return false;
+        } catch (const BrokenCheck&) {
+            return false;
+        }
+        return true;
+    }
+
+    bool apply_encoded_locked(const std::vector<std::pair<nb::object, int64_t>>& given) {
+        std::vector<Part> parts;
+        if (PyDict_GET_SIZE(open_reads_.ptr())) return false;
+        for (const auto& [object, weight] : given) {
+            auto& rows = nb::cast<EncodedRows&>(object);
+            if (rows.generation != generation_) return false;
+            const Entry& entry = entries_[rows.entry];
+            if ((weight < 0 && !entry.deletes) || entry.path->has_balances()) return false;
+            parts.push_back({entry.path, entry.kept, &rows, weight, {}});
+        }
+        for (size_t i = 0; i < parts.size(); ++i) {
+            if (!parts[i].path->compute(given[i].first, *parts[i].rows)) return false;
+        }
+        nb::gil_scoped_release release;
+        for (Part& part : parts) {
+            part.weights.resize(part.rows->n);
+            std::fill_n(part.weights.data(), part.rows->n, part.weight);
+        }
+        return try_run(parts[0].path->kernel(), parts);
+    }
+
+    static bool try_run(Kernel& kernel, std::vector<Part>& parts) {
+        auto lock = kernel.writing();
+        auto strings = kernel.hold_dictionaries();
+        bool done = succeeds([&] {
+            kernel.undoably([&] {
+                for (Part& part : parts) part.path->run(*part.rows, part.weights.data());
+                kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
+            });
+        });
+        for (Part& part : parts) part.path->trim();
+        return done;
+    }
+
+    bool apply_locked(nb::handle table, const nb::list& rows, int64_t weight) {
+        PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
+        if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
+        Entry entry = entries_[PyLong_AsSize_t(number)];
+        size_t n = nb::len(rows);
+        if (weight < 0 && !entry.deletes) return false;
+        if (!(n == 1 ? entry.path->apply(nb::object(rows[0]), weight) : entry.path->apply_all(rows, weight))) {
+            return false;
+        }
+        if (entry.counts) rows_left -= std::min(n, rows_left);
+        return true;
+    }
+
+    StateLock& lock_;
+    nb::dict numbers_, open_reads_;
+    std::vector<Entry> entries_;
+    size_t generation_ = 0;  // of the entries
+    nb::object running_, name_, kept_;
+};
+
+}  // namespace ivme
