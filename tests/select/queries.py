@@ -171,7 +171,7 @@ class Queries(Grouping):
             return [self.item(self.scalar(kind, scope, 1), kind, taken) for kind in kinds]
         made = [self.item(must.text, must.kind, taken)] if must else []
         for _ in range(self.random.randint(1, 3)):
-            earlier = self._earlier(scope, made[1:] if must else made)  # not those of windows
+            earlier = self._earlier(scope, made)
             drawn = self.pick("item", column=6, expression=2, constant=0.6, of_earlier=1 if earlier.atoms else 0)
             if drawn == "of earlier":
                 kind = self.any_kind(earlier)

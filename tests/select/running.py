@@ -59,7 +59,8 @@ class SelectOracle(Oracle):
 
     def rows(self, sql: str) -> list[Row]:
         found: list[Row] = self.connection.execute(sql).fetchmany(MOST_ROWS + 1)
-        if len(found) > MOST_ROWS:
+        listed = sum(len(value) for row in found for value in row if isinstance(value, list))
+        if len(found) + listed > MOST_ROWS:
             raise TooLarge
         return found
 

@@ -18,6 +18,13 @@ TABLES = (
     TableSpec("r2", (column("i"), column("d2"), column("s"))),
 )
 FOUND = (
+    "SELECT MAX(i) OVER () AS m, m AS n FROM r0",
+    "SELECT i, SUM(i) OVER (ORDER BY j) AS s, s * 2 AS d, d + 1 AS e FROM r0",
+    "SELECT SUM(j) OVER () AS i, i + 1 AS k FROM r0",
+    "SELECT ROW_NUMBER() OVER (ORDER BY i, j) AS n, n + 1 AS k FROM r0",
+    "SELECT i, SUM(j) AS s, RANK() OVER (ORDER BY SUM(j)) AS n, n + i AS k FROM r0 GROUP BY i",
+    "WITH w AS (SELECT i AS a, j AS b FROM r0) SELECT MAX(a) OVER (PARTITION BY b) AS m, m - a AS d FROM w",
+    "SELECT i, MAX(i) OVER () AS m, m AS q FROM r0 QUALIFY q > 1",
     "SELECT 1 AS one, SUM(j) AS n FROM r0 WHERE i = 1 /* parameter */ ORDER BY n % 3 LIMIT 4",
     """WITH RECURSIVE w(x, y) AS (SELECT i, j FROM r0 UNION SELECT p.x, e.j FROM w p JOIN r0 e ON p.y = e.i)
        SELECT x, MAX_BY(y, y) AS m, COUNT(DISTINCT x, y) AS n FROM w GROUP BY x""",

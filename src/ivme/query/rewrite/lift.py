@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -44,7 +44,13 @@ from ivme.query.rewrite.set_operations import combined
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
-from ivme.query.rewrite.windows import refuse_ordered, refuse_windows, take_windows
+from ivme.query.rewrite.windows import (
+    reads_window_columns,
+    refuse_ordered,
+    refuse_windows,
+    take_windows,
+    with_window_columns,
+)
 from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_text import is_set
 from ivme.query.sql_union import union_of
@@ -113,6 +119,8 @@ class Lift:
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""
         if isinstance(node, exp.Select) and not has_limit(node):
+            if reads_window_columns(node):
+                node = with_window_columns(node, self._columns_of_from(node))
             if not is_one_rank(node):
                 return self._windowed(node)
             ranked = take_ranks(node)
@@ -120,6 +128,17 @@ class Lift:
         inner, order = take_order(self.script.source, node)
         assert order is not None, "it has LIMIT or OFFSET"
         return self.script.rows_of(self._ordered(inner, order))
+
+    def _columns_of_from(self, node: exp.Select) -> Callable[[exp.Identifier], bool]:
+        """Says of a name whether a table of a SELECT has such a column; leaves the script as it is."""
+        read = node.copy()
+        for clause in set(read.args) - {"with_", "from_", "joins", "laterals"}:
+            read.set(clause, None)
+        read.set("expressions", [aliased(exp.Literal.number(1), "one")])
+        saved = self.script.saved()
+        _, names, _ = self._open(read, None)
+        self.script.restore(saved)
+        return lambda name: bool(names.owners(name))
 
     def _windowed(self, node: exp.Select) -> exp.Select:
         """A SELECT with window functions: blocks that add their columns, and what is made of these."""

@@ -8,7 +8,7 @@ that partition and order rows alike are columns of one block. Conditions of QUAL
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -22,6 +22,7 @@ from ivme.query.sql_aggregates import is_aggregate
 from ivme.query.sql_text import DIALECT, SqlText
 from ivme.query.sql_windows import window_refusal
 from ivme.query.windows import SHIFTS, WINDOW, WindowCall
+from ivme.query.written import in_place_of
 
 _BY = "#by"
 _OF = "#of"
@@ -144,6 +145,39 @@ def with_items(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
         return exp.Paren(this=aliases[each.name.lower()].copy()) if is_alias else None
 
     return replaced(node, change)
+
+
+def reads_window_columns(node: exp.Select) -> bool:
+    """Whether a column of a SELECT has the name of a window function before it, which it may mean."""
+    return with_window_columns(node, lambda _: False) is not node
+
+
+def with_window_columns(node: exp.Select, is_known: Callable[[exp.Identifier], bool]) -> exp.Select:
+    """The SELECT with window functions in the place of their names in columns behind them.
+
+    A name that `is_known` is that of a column of FROM, which comes first.
+    """
+    before: dict[str, exp.Expr] = {}
+    items: list[exp.Expr] = []
+
+    def change(each: exp.Expr) -> exp.Expr | None:
+        is_name = isinstance(each, exp.Column) and not each.table and each.name.lower() in before
+        if not is_name or is_known(each.this):
+            return None
+        return exp.Paren(this=in_place_of(before[each.name.lower()].copy(), each))
+
+    for item in node.expressions:
+        made = replaced(item, change)
+        items.append(made if item.alias or made == item else aliased(made, _name_of(item)))
+        if item.alias:
+            before.pop(item.alias.lower(), None)
+            if _windows_in(items[-1]):
+                before[item.alias.lower()] = items[-1].unalias()
+    if items == node.expressions:
+        return node
+    select = node.copy()
+    select.set("expressions", items)
+    return select
 
 
 def _take_parameters(taken: _Taken, node: exp.Select) -> None:
