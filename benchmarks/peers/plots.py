@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from matplotlib import rc_context
 
 from benchmarks.peers.race import Result
+from benchmarks.peers.refresh_picture import refresh_picture
 from benchmarks.peers.report import Report
 from benchmarks.peers.summary import SHARE
 from ivme.bench.picture import figure_module
@@ -32,8 +33,10 @@ def families(report: Report) -> dict[str, list[Result]]:
 
 
 def drawings(report: Report) -> dict[str, str]:
-    """An SVG for each family of workloads."""
-    return {name: drawn(FAMILIES.get(name, (name,))[0], results) for name, results in families(report).items()}
+    """An SVG for each family of workloads, and that of the first page where Spark was measured."""
+    made = {name: drawn(FAMILIES.get(name, (name,))[0], results) for name, results in families(report).items()}
+    first = refresh_picture(report)
+    return made | ({"refresh": first} if first else {})
 
 
 def drawn(title: str, results: Sequence[Result]) -> str:

@@ -144,6 +144,24 @@ def test_a_row_that_ivme_loses_stays_in_all_forms() -> None:
     assert all(text in picture for text in ("join count", "DuckDB, recompute", "ivme loses"))
 
 
+def test_the_first_page_shows_the_largest_refresh_on_spark_over_its_whole_path() -> None:
+    stream = "through the stream"
+    titles = (
+        f"join, 10 rows, 1.0% changed, {stream}",
+        f"big join, 99 rows, 1.0% changed, {stream}",
+        "big join, 1.0% changed",
+    )
+    results = [
+        replace(result(ratio), title=title, rows=rows, peer="Spark SQL, recompute")
+        for title, rows, ratio in zip(titles, (10, 99, 99), (3.0, 0.5, 7.0), strict=True)
+    ]
+    picture = drawings(made(*results))["refresh"]
+    assert "big join, 99 rows" in picture
+    assert "0.50 times as fast" in picture
+    assert "7.0" not in picture
+    assert "refresh" not in drawings(made(result(3.0)))
+
+
 def test_the_short_table_shows_the_worst_and_the_best_query_and_a_column_for_each_share() -> None:
     given = {"TPC-H Q3, one row": 0.5, "TPC-H Q5, one row": 20.0, "TPC-H Q10, one row": 3.0}
     queries = [replace(result(ratio), title=title) for title, ratio in given.items()]
