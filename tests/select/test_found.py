@@ -18,6 +18,12 @@ TABLES = (
     TableSpec("r2", (column("i"), column("d2"), column("s"))),
 )
 FOUND = (
+    """SELECT ROW_NUMBER() OVER (PARTITION BY i ORDER BY j) AS n, SUM(j) OVER (PARTITION BY i) AS m FROM r0
+       WHERE i = 1 /* parameter */ UNION SELECT i AS a, j AS b FROM r0""",
+    """SELECT i, ROW_NUMBER() OVER (PARTITION BY i ORDER BY j) AS n FROM r0 WHERE i = 1 /* parameter */
+       EXCEPT SELECT i, j FROM r0""",
+    """SELECT (SELECT COUNT(*) FROM (SELECT j, ROW_NUMBER() OVER (PARTITION BY i ORDER BY j) AS n FROM r0
+       WHERE i = 1 /* parameter */) x) + j AS m FROM r0""",
     "SELECT MAX(i) OVER () AS m, m AS n FROM r0",
     "SELECT i, SUM(i) OVER (ORDER BY j) AS s, s * 2 AS d, d + 1 AS e FROM r0",
     "SELECT SUM(j) OVER () AS i, i + 1 AS k FROM r0",

@@ -36,11 +36,19 @@ from ivme.query.rewrite.inlining import aliases_around, aliases_in, identifier_o
 from ivme.query.rewrite.lateral import Lateral
 from ivme.query.rewrite.order import has_limit, take_order
 from ivme.query.rewrite.outer import Joins
-from ivme.query.rewrite.parameters import BOTH_SIDES, add_values, bind, exported, parameters_in, refuse_whole
+from ivme.query.rewrite.parameters import (
+    BOTH_SIDES,
+    add_values,
+    bind,
+    exported,
+    note_comparisons,
+    parameters_in,
+    refuse_whole,
+)
 from ivme.query.rewrite.qualify import MADE, Inlined, Names, qualify
 from ivme.query.rewrite.ranks import is_limited, is_one_rank, push_ranks, take_ranks
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, quoted, select_all
-from ivme.query.rewrite.set_operations import combined
+from ivme.query.rewrite.set_operations import combined, rows_of_values
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
@@ -87,7 +95,7 @@ class Lift:
             return self._limited(node)
         if not isinstance(node, exp.Values):
             raise self.script.source.unsupported("this is not a query", node, "write a SELECT")
-        return self.script.rows_of(self._values(node))
+        return rows_of_values(node, self.script)
 
     def _select(self, node: exp.Select, domains: frozenset[str], *, is_inner: bool) -> exp.Select:
         """A SELECT; joined with the values of parameters where it has rows for values that no row has."""
@@ -121,7 +129,7 @@ class Lift:
         if isinstance(node, exp.Select) and not has_limit(node):
             if reads_window_columns(node):
                 node = with_window_columns(node, self._columns_of_from(node))
-            if not is_one_rank(node):
+            if not is_one_rank(node) or parameters_in(node):
                 return self._windowed(node)
             ranked = take_ranks(node)
             return ranked.of(self.script.rows_of(self._ordered(ranked.rows, ranked.order)))
@@ -146,7 +154,9 @@ class Lift:
         block = self._ordered(taken.rows, taken.orders[0])
         for order in taken.orders[1:]:
             block = self.script.add_ordered(block, order)
-        return self._finished(taken.of(self.script, block))
+        made = taken.of(self.script, block)
+        note_comparisons(made, {"r": self.script.reference(block, "r")}, self.script, with_hidden=True)
+        return self._finished(made)
 
     def _ordered(self, inner: exp.Expr, order: Order) -> str:
         """A block that shows the rows of a query as an order says."""
@@ -162,16 +172,6 @@ class Lift:
             if others - given[place]:
                 both[place] = lift.query(side, domains | (others - given[place]), is_inner=True)
         return combined(node, both[0], both[1], self.script)
-
-    def _values(self, node: exp.Values) -> str:
-        rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
-        names = [f"col{number}" for number in range(1, len(rows[0]) + 1)]
-        short = next((row for row in rows if len(row) != len(names)), None)
-        if short is not None:
-            message = f"a row of VALUES has {len(short)} columns, and the first one {len(names)}"
-            raise self.script.source.unsupported(message, short[0], "give every row the same columns")
-        branches = [exp.Select(expressions=[aliased(v.copy(), n) for v, n in zip(r, names, strict=True)]) for r in rows]
-        return self.script.add(union_of(branches))
 
     def _open(
         self, node: exp.Expr, outer: Names | None, domains: frozenset[str] = frozenset()
@@ -357,7 +357,7 @@ class Lift:
         alias = node.args.get("alias")
         columns = named_columns(alias)
         if isinstance(node, exp.Values):
-            rows = self.script.rows_of(self._values(node))
+            rows = rows_of_values(node, self.script)
             return rows, identifier_of(alias, "values", taken), columns
         if isinstance(node, exp.Subquery):
             query = self.query(node.this, is_inner=True)

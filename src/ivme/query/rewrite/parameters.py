@@ -171,8 +171,13 @@ def parameters_in(node: exp.Expr) -> list[str]:
     return list(dict.fromkeys(each.name for each in node.find_all(exp.Placeholder)))
 
 
-def note_comparisons(select: exp.Select, tables: Mapping[str, exp.Expr], script: Script) -> None:
-    """Tells the script which columns the parameters of a SELECT are compared with, as far as equalities say it."""
+def note_comparisons(
+    select: exp.Select, tables: Mapping[str, exp.Expr], script: Script, *, with_hidden: bool = False
+) -> None:
+    """Tells the script which columns the parameters of a SELECT are compared with, as far as equalities say it.
+
+    Hidden columns are those of queries inside, whose own comparisons are known; those of windows are not.
+    """
     seen: set[int] = set()
     for each in _conditions(select):
         parameter = equality(each)
@@ -181,7 +186,7 @@ def note_comparisons(select: exp.Select, tables: Mapping[str, exp.Expr], script:
         aliases = {column.table for column in own_columns(parameter[0])}
         if len(aliases) == 1 and aliases <= set(tables):
             seen |= {id(node) for node in each.walk()}
-            if not any(column.name.startswith("#") for column in own_columns(parameter[0])):
+            if with_hidden or not any(column.name.startswith("#") for column in own_columns(parameter[0])):
                 script.domains.compare(parameter[1].name, parameter[0], tables[next(iter(aliases))])
     for node in _all_own(select):
         if isinstance(node, exp.Placeholder) and id(node) not in seen:

@@ -156,3 +156,15 @@ def _repeated(node: exp.SetOperation, counts: str, names: list[str], script: Scr
 
 def _compared(test: type[exp.Binary], mark: str) -> exp.Expr:
     return test(this=column("c", mark), expression=exp.Literal.number(0))
+
+
+def rows_of_values(node: exp.Values, script: Script) -> exp.Select:
+    """VALUES is a union of its rows, whose columns have Spark's names."""
+    rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
+    names = [f"col{number}" for number in range(1, len(rows[0]) + 1)]
+    short = next((row for row in rows if len(row) != len(names)), None)
+    if short is not None:
+        message = f"a row of VALUES has {len(short)} columns, and the first one {len(names)}"
+        raise script.source.unsupported(message, short[0], "give every row the same columns")
+    branches = [exp.Select(expressions=[aliased(v.copy(), n) for v, n in zip(r, names, strict=True)]) for r in rows]
+    return script.rows_of(script.add(union_of(branches)))
