@@ -36,6 +36,8 @@ class Grouping(Sources):
             items += [self._total_item(total, over, taken) for total in totals]
         tests = ["COUNT(*) > 0"] if grouping_sets else []
         if self.pick("having", none=4, condition=1.5) == "condition":
+            if form == "all":  # DuckDB also groups by the columns that an expression here reads
+                whole = Scope((*(key for key in keys if key.qualified), *totals), scope.outer)
             tests.append(f"({self.condition(whole, 2)})" if tests else self.condition(whole, 2))
         having = f" HAVING {' AND '.join(tests)}" if tests else ""
         group = self._group_by(keys, form)

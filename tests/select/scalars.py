@@ -154,7 +154,8 @@ class Scalars(Words):
     def _choice(self, kind: str, scope: Scope, depth: int) -> str:
         drawn = self.pick("choice", **{name.replace(" ", "_"): 1 for name, _ in _CHOICES})
         template = dict(_CHOICES)[drawn]
-        sides = [self.scalar(kind, scope, depth - 1) for _ in range(2)]
+        inner = 0 if kind == "decimal" else depth - 1  # beside a sum DuckDB cuts off the digits of a product
+        sides = [self.scalar(kind, scope, inner) for _ in range(2)]
         return template.format(*sides, self.condition(scope, depth - 1) if "{2}" in template else "")
 
     def _subquery(self, kind: str, scope: Scope) -> str:

@@ -52,13 +52,7 @@ from ivme.query.rewrite.set_operations import combined, rows_of_values
 from ivme.query.rewrite.strict import REFUSED
 from ivme.query.rewrite.subqueries import Subqueries
 from ivme.query.rewrite.subquery_keys import SubqueryKeys
-from ivme.query.rewrite.windows import (
-    reads_window_columns,
-    refuse_ordered,
-    refuse_windows,
-    take_windows,
-    with_window_columns,
-)
+from ivme.query.rewrite.windows import refuse_ordered, refuse_windows, take_windows, with_window_columns
 from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_text import is_set
 from ivme.query.sql_union import union_of
@@ -127,8 +121,7 @@ class Lift:
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""
         if isinstance(node, exp.Select) and not has_limit(node):
-            if reads_window_columns(node):
-                node = with_window_columns(node, self._columns_of_from(node))
+            node = with_window_columns(node, self._columns_of_from)
             if not is_one_rank(node) or parameters_in(node):
                 return self._windowed(node)
             ranked = take_ranks(node)

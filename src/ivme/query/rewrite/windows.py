@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from sqlglot import exp
 
@@ -147,22 +148,20 @@ def with_items(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     return replaced(node, change)
 
 
-def reads_window_columns(node: exp.Select) -> bool:
-    """Whether a column of a SELECT has the name of a window function before it, which it may mean."""
-    return with_window_columns(node, lambda _: False) is not node
-
-
-def with_window_columns(node: exp.Select, is_known: Callable[[exp.Identifier], bool]) -> exp.Select:
+def with_window_columns(
+    node: exp.Select, columns_of_from: Callable[[exp.Select], Callable[[exp.Identifier], bool]]
+) -> exp.Select:
     """The SELECT with window functions in the place of their names in columns behind them.
 
-    A name that `is_known` is that of a column of FROM, which comes first.
+    A name of a column of FROM means that one; these are only asked for where it matters.
     """
+    is_known = cache(lambda: columns_of_from(node))
     before: dict[str, exp.Expr] = {}
     items: list[exp.Expr] = []
 
     def change(each: exp.Expr) -> exp.Expr | None:
         is_name = isinstance(each, exp.Column) and not each.table and each.name.lower() in before
-        if not is_name or is_known(each.this):
+        if not is_name or is_known()(each.this):
             return None
         return exp.Paren(this=in_place_of(before[each.name.lower()].copy(), each))
 
