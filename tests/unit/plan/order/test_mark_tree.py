@@ -65,3 +65,9 @@ def test_a_relation_within_a_template_is_no_node_of_its_own() -> None:
 def test_variables_that_one_relation_alone_has_do_not_matter_to_a_bag(distinct: bool) -> None:
     ((root, _),) = forest("Q(A, B) = R(A, B, X), S(B, Y)", distinct=distinct).roots
     assert (root.schema, isinstance(root.base, MarkNode)) == (("A", "B"), distinct)
+
+
+def test_a_template_takes_in_the_relations_that_it_has_whole_and_leaves_those_of_which_it_has_a_part() -> None:
+    assert "template 1" == str(forest("Q(A, B, C) = R(A, B), S(B, C), T(C, A)"))
+    root = only_root("Q(A, B, C, D) = R(A, B, D), S(B, C), T(C, A)")
+    assert {("template 1", ("A", "B", "C")), ("R", ("A", "B", "D"))} == {(n.name, n.schema) for n in root.walk()}
