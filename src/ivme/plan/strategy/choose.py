@@ -171,7 +171,7 @@ _FEW = 64
 
 def _is_split(plan: Plan) -> bool:
     """Whether relations are split into parts, which has to be worth it: among equals, what is simpler is faster."""
-    return bool(plan.program.partitions)
+    return bool(plan.blueprint.splits)
 
 
 def _mean(plan: Plan, rates: Rates | None, options: Options) -> int:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ivme.errors import PlanError
-from ivme.plan.assemble.assemble import Assembly, assemble, program_of
-from ivme.plan.assemble.catalog import catalog_of
+from ivme.plan.assemble.draft import drafted
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
+from ivme.plan.assemble.rebalancing import check_moves
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.assemble.update_costs import same_costs
 from ivme.plan.ir.exponent import Bound
@@ -48,11 +48,11 @@ def skew(analysis: Analysis, options: Options, below: Fraction | None = None) ->
     if not query.free:
         leaves = leaves_of(query, whole)
         best, made = _counted(query, leaves, options)
-        return _plan(query, whole, made, options, best)
+        return _plan(analysis, whole, made, options, best)
     if kind.hierarchical_fracture and kind.triangle is None:
         broken = analysis.plain.fracture
-        return _plan(query, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
-    return _plan(query, whole, listing_plan(structure, leaves_of(query, whole), below), options)
+        return _plan(analysis, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
+    return _plan(analysis, whole, listing_plan(structure, leaves_of(query, whole), below), options)
 
 
 def _check(query: Query, options: Options) -> None:
@@ -103,13 +103,16 @@ def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
     return roles_of(leaves, keys)
 
 
-def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best: Fraction = Fraction(1, 2)) -> Plan:
+def _plan(
+    analysis: Analysis, broken: Fracture, made: SkewPlan, options: Options, best: Fraction = Fraction(1, 2)
+) -> Plan:
     """The plan with its thresholds, and its bounds as functions of ε; as numbers, if each relation has its own."""
+    query = analysis.query
     even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
-    assembly = Assembly(catalog_of({"": made.blueprint}))
-    program = program_of(assembly, "")
-    measure = Measure(made, assembly, epsilons)
+    draft = drafted(made.blueprint, analysis.site)
+    check_moves(draft.assembly)
+    measure = Measure(made, draft.assembly, epsilons)
     preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
     best = _balanced(update, delay, best)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
@@ -125,10 +128,10 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         for each in (made.blueprint, made.followed)
     )
     update = replace(update, amortised=bool(blueprint.splits) and not blueprint.gradual)
+    is_same = blueprint.splits == made.blueprint.splits
     return Plan(
         "skew",
-        program if blueprint == made.blueprint else assemble(blueprint),
-        blueprint,
+        made.blueprint if is_same else blueprint,
         followed,
         broken,
         preprocessing,
@@ -140,6 +143,7 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         notes=notes,
         epsilon=chosen if even and blueprint.splits else None,
         tuning=tuning,
+        draft=draft if is_same else None,
     )
 
 
