@@ -53,6 +53,7 @@ def assemble_alone(group: str, maps: Existing, name: str, blueprint: Blueprint) 
     """What a view runs, over the maps that are there. Takes long for large queries; needs no lock."""
     assembly = group_assembly(group, maps, {name: blueprint})
     triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
+    check_moves(assembly)
     return _completed(assembly, group, name, blueprint, triggers, assembly.build(name))
 
 
@@ -68,7 +69,6 @@ def _completed(
     takes longer than all of this, and reads by no other indexes (`check_moves`)."""
     enumeration = assembly.enumeration(name)
     partitions, measured = partitions_of(assembly), measured_by(assembly)
-    check_moves(assembly)
     stored, declared, needed = assembly.storage.maps(), assembly.storage.declared(), assembly.maps_of(name)
     return AssembledView(
         group,

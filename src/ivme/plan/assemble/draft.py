@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ivme.plan.assemble.assemble import Assembly
 from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.catalog import catalog_of
+from ivme.plan.assemble.rebalancing import check_moves
 from ivme.plan.ir.program import Enumeration, Program, Trigger
 from ivme.site import Group, Site
 
@@ -42,6 +43,7 @@ def drafted(blueprint: Blueprint, site: Site | None) -> Draft:
     assembly = Assembly(catalog_of({name: blueprint}), group.maps, prefix)
     triggers = tuple(Trigger(relation, assembly.trigger(relation)) for relation in assembly.relations)
     build = assembly.build(name)
+    check_moves(assembly)
     sources = assembly.catalog.blueprints[name].leaves.sources
     program = Program(sources, assembly.storage.maps(), triggers, build, _UNREAD, blueprint.lazy)
     return Draft(assembly, blueprint, group, name, program)

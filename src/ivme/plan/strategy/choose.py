@@ -79,7 +79,9 @@ def choose(analysis: Analysis, options: Options, observed: Observation | None = 
         for marked in _found(_marked(analysis, trees)):
             return Choice(marked, _reason(marked, trees, options), trees.widths, compared=False)
         return Choice(trees, _tree_reason(trees, f"{trees.update} updates"), trees.widths, compared=False)
-    candidates = [plan for plan in _found(_candidates(analysis, trees, options)) if _is_taken(plan, analysis, options)]
+    candidates = [
+        plan for plan in _found(_candidates(analysis, trees, options, rates)) if _is_taken(plan, analysis, options)
+    ]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
@@ -110,7 +112,8 @@ def _by_workload(analysis: Analysis, options: Options, observed: Observation) ->
     """The plan that would have taken the least work for what was observed, with its build."""
     options = replace(options, epsilon=None) if options.epsilon == "auto" else options
     trees, shared = plan_with("view-tree", analysis), dimensions_of(analysis.query)
-    found = [plan for plan in _found(_candidates(analysis, trees, options)) if _fits(plan, options)]
+    rates = rates_of(analysis, options)
+    found = [plan for plan in _found(_candidates(analysis, trees, options, rates)) if _fits(plan, options)]
     plans = found or [trees]
     costed = [costs_of(plan, shared) for plan in plans]
     points = [(point, plan) for costs, plan in zip(costed, plans, strict=True) for point in costs.points()]
@@ -156,11 +159,11 @@ def _favoured(candidates: list[Plan], maintained: list[Plan], rates: Rates | Non
     if options.favour != "balanced" or not maintained:
         return min(candidates, key=rank)
     best = min(maintained, key=rank)
-    for plan in candidates:
+    for plan in (each for each in candidates if each.strategy == "request"):
         mine, theirs = _costs(plan, options), _costs(best, options)
         known = rates is not None and rates.mean(best, _epsilon(best, options)) <= _FEW
         better = max(mine[:2]) < (theirs[1] if known else max(theirs[:2]))
-        if plan.strategy == "request" and (better or all(map(le, mine, theirs))):
+        if better or all(map(le, mine, theirs)):
             best = plan
     return best
 
@@ -222,7 +225,7 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
     return Choice(plan, reason, trees.widths)
 
 
-def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
+def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates | None) -> Iterator[Plan]:
     """The plans that may be the best, in the order in which ties are decided.
 
     Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
@@ -239,7 +242,7 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[P
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
     linear = _at_half(trees.update) <= 1 and _fits(trees, options)
-    if not (linear and _is_linear(trees) and rates_of(analysis, options) is None):
+    if not (linear and _is_linear(trees) and rates is None):
         for strategy in ("factorised", "classical", "recursive"):
             for plan in _planned(strategy, analysis, options):
                 linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))

@@ -13,12 +13,10 @@ from ivme.errors import PlanError
 from ivme.plan.assemble.draft import drafted
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
-from ivme.plan.assemble.rebalancing import check_moves
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.assemble.update_costs import same_costs
-from ivme.plan.ir.exponent import Bound
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.skew.bounds import GRID, Measure
+from ivme.plan.strategy.skew.bounds import Measure
 from ivme.plan.strategy.skew.count import count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
@@ -111,10 +109,9 @@ def _plan(
     even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
     draft = drafted(made.blueprint, analysis.site)
-    check_moves(draft.assembly)
     measure = Measure(made, draft.assembly, epsilons)
     preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
-    best = _balanced(update, delay, best)
+    best = measure.balanced(best)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
     notes: tuple[str, ...] = ()
     if tuning is not None:
@@ -145,13 +142,6 @@ def _plan(
         tuning=tuning,
         draft=draft if is_same else None,
     )
-
-
-def _balanced(update: Bound, delay: Bound, usual: Fraction) -> Fraction:
-    """The ε with the cheapest updates of those whose delay is no longer than at the usual one, which wins ties."""
-    limit = delay.exponent.at(usual)
-    open_to = [epsilon for epsilon in (usual, *GRID) if delay.exponent.at(epsilon) <= limit]
-    return min(open_to, key=update.exponent.at)
 
 
 def _size(query: Query) -> int:
