@@ -54,10 +54,10 @@ def assemble_alone(group: str, maps: Existing, name: str, blueprint: Blueprint) 
     assembly = group_assembly(group, maps, {name: blueprint})
     triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
     check_moves(assembly)
-    return _completed(assembly, group, name, blueprint, triggers, assembly.build(name))
+    return completed_view(assembly, group, name, blueprint, triggers, assembly.build(name))
 
 
-def _completed(
+def completed_view(
     assembly: Assembly,
     group: str,
     name: str,
@@ -107,4 +107,4 @@ def assemble_view(name: str, typed: TypedQuery, plan: Plan, installed: Installed
     if draft is None or not draft.fits(group, name, plan.blueprint):
         return assemble_alone(group.name, group.maps, name, plan.blueprint)
     triggers = {each.relation: each.steps for each in draft.program.triggers}
-    return _completed(draft.assembly, group.name, name, plan.blueprint, triggers, draft.program.build)
+    return completed_view(draft.assembly, group.name, name, plan.blueprint, triggers, draft.program.build)

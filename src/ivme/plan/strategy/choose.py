@@ -231,10 +231,12 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates 
     Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
     of the updates of other strategies costs an edge cover, which is 0 or at least 1, and where all are 0, so are the
     view tree's. Plans of parts take the longest to find. They are left out where another plan is constant in
-    everything, and end where another one is linear, too, as soon as none can be below that, or after some steps: those
-    that are worth it have been found by then.
+    everything. Their search ends as soon as no update can be below that of a plan with constant delay, which they are
+    not better than in anything but space then, and where another plan is linear after some steps: those that are worth
+    it have been found by then.
     """
     yield trees
+    below = _least(None, trees, options)
     if analysis.query.input and _is_open(options):
         yield from _planned("request", analysis, options)
     constant = False
@@ -246,19 +248,27 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates 
         for strategy in ("factorised", "classical", "recursive"):
             for plan in _planned(strategy, analysis, options):
                 linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))
+                below = _least(below, plan, options)
                 yield plan
     if not constant:
-        yield from _split(analysis, trees, options, is_linear=linear)
+        yield from _split(analysis, below, options, is_linear=linear)
 
 
-def _split(analysis: Analysis, trees: Plan, options: Options, *, is_linear: bool) -> list[Plan]:
+def _split(analysis: Analysis, below: Fraction | None, options: Options, *, is_linear: bool) -> list[Plan]:
     """The plan of heavy and light parts, if there is one that may be taken and it is soon found."""
-    is_best = _is_linear(trees) and _at_half(trees.update) <= 1 and _fits(trees, options)
     with suppress(PlanError, StepsSpentError), at_most(_SKEW_STEPS) if is_linear else nullcontext():
-        plan = skew(analysis, options, below=Fraction(1) if is_best else None)
+        plan = skew(analysis, options, below=below)
         epsilon = _small_epsilon(plan, options)
         return [plan if epsilon is None else skew(analysis, replace(options, epsilon=epsilon))]
     return []
+
+
+def _least(below: Fraction | None, plan: Plan, options: Options) -> Fraction | None:
+    """The least update of plans with constant delay so far; None where it is space that counts, or the semantics that
+    they do not keep to."""
+    if options.space == "linear" or _at_half(plan.delay) or not _fits(plan, options):
+        return below
+    return _at_half(plan.update) if below is None else min(below, _at_half(plan.update))
 
 
 def _small_epsilon(plan: Plan, options: Options) -> Fraction | None:

@@ -17,7 +17,7 @@ from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_w
 from ivme.plan.assemble.update_costs import same_costs
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.skew.bounds import Measure
-from ivme.plan.strategy.skew.count import count_plan
+from ivme.plan.strategy.skew.count import Counted, count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
 from ivme.plan.strategy.skew.trees import SkewPlan, hierarchical_plan, part_edges
@@ -32,8 +32,10 @@ ONE_BY_ONE = (
     "Loomis-Whitney queries, whose relations source 000 splits one by one; leave them out"
 )
 
-BALANCES = (Fraction(1, 2), Fraction(2, 3))
-"""The ε among which the best is sought, where the plan can choose."""
+BALANCES = (Fraction(1, 2), Fraction(2, 3), Fraction(1, 3))
+"""The ε among which the best is sought, where the plan can choose, the usual one first. At 1/3 a light value has
+N^(1/3) partners, so that a view over three of its relations takes N^(2/3) for a change, and there are N^(2/3) heavy
+values: diamonds need that, and 4-cycles take less space for it."""
 
 
 def skew(analysis: Analysis, options: Options, below: Fraction | None = None) -> Plan:
@@ -45,7 +47,7 @@ def skew(analysis: Analysis, options: Options, below: Fraction | None = None) ->
     whole = unbroken(structure)
     if not query.free:
         leaves = leaves_of(query, whole)
-        best, made = _counted(query, leaves, options)
+        best, made = _counted(query, leaves, options, below)
         return _plan(analysis, whole, made, options, best)
     if kind.hierarchical_fracture and kind.triangle is None:
         broken = analysis.plain.fracture
@@ -62,8 +64,8 @@ def _check(query: Query, options: Options) -> None:
         raise PlanError(ONE_BY_ONE)
 
 
-def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, SkewPlan]:
-    """The best ε to plan with and the plan; then roles that do not help are left out."""
+def _counted(query: Query, leaves: Leaves, options: Options, below: Fraction | None) -> tuple[Fraction, SkewPlan]:
+    """The best ε to plan with and the plan, without roles that do not help: least update, then least space."""
     gradual = options.rebalance == "deamortised"
     own = isinstance(options.epsilon, tuple) and options.epsilon_value is None
     source = options.space == "source" or own or gradual
@@ -71,19 +73,34 @@ def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, 
         raise PlanError("one ε for each relation takes the space of space='source'; leave out space='linear'")
     roles = _source_roles(leaves) if source else variable_roles(leaves)
     check_roles(leaves, roles)
-    found = {epsilon: count_plan(query.name, leaves, roles, epsilon) for epsilon in BALANCES}
-    best = min(found, key=lambda epsilon: (found[epsilon].update, epsilon))
-    chosen = found[best]
-    for role in roles if not source else ():
-        fewer = tuple(other for other in chosen.plan.roles if other != role)
-        if fewer:
-            less = count_plan(query.name, leaves, fewer, best)
-            chosen = less if less.update <= chosen.update and less.space <= chosen.space else chosen
-    made = chosen.plan
+    asked = [epsilon for epsilon in BALANCES if epsilon == options.epsilon_value] or BALANCES
+    tried = {epsilon: count_plan(query.name, leaves, roles, epsilon, below) for epsilon in asked}
+    found = {epsilon: plan for epsilon, plan in tried.items() if plan is not None}
+    if not found:
+        raise PlanError(f"strategy 'skew' has no plan with updates below N^{below}; leave out the strategy")
+    least = min(plan.update for plan in found.values())
+    lean = {
+        epsilon: plan if source else _with_fewer_roles(query.name, leaves, epsilon, plan)
+        for epsilon, plan in found.items()
+        if plan.update == least
+    }
+    best = min(lean, key=lambda epsilon: lean[epsilon].space)
+    made = lean[best].plan
     if gradual:
         blueprint, followed = (replace(each, gradual=True) for each in (made.blueprint, made.followed))
         made = replace(made, blueprint=blueprint, followed=followed)
     return best, made
+
+
+def _with_fewer_roles(name: str, leaves: Leaves, epsilon: Fraction, plan: Counted) -> Counted:
+    """The plan without the roles that do not help."""
+    above = plan.update + Fraction(1, epsilon.denominator)
+    for role in plan.plan.roles:
+        fewer = tuple(other for other in plan.plan.roles if other != role)
+        less = count_plan(name, leaves, fewer, epsilon, above) if fewer else None
+        if less is not None and less.update <= plan.update and less.space <= plan.space:
+            plan = less
+    return plan
 
 
 def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
