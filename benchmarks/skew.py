@@ -29,7 +29,7 @@ from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.view import View
 
-HALF, TWO_THIRDS = Fraction(1, 2), Fraction(2, 3)
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 TOGGLES = 12
 MOST_READ = 30_000
 """Rows read for a delay: many more than a reader fetches at once."""
@@ -50,6 +50,8 @@ class Counted:
     most: float
     largest: int
     denominators: tuple[int, ...] = (2,)
+    apart: bool = False
+    """Whether each block is a database of its own: N is then as small as the block, and what is heavy in it is."""
 
 
 COUNTS = {
@@ -58,7 +60,8 @@ COUNTS = {
     "3-path": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D)", HALF, 0.55, 2_000_000),
     "4-path": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,E)", HALF, 0.55, 2_000_000),
     "Loomis-Whitney 4": Counted("Q(COUNT) = R(A,B,C), S(B,C,D), T(C,D,A), U(D,A,B)", HALF, 0.55, 2_000_000, (2, 3)),
-    "4-cycle": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,A)", TWO_THIRDS, 0.72, 200_000, (2, 3)),
+    "4-cycle": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,A)", THIRD, 0.72, 200_000, (2, 3), apart=True),
+    "diamond": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,A), V(A,C)", THIRD, 0.72, 64_000, (2, 3), apart=True),
 }
 TRIANGLE = "R(A,B), S(B,C), T(C,A)"
 READ = {
@@ -152,7 +155,8 @@ def count_slopes(report: Report, name: str, case: Counted, largest: int) -> None
         found = []
         plain, hard = stars(query, size), packings(query, size, case.denominators)
         light = brinks(query, size, case.epsilon, case.denominators)
-        for blocks in (plain, hard, light, hubs(query, size, case.epsilon)):
+        together = (plain, hard, light, hubs(query, size, case.epsilon))
+        for blocks in [[block] for group in together for block in group] if case.apart else together:
             database, _ = made(case.rule, blocks, strategy="skew", epsilon=case.epsilon)
             found += toggles(database, blocks)
             database.close()

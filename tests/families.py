@@ -135,8 +135,7 @@ FAMILIES = (
         "K4 minus an edge (diamond), counted",
         "Q(.) = R(A, B), S(B, C), T(C, D), U(D, A), V(A, C)",
         (TWO_THIRDS, ZERO),
-        f"{FOUR}, for one undirected table",
-        "not adapted to distinct tables",
+        f"{FOUR}, for one undirected table; record 0400",
     ),
     Family(
         "K4, counted",
@@ -155,6 +154,12 @@ FAMILIES = (
     Family(
         "Loomis-Whitney of degree 4, counted",
         "Q(.) = R(A, B, C), S(B, C, D), T(C, D, A), U(D, A, B)",
+        (HALF, ZERO),
+        "000, section 6; 003, chapter 9",
+    ),
+    Family(
+        "Loomis-Whitney of degree 5, counted",
+        "Q(.) = R(A, B, C, D), S(B, C, D, E), T(C, D, E, A), U(D, E, A, B), V(E, A, B, C)",
         (HALF, ZERO),
         "000, section 6; 003, chapter 9",
     ),

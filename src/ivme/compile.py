@@ -203,8 +203,9 @@ def analyse_view(view: TypedView) -> AnalysedView:
         return AnalysedView(view, None)
     ring = view.parsed.options.semantics == "ring"
     with planning.not_too_deep(view.query):
-        rows = view.parsed.request.rows
-        return AnalysedView(view, analyse(view.query if ring else without_failures(view.query), rows))
+        request = view.parsed.request
+        site = request.installed.site(view.query.name, view.typed.slots) if request.installed and view.typed else None
+        return AnalysedView(view, analyse(view.query if ring else without_failures(view.query), request.rows, site))
 
 
 def choose_plan(analysed: AnalysedView) -> CompiledView:

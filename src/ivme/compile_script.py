@@ -104,8 +104,8 @@ def _with_parameters(script: SqlScript, compiled: CompiledView, blocks: list[Blo
         return compiled
     rows = next((each for each in blocks if each.name == compiled.ordered), compiled)
     refuse_misfits(script.source, compiled.typed, rows.typed)
-    notes = (*compiled.explanation.notes, *parameter_notes(compiled.typed))
-    return replace(compiled, explanation=replace(compiled.explanation, notes=notes))
+    remarks = (*compiled.explanation.remarks, *parameter_notes(compiled.typed))
+    return replace(compiled, explanation=replace(compiled.explanation, remarks=remarks))
 
 
 def _is_one_row(query: Query, order: Order) -> bool:

@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, TypeVar
 
-from ivme.base_view import BaseView
 from ivme.budget import claim
 from ivme.clock import make_clock
 from ivme.engine.runtime.altered_tables import change_columns, rename_table
@@ -31,9 +30,9 @@ from ivme.query.model import Table, check_table
 from ivme.query.names import check_name
 from ivme.store.broken_views import broken_source, whole
 from ivme.user_functions import UserFunction, functions_of
-from ivme.view import View
 
 if TYPE_CHECKING:
+    from ivme.base_view import BaseView
     from ivme.compile import CompiledView
     from ivme.ies_view import IesView
     from ivme.plan.assemble.points import Observation
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ivme.replanning import Replanning
     from ivme.ring_view import RingView
     from ivme.store.store import Store
+    from ivme.view import View
 
 Answer = TypeVar("Answer")
 
@@ -206,6 +206,8 @@ class Definitions:
 
     def map_view(self, name: str) -> View:
         """The same for callers that need the rows of a query; views of rings and of users' SQL are refused."""
+        from ivme.view import View
+
         view = self.view(name)
         if not isinstance(view, View) or not view.is_stored:
             raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")
@@ -214,6 +216,10 @@ class Definitions:
     @property
     def map_views(self) -> list[str]:
         """The names of these views, in the order in which they were made."""
+        if not self.views:
+            return []
+        from ivme.view import View
+
         return [name for name, view in self.views.items() if isinstance(view, View) and view.is_stored]
 
     def drop_view(self, name: str) -> None:

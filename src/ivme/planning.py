@@ -130,7 +130,7 @@ def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
     are split, or the view has parameters, whatever was asked for the view."""
     wanted, strategy = failing.query, plan.strategy
     if plan.blueprint.splits or plan.blueprint.leaves.inputs:
-        wanted, strategy = as_count(failing.query), "recompute" if plan.program.lazy else ""
+        wanted, strategy = as_count(failing.query), "recompute" if plan.blueprint.lazy else ""
     chosen = Options(strategy or None, planning_seconds=options.planning_seconds)
     found = choose(analyse(wanted), chosen).plan
     assert found is not None
@@ -143,9 +143,9 @@ def plan_ring_view(parsed: Query, given: Mapping[str, object]) -> tuple[Explanat
     query = with_promises(as_asked(parsed, options.semantics), options)
     analysis = analyse(query)
     explanation, plan = _ring_plan(query, analysis, options)
-    if plan is not None and plan.program.partitions and options.strategy is None:
+    if plan is not None and plan.blueprint.splits and options.strategy is None:
         explanation, plan = _ring_plan(query, analysis, replace(options, strategy="view-tree"))
-    if plan is None or plan.program.partitions:
+    if plan is None or plan.blueprint.splits:
         raise PlanError(f"view {parsed.name} cannot be maintained: {explanation.reason}")
     return explanation, plan
 

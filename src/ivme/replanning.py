@@ -276,7 +276,7 @@ class Replanning:
         note = f"planned anew: {current} would take about {current.work(seen):,.0f} operations for what was observed"
         if seen.is_followed and current.per_request:
             note = f"planned anew: its changes are followed, which {current} does not have"
-        return replace(explanation, notes=(note, *explanation.notes))
+        return replace(explanation, remarks=(note, *explanation.remarks))
 
 
 def _as_followed(planned: CompiledView) -> Plan | None:

@@ -169,13 +169,16 @@ BETTER = {
 }
 """Where a plan promises more than the source."""
 
+PLANNED_AT = {"001-four-cycle": Fraction(2, 3)}
+"""The ε of the source, where a plan for another one has the same update and less space, and is the default."""
+
 
 @pytest.mark.parametrize("name", [path.stem for path in FILES])
 def test_plans_over_heavy_and_light_parts_keep_what_the_sources_claim(name: str) -> None:
     query, claim = claimed(name)
     if claim is None:
         return
-    plan = skew(analyse(query), Options())
+    plan = skew(analyse(query), Options(epsilon=PLANNED_AT.get(name)))
     assert plan.update.amortised
     for epsilon in GRID:
         updates = claim.update.exponent.at(epsilon), plan.update.exponent.at(epsilon)

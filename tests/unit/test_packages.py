@@ -14,7 +14,7 @@ _HOME = Path(ivme.__file__).parent
 
 _LAYERS = (
     ("errors", "_kernel", "budget", "shown_table"),
-    ("algebra", "query", "structure", "schemas", "tables", "rings"),
+    ("algebra", "query", "structure", "schemas", "site", "tables", "rings"),
     ("plan.ir",),
     ("plan.order",),
     ("plan.assemble",),

@@ -65,7 +65,7 @@ def test_others_read_and_write_while_a_view_is_planned(db: Database, monkeypatch
 
 
 def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, lock = assembled.group_assembly, db._runtime.lock
+    real, lock = assembled.completed_view, db._runtime.lock
     free: list[bool] = []
 
     def look() -> None:
@@ -79,7 +79,7 @@ def test_a_view_is_assembled_before_the_lock_is_taken(db: Database, monkeypatch:
         looking.join()
         return real(*given)
 
-    monkeypatch.setattr(assembled, "group_assembly", watched)
+    monkeypatch.setattr(assembled, "completed_view", watched)
     db.create_view("made", PAIRS)
     assert [True] == free
 

@@ -116,7 +116,7 @@ def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """The explanation of what each shard runs, with a note on how rows are spread."""
     explained = _explained(entry, tables)
     notes = gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
-    return replace(explained, notes=(*explained.notes, *notes))
+    return replace(explained, remarks=(*explained.remarks, *notes))
 
 
 def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ivme.query.model import ORDER_AGGREGATES, Query
+from ivme.site import Site
 from ivme.structure.classify import Classification, classify
 from ivme.structure.fracture import Fracture, fracture
 from ivme.structure.hypergraph import Cqap, cqap_of
@@ -29,14 +30,15 @@ class Shape:
 class Analysis:
     """A query with its structure; `ordered` has a shape for each variable that is ordered and not free anyway.
 
-    `rows` are those that the tables have now, where all of them have some. `found` remembers what took long to find, so
-    that strategies do not search twice.
+    `rows` are those that the tables have now, where all of them have some; `site` is None where the query is only
+    explained. `found` remembers what took long to find, so that strategies do not search twice.
     """
 
     query: Query
     plain: Shape
     ordered: tuple[Shape, ...]
     rows: Mapping[str, int] = field(default_factory=dict)
+    site: Site | None = None
     found: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -51,7 +53,7 @@ class Analysis:
         return max(found, key=lambda each: (not each.cqap0, not each.cqap1, not each.hierarchical_fracture))
 
 
-def analyse(query: Query, rows: Mapping[str, int] | None = None) -> Analysis:
+def analyse(query: Query, rows: Mapping[str, int] | None = None, site: Site | None = None) -> Analysis:
     """The structure of a query; `rows` are those that tables have now.
 
     >>> from ivme.query.rule import parse_rule
@@ -61,7 +63,7 @@ def analyse(query: Query, rows: Mapping[str, int] | None = None) -> Analysis:
     """
     ordered = tuple(_shape(query, variable) for variable in ordered_variables(query))
     known = {table.name: (rows or {}).get(table.name, 0) for table in query.tables}
-    return Analysis(query, _shape(query, None), ordered, known if all(known.values()) else {})
+    return Analysis(query, _shape(query, None), ordered, known if all(known.values()) else {}, site)
 
 
 def ordered_variables(query: Query) -> tuple[str, ...]:

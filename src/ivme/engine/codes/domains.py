@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ivme.engine.codes.decimal_domains import NARROW_DIGITS, NarrowDecimals, WideDecimals
 from ivme.engine.codes.dictionary import FIRST_CODE, NULL_CODE, Codes, Dictionary, first_code
@@ -64,6 +63,8 @@ class _Integers(Domain):
         """With NULLs among the values, or where NumPy has other numbers for them."""
         numbers = array if array.type == self.storage else array.cast(self.storage)
         if len(numbers) and numbers.null_count < len(numbers):
+            import pyarrow.compute as pc
+
             bounds = pc.min_max(numbers)
             self._refuse_outside(int(bounds["min"].as_py()), int(bounds["max"].as_py()))
         if numbers.type != pa.int64():

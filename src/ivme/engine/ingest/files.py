@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError
@@ -79,6 +78,8 @@ def read_path(
 
 def _with_rounded(data: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with decimals in the place of the texts of columns that hold decimals, halves rounded away from zero."""
+    import pyarrow.compute as pc
+
     for number, field in enumerate(data.schema):
         wanted = schema.field(field.name).type if field.name in schema.names else field.type
         if pa.types.is_decimal(wanted) and pa.types.is_string(field.type):

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.nested_values import arrow_array
@@ -212,6 +211,8 @@ def _conformed(values: Any, table: Table, column: Column, *, from_pandas: bool) 
     else:
         array = _cast(values, arrow_type(declared_type(table, column)))
     if array is not None and from_pandas and pa.types.is_floating(array.type):
+        import pyarrow.compute as pc
+
         array = pc.if_else(pc.is_nan(array), None, array)
     if array is None or not _is_valid(array):
         return _one_by_one(values, table, column)
@@ -283,6 +284,8 @@ scalar imports pandas, a quarter of a second."""
 
 def _is_valid(array: pa.Array | pa.ChunkedArray) -> bool:
     """Whether no value is one that Arrow holds and a column does not: NaN, -2**63, the year 10000."""
+    import pyarrow.compute as pc  # which takes longer to load than the rest of Arrow
+
     if pa.types.is_floating(array.type):
         return not pc.any(pc.is_nan(array)).as_py()
     if array.type not in _RANGES:
@@ -300,6 +303,8 @@ def _number(scalar: pa.Scalar) -> int:
 
 
 def _without_negative_zeros(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    import pyarrow.compute as pc
+
     zeros = array.filter(pc.equal(array, 0.0))
     return pc.add(array, 0.0) if len(zeros) and np.signbit(zeros.to_numpy()).any() else array
 

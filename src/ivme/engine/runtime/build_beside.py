@@ -102,9 +102,8 @@ class BuildBeside:
         self._noted: deque[Changes] = deque()
         relations = dict.fromkeys(atom.relation for atom in typed.query.atoms)
         self._tables = {relation: _TableThen(live.backend, live.tables[relation]) for relation in relations}
-        self._group = SharedViews(
-            "built", group_key(name, typed.slots, plan.blueprint), self._backend, live.domains, typed.slots
-        )
+        key = group_key(name, typed.slots, is_split=bool(plan.blueprint.splits))
+        self._group = SharedViews("built", key, self._backend, live.domains, typed.slots)
         self._group.tuning = plan.tuning
         live.builds.add(self)
         live.forget_inputs()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ivme.engine.runtime.shared_views import SharedViews
 from ivme.plan.ir import program as ir
+
+if TYPE_CHECKING:
+    from ivme.plan.assemble.assembled import AssembledView
 
 
 def fill_group(
@@ -23,10 +27,15 @@ def fill_group(
             run(steps)
             group.rebalancer.start()
             filled, steps = filled.union(_added(steps)), []
-        steps += () if view.blueprint.lazy else view.assembly.build(view.name, filled)
+        steps += () if view.blueprint.lazy else _build(view, filled)
         filled = filled.union(_added(steps))
         if steps:
             run(steps)
+
+
+def _build(view: AssembledView, filled: frozenset[str]) -> tuple[ir.Step, ...]:
+    """What fills its views, but for those that are filled."""
+    return view.build if filled.isdisjoint(_added(view.build)) else view.assembly.build(view.name, filled)
 
 
 def _added(steps: Iterable[ir.Step]) -> set[str]:

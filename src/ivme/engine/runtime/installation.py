@@ -142,7 +142,7 @@ class Installation:
         built: Image | None,
     ) -> tuple[SharedViews, RowDecoder, tuple[InstalledCheck, ...]]:
         """Fills a view in the group that it belongs to: that, how its rows are decoded, and its checks."""
-        group = self._group(typed.slots, group_key(name, typed.slots, blueprint))
+        group = self._group(typed.slots, group_key(name, typed.slots, is_split=bool(blueprint.splits)))
         group.tuning = plan.tuning
         checks = self._new_checks(name, typed, plan)
         mine = {check.name: check.plan.blueprint for check in checks if check.group is group}
@@ -167,7 +167,7 @@ class Installation:
         checks = []
         for each, check in named_checks(name, plan).items():
             slots = check_slots(check, typed)
-            group = self._group(slots, group_key(each, slots, check.blueprint))
+            group = self._group(slots, group_key(each, slots, is_split=bool(check.blueprint.splits)))
             if check.blueprint.splits:
                 group.tuning = check.tuning
             checks.append(InstalledCheck(each, group, check))

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
-from itertools import product
 from typing import TYPE_CHECKING
 
 from ivme.engine.backend import Backend, Block, Codes, Cursor, EmittedDelta, Listed
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.runtime.gradual import GradualRebalancer
+from ivme.engine.runtime.movers import Movers
 from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
 from ivme.errors import DataError
-from ivme.plan.assemble.installed import InstalledGroup
 from ivme.plan.ir.program import Add, Emit, Enumeration, Loop, Map, Step
 from ivme.query.types import Type
+from ivme.site import Group
 
 if TYPE_CHECKING:  # the assembler is loaded with the first view
     from ivme.plan.assemble.assembled import AssembledView
@@ -79,6 +79,7 @@ class SharedViews:
         self._trigger_feeds: dict[str, Feed] = {}
         self._outdated: frozenset[str] = frozenset()
         self._light: dict[str, LightTrigger] = {}
+        self._movers = Movers(name, backend, slots)
 
     def light_trigger(self, relation: str) -> LightTrigger | None:
         """What does the same as a trigger of a view with parts while nothing is heavy, made when it is first asked for;
@@ -131,9 +132,9 @@ class SharedViews:
             self._backend.drop_trigger(self._light[relation].name)
             self._light = {other: light for other, light in self._light.items() if other != relation}
 
-    def installed(self) -> InstalledGroup:
+    def installed(self) -> Group:
         """What the compiler has to know of the group: its maps are never changed, only replaced."""
-        return InstalledGroup(self.name, self._maps)
+        return Group(self.name, self._maps)
 
     def changed_by(self, blueprints: Mapping[str, Blueprint]) -> list[str]:
         """The views that `install` would assemble."""
@@ -202,51 +203,26 @@ class SharedViews:
         self._trigger_feeds, self._outdated = feeds, outdated
 
     def _split(self) -> None:
-        """Declares the partitions of the only view that has any, and how keys move; what was there before goes on."""
+        """Declares the partitions of the only view that has any; what was there before goes on."""
         parted = next((view for view in self.views.values() if view.partitions), None)
         old = () if self.rebalancer is None else self.rebalancer.partitions
-        moves, partitions, measured = (
-            ((), (), ()) if parted is None else (parted.moves, parted.partitions, parted.measured)
-        )
+        partitions, measured = ((), ()) if parted is None else (parted.partitions, parted.measured)
         for relation in self._trigger_feeds if old else ():
             self._drop_trigger(relation)  # they watch the partitions
         for partition in old:
             self._backend.drop_partition(partition.name)
         for partition in partitions:
             self._backend.set_partition(partition)
-        for move in moves:
-            self._backend.set_trigger(self._mover(move.partition, move.rising, True), move.steps, self.slots)
-            self._backend.set_trigger(self._mover(move.partition, move.rising, False), move.leaf_steps, self.slots)
-            if move.gradual is not None:
-                flipper, finder, carrier = self._gradual(move.partition, move.rising)
-                self._backend.set_trigger(flipper, move.gradual.flip, self.slots)
-                self._backend.set_reader(finder, move.gradual.rows)
-                self._backend.set_trigger(carrier, move.gradual.steps, self.slots)
-        if not partitions:
-            for partition in old:
-                for rising, views in product((True, False), repeat=2):
-                    self._backend.drop_trigger(self._mover(partition.name, rising, views))
-                    flipper, finder, carrier = self._gradual(partition.name, rising)
-                    self._backend.drop_trigger(flipper)
-                    self._backend.drop_reader(finder)
-                    self._backend.drop_trigger(carrier)
+        self._movers.renew(parted)
+        if parted is None:
             self.rebalancer = None
         elif self.rebalancer is None:
             retune = None if self.tuning is None else self._retuned
-            given = self._backend, partitions, measured, self._mover, retune
-            gradual = any(move.gradual for move in moves)
-            self.rebalancer = GradualRebalancer(*given, self._gradual) if gradual else Rebalancer(*given)
+            given = self._backend, partitions, measured, self._movers.mover, retune
+            gradual = parted.blueprint.gradual
+            self.rebalancer = GradualRebalancer(*given, self._movers.gradual) if gradual else Rebalancer(*given)
         else:
             self.rebalancer.resume(partitions, measured)
-
-    def _mover(self, partition: str, rising: bool, views: bool) -> str:
-        """The name of the trigger that moves keys."""
-        return f"{self.name} {'raises' if rising else 'lowers'} {partition}{'' if views else ' in leaves'}"
-
-    def _gradual(self, partition: str, rising: bool) -> tuple[str, str, str]:
-        """The names of what moves keys little by little: the flip, the reader of rows, and what carries them over."""
-        mover = self._mover(partition, rising, True)
-        return f"{mover}: flip", f"{mover}\0rows", f"{mover}: rows"
 
     def _retuned(self, size: int) -> Fraction:
         """The ε for a view that chooses its own, from what it has been used for."""

@@ -10,9 +10,9 @@ from ivme.plan.assemble.blueprint import Blueprint
 from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.installed import Installed, group_key
 from ivme.plan.assemble.plan import Plan
-from ivme.plan.assemble.rebalancing import measured_by, moves_of, partitions_of
+from ivme.plan.assemble.rebalancing import check_moves, measured_by, partitions_of
 from ivme.plan.assemble.storage import Existing
-from ivme.plan.ir.program import Enumeration, Map, Move, Partition, Step
+from ivme.plan.ir.program import Enumeration, Map, Partition, Step
 from ivme.query.typed import TypedQuery
 
 
@@ -30,8 +30,9 @@ class AssembledView:
     maps: tuple[Map, ...]
     declared: Existing
     triggers: dict[str, tuple[Step, ...]]
+    build: tuple[Step, ...]
+    """What fills its views from its leaves where none of them is filled."""
     enumeration: Enumeration
-    moves: tuple[Move, ...]
     partitions: tuple[Partition, ...]
     measured: tuple[str, ...]
     needed: list[str]
@@ -52,9 +53,22 @@ def assemble_alone(group: str, maps: Existing, name: str, blueprint: Blueprint) 
     """What a view runs, over the maps that are there. Takes long for large queries; needs no lock."""
     assembly = group_assembly(group, maps, {name: blueprint})
     triggers = {relation: assembly.trigger(relation) for relation in assembly.relations}
+    check_moves(assembly)
+    return completed_view(assembly, group, name, blueprint, triggers, assembly.build(name))
+
+
+def completed_view(
+    assembly: Assembly,
+    group: str,
+    name: str,
+    blueprint: Blueprint,
+    triggers: dict[str, tuple[Step, ...]],
+    build: tuple[Step, ...],
+) -> AssembledView:
+    """With how rows are read, and the partitions. How keys move between their sides is assembled when some do: that
+    takes longer than all of this, and reads by no other indexes (`check_moves`)."""
     enumeration = assembly.enumeration(name)
-    assembly.build(name)  # declares the indexes that a build reads
-    moves, partitions, measured = moves_of(assembly), partitions_of(assembly), measured_by(assembly)
+    partitions, measured = partitions_of(assembly), measured_by(assembly)
     stored, declared, needed = assembly.storage.maps(), assembly.storage.declared(), assembly.maps_of(name)
     return AssembledView(
         group,
@@ -64,8 +78,8 @@ def assemble_alone(group: str, maps: Existing, name: str, blueprint: Blueprint) 
         stored,
         declared,
         triggers,
+        build,
         enumeration,
-        moves,
         partitions,
         measured,
         needed,
@@ -87,6 +101,10 @@ def group_assembly(name: str, maps: Existing, blueprints: Mapping[str, Blueprint
 
 
 def assemble_view(name: str, typed: TypedQuery, plan: Plan, installed: Installed) -> AssembledView:
-    """What has to be installed for a new view."""
-    group = installed.group(group_key(name, typed.slots, plan.blueprint))
-    return assemble_alone(group.name, group.maps, name, plan.blueprint)
+    """What has to be installed for a new view: what was drafted when its plan was chosen, if that fits."""
+    group = installed.group(group_key(name, typed.slots, is_split=bool(plan.blueprint.splits)))
+    draft = plan.draft
+    if draft is None or not draft.fits(group, name, plan.blueprint):
+        return assemble_alone(group.name, group.maps, name, plan.blueprint)
+    triggers = {each.relation: each.steps for each in draft.program.triggers}
+    return completed_view(draft.assembly, group.name, name, plan.blueprint, triggers, draft.program.build)

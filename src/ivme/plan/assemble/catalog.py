@@ -104,19 +104,21 @@ def qualified(node: Node, name: str) -> Node:
 
 
 def _view(old: StoredView, prefix: str) -> StoredView:
-    indicators = tuple((prefix + label, schema) for label, schema in old.indicators)
-    atoms = tuple(prefix + label for label in old.atoms)
-    return replace(old, name=prefix + old.name, atoms=atoms, indicators=indicators)
+    indicators = tuple([(prefix + label, schema) for label, schema in old.indicators])
+    atoms = tuple([prefix + label for label in old.atoms])
+    return StoredView(prefix + old.name, old.schema, old.role, atoms, indicators, old.counted)
 
 
 def _leaf(old: Leaf | IndicatorLeaf, prefix: str) -> Leaf | IndicatorLeaf:
-    return replace(old, label=prefix + old.label)
+    if isinstance(old, Leaf):
+        return Leaf(prefix + old.label, old.schema)
+    return IndicatorLeaf(prefix + old.label, old.schema, old.place)
 
 
 def _node(old: Node, prefix: str) -> Node:
     if isinstance(old, Reference):
         inner = _view(old.node, prefix) if isinstance(old.node, StoredView) else _leaf(old.node, prefix)
-        return replace(old, node=inner)
+        return Reference(inner, old.schema, old.payload)
     return _view(old, prefix) if isinstance(old, StoredView) else _leaf(old, prefix)
 
 
@@ -124,17 +126,22 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
     if not prefix:
         return blueprint
 
+    known: dict[int, StoredView] = {}
+    """Views by their identity: each is at many places."""
+
     def view(old: StoredView) -> StoredView:
-        return _view(old, prefix)
+        if id(old) not in known:
+            known[id(old)] = _view(old, prefix)
+        return known[id(old)]
 
     def leaf(old: Leaf | IndicatorLeaf) -> Leaf | IndicatorLeaf:
         return _leaf(old, prefix)
 
     def node(old: Node) -> Node:
-        return _node(old, prefix)
+        return view(old) if isinstance(old, StoredView) else _node(old, prefix)
 
     def staged(old: tuple[tuple[Node, ...], ...]) -> tuple[tuple[Node, ...], ...]:
-        return tuple(tuple(map(node, stage)) for stage in old)
+        return tuple([tuple(map(node, stage)) for stage in old])
 
     def rule(old: Rule) -> Rule:
         return Rule(view(old.view), node(old.origin), staged(old.stages))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from ivme.budget import spend
 from ivme.plan.assemble.blueprint import Leaf
@@ -46,6 +47,9 @@ class Residuals:
         self._edges = {label: Edge(label, frozenset(source.schema)) for label, source in leaves.sources}
         for label, edge in self._edges.items():
             self._sizes.rules[edge] = leaves.dependencies.of(label)
+        self.is_plain = not any(self._sizes.rules.values())
+        """Whether there are no dependencies: then the size of a join follows from which variables its leaves have."""
+        self._covers: dict[frozenset[frozenset[str]], Fraction] = {}
 
     def eliminated(self, given: Stages, start: Start, kept: Iterable[str]) -> Stages:
         """Stages with a lower exponent than the given ones, if there are; else these.
@@ -79,7 +83,21 @@ class Residuals:
         """How large the join of some leaves on some variables can be, for one tuple of the start."""
         labels = [*([start.label] if start.label else []), *(leaf.label for leaf in joined)]
         fixed = self._edges[start.label].variables if start.label else start.known
-        return self._sizes.exponent(frozenset(map(self._edges.__getitem__, labels)), variables, fixed)
+        edges = frozenset(map(self._edges.__getitem__, labels))
+        return (
+            self._plain_size(edges, variables - fixed)
+            if self.is_plain
+            else self._sizes.exponent(edges, variables, fixed)
+        )
+
+    def _plain_size(self, edges: frozenset[Edge], variables: frozenset[str]) -> Fraction:
+        """The size of a join without dependencies, which follows from what edges have of the variables: many joins of
+        a search have that in common."""
+        parts = {edge.variables & variables for edge in edges}
+        key = frozenset(part for part in parts if not any(part < other for other in parts))
+        if key not in self._covers:
+            self._covers[key] = self._sizes.exponent(edges, variables)
+        return self._covers[key]
 
 
 class _Search:
@@ -91,6 +109,7 @@ class _Search:
         self._start = start
         self._kept = kept
         self._steps: dict[tuple[int, int], Fraction] = {}
+        self._sizes: dict[tuple[int, frozenset[int]], Fraction] = {}
         blocks: dict[tuple[tuple[int, ...], bool], list[str]] = {}
         for variable in dict.fromkeys(v for leaf in leaves for v in leaf.schema if v not in start.known):
             homes = tuple(i for i, leaf in enumerate(leaves) if variable in leaf.schema)
@@ -99,15 +118,20 @@ class _Search:
         self._masks = [
             sum(1 << i for i, (homes, _) in enumerate(blocks) if position in homes) for position in range(len(leaves))
         ]
+        self._kept_mask = sum(1 << i for i, (_, is_kept) in enumerate(blocks) if is_kept)
+        own = {homes[0]: 1 << i for i, (homes, is_kept) in enumerate(blocks) if len(homes) == 1 and not is_kept}
+        self._private = [own.get(position, 0) for position in range(len(leaves))]
 
     def best(self, now: Fraction) -> Stages:
         """The best stages with an exponent below the given one; none if there are not, or too many variables.
 
-        Exponents are tried from the least on: most walks are linear, and few sets of variables are within reach then.
+        Exponents are tried from the least on that the result allows: most walks are linear, and few sets of variables
+        are within reach then.
         """
         if len(self._blocks) > MOST_BLOCKS:
             return ()
-        for halves in range(2, int(2 * now) + 1):
+        least = self._residuals.size(self._leaves, self._start.known | self._kept, self._start)
+        for halves in range(max(2, ceil(2 * least)), int(2 * now) + 1):
             found = self._within(Fraction(halves, 2))
             if found:
                 return found
@@ -118,26 +142,42 @@ class _Search:
         whole = (1 << len(self._blocks)) - 1
         found: dict[int, tuple[Fraction, int, Stages]] = {0: (Fraction(0), 0, ())}
         for known in range(whole):
-            worst, number, stages = found.get(known, (Fraction(0), -1, ()))
-            for after in self._next(known, whole) if number >= 0 else ():
+            if known not in found:
+                continue
+            worst, number, stages = found[known]
+            alone = self._alone(known, limit)
+            for after in self._next(known, whole) if alone is None else (alone,):
+                if after in found and found[after][1] <= number and found[after][0] <= worst:
+                    continue
                 step = self._step(known, after)
                 reached = max(worst, step), number + 1
                 if step <= limit and (after not in found or reached < found[after][:2]):
                     found[after] = *reached, (*stages, self._stage(known, after))
         return found[whole][2] if whole in found else ()
 
+    def _alone(self, known: int, limit: Fraction) -> int | None:
+        """Of many groups of variables, one that a stage may bring on its own before all others: a single leaf has it,
+        it is summed away at once, and what is joined later is no larger for that."""
+        if len(self._blocks) <= _WIDE_STAGES:
+            return None
+        for mask, private in zip(self._masks, self._private, strict=True):
+            after = known | mask
+            if private and mask & ~known == private and self._step(known, after) <= limit:
+                return after
+        return None
+
     def _next(self, known: int, whole: int) -> Iterator[int]:
         """The sets of variables that a stage may lead to: each new one is in a leaf that it joins."""
         missing = whole & ~known
-        at_once = len(self._blocks) if len(self._blocks) <= _WIDE_STAGES else 2
-        more = missing
-        while more:
-            spend(1)
-            if more.bit_count() <= at_once or more == missing:
-                within = [mask for mask in self._masks if not mask & ~(known | more)]
-                if not more & ~sum(1 << i for i in range(len(self._blocks)) if any(m >> i & 1 for m in within)):
-                    yield known | more
-            more = (more - 1) & missing
+        number, is_wide = missing.bit_count(), len(self._blocks) <= _WIDE_STAGES
+        spend(2**number if is_wide else number * (number + 1) // 2)
+        for more in _subsets(missing) if is_wide else _pairs(missing):
+            after, covered = known | more, 0
+            for mask in self._masks:
+                if not mask & ~after:
+                    covered |= mask
+            if not more & ~covered:
+                yield after
 
     def _stage(self, known: int, after: int) -> tuple[Leaf, ...]:
         """The leaves that a stage joins; the first stage takes those that the change alone decides, too."""
@@ -152,12 +192,34 @@ class _Search:
         return self._steps[known, after]
 
     def _new_step(self, known: int, after: int) -> Fraction:
-        masks = [*zip(self._leaves, self._masks, strict=True)]
-        outside = [leaf for leaf, mask in masks if mask & ~known]
-        before = self._variables(known) & self._kept.union(*(leaf.schema for leaf in outside))
-        joined = [leaf for leaf, mask in masks if not mask & ~after]
-        variables = before | self._variables(after & ~known)
-        return self._residuals.size(joined, variables, self._start)
+        needed = self._kept_mask
+        for mask in self._masks:
+            needed |= mask if mask & ~known else 0
+        found = (known & needed) | (after & ~known)
+        joined = [(leaf, mask) for leaf, mask in zip(self._leaves, self._masks, strict=True) if not mask & ~after]
+        key = found, frozenset([mask & found for _, mask in joined])
+        if not self._residuals.is_plain or key not in self._sizes:
+            leaves = [leaf for leaf, _ in joined]
+            self._sizes[key] = self._residuals.size(leaves, self._variables(found), self._start)
+        return self._sizes[key]
 
     def _variables(self, known: int) -> frozenset[str]:
         return frozenset().union(*(block for i, block in enumerate(self._blocks) if known >> i & 1))
+
+
+def _subsets(bits: int) -> Iterator[int]:
+    """The sets of some bits, but for the empty one."""
+    more = bits
+    while more:
+        yield more
+        more = (more - 1) & bits
+
+
+def _pairs(bits: int) -> Iterator[int]:
+    """The sets of one or two bits, and of all."""
+    single = [1 << i for i in range(bits.bit_length()) if bits >> i & 1]
+    if len(single) > 2:
+        yield bits
+    for i, one in enumerate(single):
+        yield one
+        yield from (one | other for other in single[:i])

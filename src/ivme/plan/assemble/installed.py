@@ -7,15 +7,14 @@ a group of its own, since its leaves are parts that no other view reads. So are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ivme.query.aggregates import payload_slots
+from ivme.site import Group, Site
 
 if TYPE_CHECKING:
-    from ivme.plan.assemble.blueprint import Blueprint
     from ivme.plan.assemble.plan import Check, Plan
-    from ivme.plan.assemble.storage import Existing
     from ivme.query.typed import TypedQuery
 
 GroupKey = tuple[str, ...]
@@ -23,27 +22,23 @@ GroupKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledGroup:
-    """A group as it stands: its name and its maps."""
-
-    name: str
-    maps: Existing = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Installed:
     """What a database has installed; `next_name` is that of the next group."""
 
-    groups: Mapping[GroupKey, InstalledGroup]
+    groups: Mapping[GroupKey, Group]
     next_name: str
 
-    def group(self, key: GroupKey) -> InstalledGroup:
-        return self.groups.get(key) or InstalledGroup(self.next_name)
+    def group(self, key: GroupKey) -> Group:
+        return self.groups.get(key) or Group(self.next_name)
+
+    def site(self, name: str, slots: tuple[str, ...]) -> Site:
+        """Where a view with these sums would be."""
+        return Site(name, self.group(group_key(name, slots)), self.group(group_key(name, slots, is_split=True)))
 
 
-def group_key(name: str, slots: tuple[str, ...], blueprint: Blueprint) -> GroupKey:
+def group_key(name: str, slots: tuple[str, ...], *, is_split: bool = False) -> GroupKey:
     """The group of a view or a check: that of its slots; one with heavy and light parts is alone."""
-    return (*slots, "skew", name) if blueprint.splits else slots
+    return (*slots, "skew", name) if is_split else slots
 
 
 def named_checks(view: str, plan: Plan) -> dict[str, Check]:

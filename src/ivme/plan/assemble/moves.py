@@ -130,16 +130,20 @@ class MovedDeltas(LeafDeltas):
         )
         places = self._storage.positions(node.label, self._storage.variables(node))
         if not columns.keys() >= set(places):
-            relation = self._storage.catalog.sources[node.label].atom.relation
-            raise PlanError(
-                f"strategy 'skew' moves rows of {relation} for all its atoms at once, and two need different columns; "
-                "write _ in place of variables that occur once"
-            )
+            raise unmovable(self._storage.catalog.sources[node.label].atom.relation)
         wanted = tuple(columns[i] for i in places)
         if self._schema[name] != wanted:
             name, steps = self._keep(ir.Project(self._register(), name, wanted))
             yield from steps
         self._change[key] = name
+
+
+def unmovable(relation: str) -> PlanError:
+    """Why a relation cannot be split."""
+    return PlanError(
+        f"strategy 'skew' moves rows of {relation} for all its atoms at once, and two need different columns; "
+        "write _ in place of variables that occur once"
+    )
 
 
 def _known(side: ir.Side, part: tuple[ir.Side, ...]) -> bool:

@@ -7,12 +7,15 @@ what runs. For view trees this gives the dynamic and static width of the order (
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ivme.plan.assemble.assemble import assemble
 from ivme.plan.assemble.blueprint import Blueprint
+from ivme.plan.assemble.draft import Draft
 from ivme.plan.assemble.tuning import Tuning
 from ivme.plan.assemble.update_costs import TableCost
+from ivme.plan.ir.codec import DERIVED
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.plan.ir.program import Join, Program, Step
 from ivme.plan.order.mark_tree import MarkForest
@@ -49,7 +52,6 @@ class Plan:
     """
 
     strategy: str
-    program: Program
     blueprint: Blueprint
     followed: Blueprint
     fracture: Fracture
@@ -66,6 +68,17 @@ class Plan:
     tuning: Tuning | None = None
     marks: MarkForest | None = None
     checks: tuple[Check, ...] = ()
+    draft: Draft | None = field(default=None, compare=False, repr=False, metadata=DERIVED)
+    """What the costs were read off, to be completed where the plan is installed; a stored plan has none."""
+    programs: list[Program] = field(default_factory=list, compare=False, repr=False, metadata=DERIVED)
+    """The program under the query's own names, once somebody has asked for it."""
+
+    @property
+    def program(self) -> Program:
+        """The program of the blueprint, for those who print it or run it alone; a database installs its own."""
+        if not self.programs:
+            self.programs.append(assemble(self.blueprint))
+        return self.programs[0]
 
 
 def costs(program: Program) -> tuple[Bound, Bound, Bound]:

@@ -124,7 +124,7 @@ class PlanCosts:
 
 def costs_of(plan: Plan, shared: frozenset[str] = frozenset()) -> PlanCosts:
     """The bounds of a plan; rows of `shared` tables share what it takes to join them, unless relations are split."""
-    is_split = bool(plan.program.partitions)
+    is_split = bool(plan.blueprint.splits)
     bounds = plan.updates, plan.delay, plan.preprocessing, plan.space
     return PlanCosts(plan.strategy, plan.epsilon, *bounds, is_split, frozenset() if is_split else shared)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ivme.plan.assemble.blueprint import IndicatorLeaf, Leaf, Split, StoredView, referred
 from ivme.plan.assemble.leaf_deltas import LeafDeltas
-from ivme.plan.assemble.moves import MovedDeltas, Transfer, pseudo_source, transfers
+from ivme.plan.assemble.moves import MovedDeltas, Transfer, pseudo_source, transfers, unmovable
 from ivme.plan.assemble.prune import without_dead_steps
 from ivme.plan.assemble.storage import MapKey
 from ivme.plan.ir import program as ir
@@ -87,21 +87,42 @@ def _degree(assembly: Assembly, label: str, key: tuple[str, ...]) -> ir.Degree:
 
 def moves_of(assembly: Assembly) -> tuple[ir.Move, ...]:
     """For each partition how keys rise and how they fall."""
-    assembly.section = "move"
     return tuple(
         ir.Move(
             split.name,
             rising,
-            _move(assembly, split, rising=rising, views=True),
-            _move(assembly, split, rising=rising, views=False),
-            _gradual(assembly, split, rising=rising) if assembly.catalog.gradual else None,
+            move_of(assembly, split, rising=rising, views=True),
+            move_of(assembly, split, rising=rising, views=False),
+            gradual_move(assembly, split, rising=rising) if assembly.catalog.gradual else None,
         )
         for split in assembly.catalog.splits
         for rising in (True, False)
     )
 
 
-def _move(assembly: Assembly, split: Split, *, rising: bool, views: bool) -> tuple[ir.Step, ...]:
+def check_moves(assembly: Assembly) -> None:
+    """Declares the indexes that moves read by, and refuses a view whose rows cannot move, before any steps are made.
+
+    Above the leaves, what moves is propagated by the rules of the triggers, which have declared theirs.
+    """
+    storage = assembly.storage
+    held: dict[MapKey, set[int]] = {}
+    for label, leaf in assembly.held.items():
+        held.setdefault(storage.source_key(label), set()).update(storage.positions(label, leaf.schema))
+    for split in assembly.catalog.splits:
+        for rising in (True, False):
+            for transfer in transfers(storage, assembly.held, split, rising=rising):
+                origin, key = transfer.origin, transfer.key
+                storage.read(origin, key, tuple(v for v in storage.variables(origin) if v not in key))
+                places = set(storage.positions(origin.label, origin.schema))
+                for leaf in (origin, *transfer.targets):
+                    if not held[storage.source_key(leaf.label)] <= places:
+                        raise unmovable(assembly.relation_of(leaf))
+
+
+def move_of(assembly: Assembly, split: Split, *, rising: bool, views: bool) -> tuple[ir.Step, ...]:
+    """The steps that take keys of a partition from one side to the other: in leaves only, or in views, too."""
+    assembly.section = "move"
     present, absent = (
         ir.Load(assembly.register(), pseudo_source(relation, split.key, split.key))
         for relation in (ir.KEYS, ir.NO_KEYS)
@@ -113,7 +134,7 @@ def _move(assembly: Assembly, split: Split, *, rising: bool, views: bool) -> tup
     return without_dead_steps(steps)
 
 
-def _gradual(assembly: Assembly, split: Split, *, rising: bool) -> ir.GradualMove:
+def gradual_move(assembly: Assembly, split: Split, *, rising: bool) -> ir.GradualMove:
     """The same for one row after the other: a partition of its own leaf has one transfer."""
     (transfer,) = transfers(assembly.storage, assembly.held, split, rising=rising)
     columns = assembly.storage.variables(transfer.origin)

@@ -25,6 +25,7 @@ from ivme.plan.assemble.blueprint import (
 from ivme.plan.assemble.catalog import MapCatalog
 from ivme.plan.assemble.join_size import JoinSizes
 from ivme.plan.ir import program as ir
+from ivme.query.expression import ColumnRef
 from ivme.query.percentile import read_percentile
 from ivme.structure.hypergraph import Edge
 
@@ -323,10 +324,12 @@ class Storage:
 
 
 def loaded_as(source: ir.Source) -> MapKey:
-    """How the rows of an atom are read, whatever its variables are called."""
+    """How the rows of an atom are read, whatever its variables are called. A column is told by its name: such keys are
+    compared all the time, and texts are compared quickly."""
     atom = source.atom
+    columns = tuple([each.name if isinstance(each, ColumnRef) else each for each in atom.columns])
     terms = tuple(atom.variables.index(t) if isinstance(t, str) else t for t in atom.terms)
-    return (atom.relation, atom.closure, atom.columns, terms, atom.where, source.not_null, source.lifts)
+    return (atom.relation, atom.closure, columns, terms, atom.where, source.not_null, source.lifts)
 
 
 def _is_private(key: MapKey) -> bool:

@@ -17,10 +17,10 @@ from ivme.plan.assemble.update_costs import table_costs
 from ivme.plan.ir.exponent import bound
 from ivme.plan.order.search import best_order
 from ivme.plan.order.widths import widths
-from ivme.plan.strategy.options import Options
 from ivme.query.expression import ColumnRef
+from ivme.query.failures import without_failures
 from ivme.query.model import Atom, ForeignKey, Query, Table
-from ivme.structure.analysis import Analysis
+from ivme.structure.analysis import Analysis, analyse
 
 _MOST_ATOMS = 6
 _MOST_TRIALS = 4
@@ -28,10 +28,10 @@ _BUDGET = 20_000
 """How much the search for an order may look at: advice is not worth more."""
 
 
-def advice(analysis: Analysis, plan: Plan | None, options: Options) -> Iterator[str]:
-    """What would make updates cheaper; nothing for a strategy that was asked for."""
-    query = analysis.query
-    if plan is None or options.strategy is not None or query.has_closures or plan.program.lazy:
+def advice(explained: Query, plan: Plan) -> Iterator[str]:
+    """What would make updates of a plan cheaper."""
+    query = without_failures(explained)
+    if plan.blueprint.lazy:
         return
     epsilon = plan.epsilon or Fraction(1, 2)
     now = {cost.table: cost.update.exponent.at(epsilon) for cost in plan.updates}
@@ -41,7 +41,7 @@ def advice(analysis: Analysis, plan: Plan | None, options: Options) -> Iterator[
         return
     yield from _foreign_keys(query, plan)
     try:
-        yield from _keys(analysis, now, is_kept=plan.strategy != "request")
+        yield from _keys(analyse(query), now, is_kept=plan.strategy != "request")
     except BudgetSpentError:
         return
 

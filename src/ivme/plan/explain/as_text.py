@@ -182,7 +182,7 @@ def _fracture(explanation: Explanation) -> Iterator[list[str]]:
 def _trees(explanation: Explanation) -> Iterator[list[str]]:
     for order in explanation.variable_orders:
         yield ["variable order, with dependency sets and atoms", *_forest(order_boxes(order))]
-    if explanation.program is None:
+    if explanation.plan is None:
         return
     boxes = explanation.drawing()
     if explanation.view_trees or explanation.mark_trees:

@@ -24,7 +24,9 @@ def explain_blocks(own: Explanation, blocks: Sequence[BlockExplanation], reached
         costs=costs,
         space=_largest([each.explanation.space for each in blocks]),
         lower_bound=None,
-        notes=own.notes if own.strategy is None else tuple(note for note in own.notes if "lower bound" not in note),
+        remarks=own.remarks
+        if own.strategy is None
+        else tuple(each for each in own.remarks if "lower bound" not in each),
         blocks=tuple(blocks),
     )
 

@@ -53,8 +53,8 @@ def explain_closure(query: Query, options: Options) -> Explanation:
         fracture=fracture(cqap_of(query)),
         variable_orders=(),
         view_trees=(),
-        program=None,
-        notes=_notes(query, options),
+        plan=None,
+        remarks=_notes(query, options),
         epsilon=None,
     )
 

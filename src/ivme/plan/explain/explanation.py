@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ivme.budget import SECONDS, limited
 from ivme.plan.assemble.mark_blueprint import Marks
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.points import PlanCosts
@@ -16,6 +17,7 @@ from ivme.plan.explain.lower_bound import LowerBound, lower_bound
 from ivme.plan.explain.mark_draw import mark_boxes
 from ivme.plan.explain.measurement import Measurement
 from ivme.plan.explain.notes import notes
+from ivme.plan.ir.codec import DERIVED
 from ivme.plan.ir.exponent import Bound
 from ivme.plan.ir.program import Program
 from ivme.plan.order.variable_order import VariableOrder
@@ -52,9 +54,9 @@ class Explanation:
     those of the query (source 003, Definition 4.12), under its keys, whatever the strategy; static tables count as
     constants. `epsilon` is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says
     that planning stopped at its budget, so that there may be a better plan. `costs` are those of a changed row of each
-    table. `blocks` are the parts of a SELECT that was taken apart, the view itself last; the rest of the explanation is
-    then about the view's own block. `measured` is what was counted, if that was asked for. `candidates` are what plans
-    cost that may be better for another workload.
+    table. `plan` is what is explained. `blocks` are the parts of a SELECT that was taken apart, the view itself last;
+    the rest of the explanation is then about the view's own block. `measured` is what was counted, if that was asked
+    for. `candidates` are what plans cost that may be better for another workload.
     """
 
     query: Query
@@ -71,15 +73,39 @@ class Explanation:
     fracture: Fracture
     variable_orders: tuple[VariableOrder, ...]
     view_trees: tuple[ViewNode, ...]
-    program: Program | None
-    notes: tuple[str, ...]
+    plan: Plan | None
+    remarks: tuple[str, ...]
     epsilon: Epsilon | None
-    mark_trees: tuple[Box, ...] = ()
+    is_advised: bool = False
     cut: bool = False
     blocks: tuple[BlockExplanation, ...] = ()
     costs: tuple[TableCost, ...] = ()
     measured: Measurement | None = None
     candidates: tuple[PlanCosts, ...] = ()
+    advised: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False, metadata=DERIVED)
+    """The advice, once somebody has asked for the notes."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks on the plan, and advice on what to declare. The latter plans the query again under keys that its
+        tables do not have, so it is found when somebody reads it."""
+        if not self.advised:
+            with limited(SECONDS):
+                given = advice(self.query, self.plan) if self.is_advised and self.plan is not None else ()
+                self.advised.append(tuple(given))
+        return tuple(dict.fromkeys((*self.remarks, *self.advised[0])))
+
+    @property
+    def program(self) -> Program | None:
+        """The program of the plan, under the names of the query."""
+        return None if self.plan is None else self.plan.program
+
+    @property
+    def mark_trees(self) -> tuple[Box, ...]:
+        """The trees of strategy `marks`; empty for others."""
+        if self.plan is None or self.plan.marks is None:
+            return ()
+        return mark_boxes(Marks(self.plan.marks, self.plan.blueprint.leaves), self.plan.program)
 
     @property
     def updates(self) -> dict[str, Bound]:
@@ -162,20 +188,14 @@ def explain_choice(
         fracture=analysis.plain.fracture,
         variable_orders=() if plan is None else plan.orders,
         view_trees=() if plan is None else plan.trees,
-        program=None if plan is None else plan.program,
-        notes=(*notes(query, classification, plain, choice, options), *advice(analysis, plan, options)),
+        plan=plan,
+        remarks=notes(query, classification, plain, choice, options),
         epsilon=_epsilon(plan, options),
-        mark_trees=_mark_trees(plan),
+        is_advised=options.strategy is None and not query.has_closures,
         cut=choice.cut,
         costs=() if plan is None else plan.updates,
         candidates=choice.candidates,
     )
-
-
-def _mark_trees(plan: Plan | None) -> tuple[Box, ...]:
-    if plan is None or plan.marks is None:
-        return ()
-    return mark_boxes(Marks(plan.marks, plan.blueprint.leaves), plan.program)
 
 
 def _epsilon(plan: Plan | None, options: Options) -> Epsilon | None:

@@ -41,7 +41,7 @@ def _optimality(query: Query, classification: Classification, choice: Choice) ->
     elif choice.plan.update == choice.plan.delay == bound(0) and any(table.static for table in query.tables):
         listed = ", ".join(table.name for table in query.tables if table.static)
         yield f"with {listed} static, hence a constant, the query is in CQAP0: O(1) update time and delay"
-    if choice.plan.program.lazy:
+    if choice.plan.blueprint.lazy:
         yield "nothing but the tables is maintained: the first read after a change builds all views anew"
     if not any(atom.variables for atom in query.atoms):
         yield "the query has no variables: its answer is a product of counts"
@@ -106,7 +106,7 @@ def _semantics(options: Options, choice: Choice) -> Iterator[str]:
 def _checks(query: Query, choice: Choice) -> Iterator[str]:
     for check in () if choice.plan is None else choice.plan.checks:
         listed = ", ".join(dict.fromkeys(query.atoms[number].relation for number in check.failing))
-        when = "a read" if choice.plan is not None and choice.plan.program.lazy else "a batch"
+        when = "a read" if choice.plan is not None and choice.plan.blueprint.lazy else "a batch"
         yield (
             f"an expression over {listed} may fail: rows for which it does are left out, and {when} that would show "
             f"one is refused; the check is maintained beside the view (`{check.strategy}`, update {check.update})"
@@ -132,7 +132,7 @@ def _without_effect(query: Query, choice: Choice, options: Options) -> Iterator[
         yield "space='linear' has no effect: no plan of this view takes linear space"
     if options.graph != Options().graph and not query.has_closures:
         yield f"graph={options.graph!r} has no effect: the view has no closure"
-    if choice.plan is not None and choice.plan.program.partitions:
+    if choice.plan is not None and choice.plan.blueprint.splits:
         yield from _parts_without_effect(query, choice.plan, options)
         return
     asked = without_parts(options)
@@ -161,7 +161,7 @@ def _parts_without_effect(query: Query, plan: Plan, options: Options) -> Iterato
     if plan.blueprint.gradual:
         yield "rebalance='deamortised' splits each relation on its own, in the space of space='source'"
     if isinstance(options.epsilon, tuple):
-        split = {source.atom.relation.lower() for _, source in plan.program.sources if source.part}
+        split = {source.atom.relation.lower() for _, source in plan.blueprint.leaves.sources if source.part}
         unsplit = ", ".join(name for name, _ in options.epsilon if name.lower() not in split)
         if unsplit:
             yield f"ε of {unsplit} has no effect: the plan does not split it"

@@ -16,8 +16,8 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     is_maintained = not rows.query.input and (is_block or rows.strategy != "recompute")
     is_mapped = (order.is_kept or not order.is_whole) and is_maintained
     strategy = "order" if is_block else rows.strategy
-    notes = (*rows.notes, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
-    made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, notes=notes)
+    notes = (*rows.remarks, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
+    made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, remarks=notes)
     if not is_mapped:
         return replace(made, reason=f"{rows.reason}; ordered when it is read", delay=bound(0, logs=1))
     reason = f"{rows.reason}; its rows are in an ordered map"
@@ -57,7 +57,7 @@ def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:
         update=bound(0, logs=1),
         costs=(),
         delay=bound(0, logs=1),
-        notes=(*rows.notes, *notes),
+        remarks=(*rows.remarks, *notes),
     )
 
 
@@ -72,7 +72,7 @@ def _explain_row_request(name: str, order: Order, rows: Explanation, given: str)
         "rows that ORDER BY does not tell apart come in the order of all their columns",
     )
     reason = f"{rows.reason}; its rows are in two ordered maps"
-    made = replace(rows, query=replace(rows.query, name=name), reason=reason, notes=(*rows.notes, *notes))
+    made = replace(rows, query=replace(rows.query, name=name), reason=reason, remarks=(*rows.remarks, *notes))
     return replace(made, update=bound(0, logs=1), costs=(), delay=bound(0, logs=1))
 
 

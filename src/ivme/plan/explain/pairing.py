@@ -28,7 +28,7 @@ def explain_pairing(shape: Query, pairing: Pairing) -> Explanation:
         costs=costs,
         preprocessing=bound(1, logs=1),
         space=bound(1),
-        notes=notes,
+        remarks=notes,
     )
 
 

@@ -26,7 +26,7 @@ def explain_union(shape: Query) -> Explanation:
         fracture=fracture(cqap_of(shape)),
         variable_orders=(),
         view_trees=(),
-        program=None,
-        notes=(),
+        plan=None,
+        remarks=(),
         epsilon=None,
     )

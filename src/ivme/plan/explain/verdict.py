@@ -21,7 +21,7 @@ def verdict(explanation: Explanation) -> str:
     """
     if explanation.update is None or explanation.delay is None:
         return ""
-    if explanation.program is not None and explanation.program.lazy:
+    if explanation.plan is not None and explanation.plan.blueprint.lazy:
         return "An update costs nothing. The first read after it computes everything again."
     return f"{_updates(explanation)}. {_reading(explanation)}."
 

@@ -23,6 +23,9 @@ from typing import Any
 
 from ivme.errors import IvmeError, StorageError
 
+DERIVED: Mapping[str, bool] = {"derived": True}
+"""The metadata of a field that is not stored, since it follows from others; it comes last, and has a default."""
+
 _SCALARS: Mapping[type, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     Fraction: ("fraction", str, Fraction),
     Decimal: ("decimal", str, Decimal),
@@ -45,7 +48,10 @@ class Codec:
         self._classes = {each.__name__: each for each in known}
         if len(self._classes) < len(known):
             raise ValueError(f"two classes have one name: {sorted(each.__name__ for each in known)}")
-        self._fields = {name: [f.name for f in fields(each) if f.init] for name, each in self._classes.items()}
+        self._fields = {
+            name: [f.name for f in fields(each) if f.init and not f.metadata.get("derived")]
+            for name, each in self._classes.items()
+        }
 
     def write(self, value: object) -> str:
         """The text of a value; the same for equal values. TypeError if a class is not in the list."""

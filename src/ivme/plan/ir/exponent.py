@@ -19,7 +19,7 @@ class Linear:
     slope: Fraction = Fraction(0)
 
     def at(self, epsilon: Fraction) -> Fraction:
-        return self.constant + self.slope * epsilon
+        return self.constant + self.slope * epsilon if self.slope else self.constant
 
     def __str__(self) -> str:
         if self.slope == 0:

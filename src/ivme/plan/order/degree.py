@@ -94,11 +94,12 @@ def _chains(
     bits = {variable: 1 << position for position, variable in enumerate(needed)}
 
     def mask(variables: frozenset[str]) -> int:
-        return sum(bits[variable] for variable in variables if variable in bits)
+        return sum([bits[variable] for variable in variables & needed])
 
     epsilons = None if own is None else dict(own)
     steps = {(mask(limit.given), mask(limit.reached), *limit.ends(epsilons)) for limit in limits}
     goal = mask(wanted)
+    begun, goal, spent = _forced([*steps], goal)
     best: dict[int, list[Ends]] = {0: [(0, 0)]}
     found: list[Ends] = []
     waiting: list[tuple[Fraction | int, Fraction | int, Fraction | int, int]] = [(0, 0, 0, 0)]
@@ -109,7 +110,7 @@ def _chains(
         if not goal & ~reached:
             found.append((low, high))
             continue
-        for given, more, at_zero, at_one in steps:
+        for given, more, at_zero, at_one in begun:
             if not given & ~reached and more & ~reached:
                 after, ends = reached | more, (low + at_zero, high + at_one)
                 if not _is_above(*ends, best.setdefault(after, [])):
@@ -117,7 +118,47 @@ def _chains(
                     heappush(waiting, (total + at_zero + at_one, *ends, after))
     if not found:
         raise ValueError(f"no limit reaches {sorted(wanted)} from {sorted(known)}")
-    return tuple(found)
+    return tuple([(low + spent[0], high + spent[1]) for low, high in found])
+
+
+_Step = tuple[int, int, Fraction | int, Fraction | int]
+"""A limit as bitmasks: what is given and reached, and its ends."""
+
+
+def _forced(steps: list[_Step], goal: int) -> tuple[list[_Step], int, Ends]:
+    """What is left of the limits and the goal when those are taken that every chain needs, and their ends.
+
+    Of two limits, one that needs no more, reaches no less and costs no more makes the other superfluous. If a variable
+    of the goal is reached by one limit alone, and that can be taken now, it is: nine relations around a light value
+    have one chain then, in place of every set of the nine.
+    """
+    low: Fraction | int = 0
+    high: Fraction | int = 0
+    while True:
+        steps = [each for number, each in enumerate(steps) if each[1] and not _is_superfluous(number, steps)]
+        taken = None
+        for bit in range(goal.bit_length()):
+            if goal >> bit & 1:
+                reaching = [each for each in steps if each[1] >> bit & 1]
+                if len(reaching) == 1 and not reaching[0][0]:
+                    taken = reaching[0]
+                    break
+        if taken is None:
+            return steps, goal, (low, high)
+        _, more, at_zero, at_one = taken
+        low, high = low + at_zero, high + at_one
+        goal &= ~more
+        steps = [(given & ~more, reached & ~more, one, other) for given, reached, one, other in steps]
+
+
+def _is_superfluous(number: int, steps: list[_Step]) -> bool:
+    """Whether another limit makes this one superfluous; of equal ones the first stays."""
+    given, reached, low, high = steps[number]
+    for place, (needs, reaches, at_zero, at_one) in enumerate(steps):
+        is_no_worse = not needs & ~given and not reached & ~reaches and at_zero <= low and at_one <= high
+        if is_no_worse and place != number and (place < number or steps[place] != steps[number]):
+            return True
+    return False
 
 
 def _is_above(low: Fraction | int, high: Fraction | int, others: list[Ends]) -> bool:

@@ -79,7 +79,9 @@ def choose(analysis: Analysis, options: Options, observed: Observation | None = 
         for marked in _found(_marked(analysis, trees)):
             return Choice(marked, _reason(marked, trees, options), trees.widths, compared=False)
         return Choice(trees, _tree_reason(trees, f"{trees.update} updates"), trees.widths, compared=False)
-    candidates = [plan for plan in _found(_candidates(analysis, trees, options)) if _is_taken(plan, analysis, options)]
+    candidates = [
+        plan for plan in _found(_candidates(analysis, trees, options, rates)) if _is_taken(plan, analysis, options)
+    ]
     if not candidates:
         raise PlanError(
             "no strategy maintains this view under ring semantics: where multiplicities cancel, sums and extremes "
@@ -110,7 +112,8 @@ def _by_workload(analysis: Analysis, options: Options, observed: Observation) ->
     """The plan that would have taken the least work for what was observed, with its build."""
     options = replace(options, epsilon=None) if options.epsilon == "auto" else options
     trees, shared = plan_with("view-tree", analysis), dimensions_of(analysis.query)
-    found = [plan for plan in _found(_candidates(analysis, trees, options)) if _fits(plan, options)]
+    rates = rates_of(analysis, options)
+    found = [plan for plan in _found(_candidates(analysis, trees, options, rates)) if _fits(plan, options)]
     plans = found or [trees]
     costed = [costs_of(plan, shared) for plan in plans]
     points = [(point, plan) for costs, plan in zip(costed, plans, strict=True) for point in costs.points()]
@@ -156,11 +159,11 @@ def _favoured(candidates: list[Plan], maintained: list[Plan], rates: Rates | Non
     if options.favour != "balanced" or not maintained:
         return min(candidates, key=rank)
     best = min(maintained, key=rank)
-    for plan in candidates:
+    for plan in (each for each in candidates if each.strategy == "request"):
         mine, theirs = _costs(plan, options), _costs(best, options)
         known = rates is not None and rates.mean(best, _epsilon(best, options)) <= _FEW
         better = max(mine[:2]) < (theirs[1] if known else max(theirs[:2]))
-        if plan.strategy == "request" and (better or all(map(le, mine, theirs))):
+        if better or all(map(le, mine, theirs)):
             best = plan
     return best
 
@@ -171,7 +174,7 @@ _FEW = 64
 
 def _is_split(plan: Plan) -> bool:
     """Whether relations are split into parts, which has to be worth it: among equals, what is simpler is faster."""
-    return bool(plan.program.partitions)
+    return bool(plan.blueprint.splits)
 
 
 def _mean(plan: Plan, rates: Rates | None, options: Options) -> int:
@@ -222,16 +225,18 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
     return Choice(plan, reason, trees.widths)
 
 
-def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
+def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates | None) -> Iterator[Plan]:
     """The plans that may be the best, in the order in which ties are decided.
 
     Where view trees take linear time and space, and constant delay, only heavy and light parts can be better: each join
     of the updates of other strategies costs an edge cover, which is 0 or at least 1, and where all are 0, so are the
     view tree's. Plans of parts take the longest to find. They are left out where another plan is constant in
-    everything, and end where another one is linear, too, as soon as none can be below that, or after some steps: those
-    that are worth it have been found by then.
+    everything. Their search ends as soon as no update can be below that of a plan with constant delay, which they are
+    not better than in anything but space then, and where another plan is linear after some steps: those that are worth
+    it have been found by then.
     """
     yield trees
+    below = _least(None, trees, options)
     if analysis.query.input and _is_open(options):
         yield from _planned("request", analysis, options)
     constant = False
@@ -239,23 +244,31 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options) -> Iterator[P
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
         yield plan
     linear = _at_half(trees.update) <= 1 and _fits(trees, options)
-    if not (linear and _is_linear(trees) and rates_of(analysis, options) is None):
+    if not (linear and _is_linear(trees) and rates is None):
         for strategy in ("factorised", "classical", "recursive"):
             for plan in _planned(strategy, analysis, options):
                 linear = linear or (_at_half(plan.update) <= 1 and _fits(plan, options))
+                below = _least(below, plan, options)
                 yield plan
     if not constant:
-        yield from _split(analysis, trees, options, is_linear=linear)
+        yield from _split(analysis, below, options, is_linear=linear)
 
 
-def _split(analysis: Analysis, trees: Plan, options: Options, *, is_linear: bool) -> list[Plan]:
+def _split(analysis: Analysis, below: Fraction | None, options: Options, *, is_linear: bool) -> list[Plan]:
     """The plan of heavy and light parts, if there is one that may be taken and it is soon found."""
-    is_best = _is_linear(trees) and _at_half(trees.update) <= 1 and _fits(trees, options)
     with suppress(PlanError, StepsSpentError), at_most(_SKEW_STEPS) if is_linear else nullcontext():
-        plan = skew(analysis, options, below=Fraction(1) if is_best else None)
+        plan = skew(analysis, options, below=below)
         epsilon = _small_epsilon(plan, options)
         return [plan if epsilon is None else skew(analysis, replace(options, epsilon=epsilon))]
     return []
+
+
+def _least(below: Fraction | None, plan: Plan, options: Options) -> Fraction | None:
+    """The least update of plans with constant delay so far; None where it is space that counts, or the semantics that
+    they do not keep to."""
+    if options.space == "linear" or _at_half(plan.delay) or not _fits(plan, options):
+        return below
+    return _at_half(plan.update) if below is None else min(below, _at_half(plan.update))
 
 
 def _small_epsilon(plan: Plan, options: Options) -> Fraction | None:

@@ -20,10 +20,10 @@ from functools import partial, reduce
 from typing import cast
 
 from ivme.errors import PlanError
-from ivme.plan.assemble.assemble import assemble
 from ivme.plan.assemble.blueprint import Blueprint, combine
 from ivme.plan.assemble.changes import followed_result, followed_trees
 from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
+from ivme.plan.assemble.draft import drafted
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan, costliest, costs
 from ivme.plan.assemble.request_blueprint import request_blueprint
@@ -95,8 +95,9 @@ def request(analysis: Analysis) -> Plan:
     blueprint = request_blueprint(query, leaves_of(query, broken))
     trees = view_tree(analysis)
     note = f"while its changes are followed it is maintained by view trees: update {trees.update}, delay {trees.delay}"
-    plan = _plan("request", query, blueprint, trees.followed, broken, notes=(note,))
-    (branch,) = plan.program.enumeration.branches
+    plan = _plan("request", analysis, blueprint, trees.followed, broken, notes=(note,))
+    assert plan.draft is not None
+    (branch,) = plan.draft.assembly.enumeration(plan.draft.name).branches
     return replace(plan, delay=bound(costliest(branch.answer)))
 
 
@@ -104,7 +105,7 @@ def marks(analysis: Analysis) -> Plan:
     """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
     drawn, query = plan_marks(analysis), analysis.query
     notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
-    plan = _plan("marks", query, drawn.blueprint, drawn.followed, drawn.fracture, notes=notes)
+    plan = _plan("marks", analysis, drawn.blueprint, drawn.followed, drawn.fracture, notes=notes)
     plan = replace(plan, marks=drawn.forest)
     if not only_grows(query):
         return plan
@@ -195,7 +196,7 @@ def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, la
         trees += roots
     return _plan(
         strategy,
-        analysis.query,
+        analysis,
         replace(reduce(combine, blueprints), lazy=lazy),
         replace(reduce(combine, followed), lazy=lazy),
         ordered[0].fracture,
@@ -220,12 +221,12 @@ def _delta_plan(strategy: str, analysis: Analysis, draw: Callable[[Query, Leaves
         )
         for blueprint, variable in zip(blueprints, variables, strict=True)
     ]
-    return _plan(strategy, query, reduce(combine, blueprints), reduce(combine, followed), broken)
+    return _plan(strategy, analysis, reduce(combine, blueprints), reduce(combine, followed), broken)
 
 
 def _plan(
     strategy: str,
-    query: Query,
+    analysis: Analysis,
     blueprint: Blueprint,
     followed: Blueprint,
     broken: Fracture,
@@ -235,12 +236,11 @@ def _plan(
     trees: tuple[ViewNode, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Plan:
-    program = assemble(blueprint)
-    preprocessing, delay, space = costs(program)
-    updates = table_costs(program, query)
+    draft = drafted(blueprint, analysis.site)
+    preprocessing, delay, space = costs(draft.program)
+    updates = table_costs(draft.program, analysis.query)
     return Plan(
         strategy,
-        program,
         blueprint,
         followed,
         broken,
@@ -253,4 +253,5 @@ def _plan(
         orders,
         trees,
         notes,
+        draft=draft,
     )

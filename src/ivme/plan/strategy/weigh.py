@@ -48,7 +48,7 @@ class Rates:
     def _work(self, plan: Plan, table: str, exponent: Fraction) -> float:
         if not exponent:
             return 1.0
-        shared = self.rows[table] if table in self.dimensions and not plan.program.partitions else 1
+        shared = self.rows[table] if table in self.dimensions and not plan.blueprint.splits else 1
         reached: float = float(self.size) ** float(exponent)
         return max(1.0, reached / shared)
 

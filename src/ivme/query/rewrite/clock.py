@@ -32,6 +32,8 @@ _NEVER = "9999-12-31 23:59:59.999999"
 
 def with_clock(source: SqlText, node: exp.Expr, expire: object = None) -> exp.Expr:
     """The query over the clock, if it compares rows with NOW(), or if they expire."""
+    if expire is None and not any(map(_is_now, node.find_all(exp.CurrentTimestamp, exp.Anonymous))):
+        return node
     made = node.copy()
     if expire is not None:
         _expire(source, made, expire)

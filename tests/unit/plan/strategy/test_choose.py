@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from ivme.budget import SECONDS, limited
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
@@ -206,3 +207,26 @@ def test_plans_for_ring_semantics_answer_like_the_oracle_when_multiplicities_can
     present = {name: {row: weight for row, weight in stored.items() if weight} for name, stored in database.items()}
     inputs = {parameter: data.draw(st.integers(0, 1)) for parameter in query.parameters}
     assert oracle.rows(query, present, inputs) == dict(rows(query, kernel, inputs))
+
+
+_STEPS = 80_000
+"""About 0.3 s of CPU."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q(B, C | .) = " + ", ".join(f"R{i}(A, {chr(66 + i)})" for i in range(10)),
+        "Q(A, G | .) = " + ", ".join(f"R{i}({chr(65 + i)}, {chr(66 + i)})" for i in range(6)),
+        "Q(A, K | .) = " + ", ".join(f"R{i}({chr(65 + i)}, {chr(66 + i)})" for i in range(10)),
+        "Q(. | .) = " + ", ".join(f"R{i}({chr(65 + i)}, {chr(65 + (i + 1) % 10)})" for i in range(10)),
+        "Q(. | .) = R(A, B), S(B, C), T(C, A), U(A, D), V(D, E), W(E, A)",
+    ],
+    ids=["a star by two columns", "a path of six by its ends", "a path of ten by its ends", "a 10-cycle", "a bowtie"],
+)
+def test_up_to_ten_tables_are_planned_in_few_steps(text: str) -> None:
+    """Steps are counted rather than time, so that the test is the same on every machine."""
+    with limited(SECONDS) as budget:
+        assert choose(analyse(parse_rule(text)), Options()).plan is not None
+    assert budget.spent <= _STEPS
+    assert not budget.cut

@@ -36,9 +36,11 @@ class Measure:
         self._joins = {section: {*joins} for section, joins in assembly.joins.items()}
         self._maps = {(self._storage.edges(node), frozenset(node.schema), _NOTHING) for node in assembly.stored}
         self._visits = {(limits(made.blueprint.leaves, labels), visit) for visit, labels in {*made.visits}}
+        self._update: _Curve = () if own else self._curve(self._joins.get("update", ()), 0)
+        self._delay: _Curve = () if own else _highest(self._steps(), 0)
 
     def update(self) -> Bound:
-        return self._largest(self._joins.get("update", ()), 0)
+        return self._largest(self._joins.get("update", ()), 0) if self._own else _curved(self._update)
 
     def preprocessing(self) -> Bound:
         return self._largest(self._joins.get("build", ()), 1)
@@ -50,22 +52,40 @@ class Measure:
         if self._own:
             steps = (degree_bound(mine, visit.given, visit.found, self._own) for mine, visit in self._visits)
             return bound(max(steps, default=Fraction(0)))
-        return _curved([degree_curve(mine, visit.given, visit.found, PARTS) for mine, visit in self._visits], 0)
+        return _curved(self._delay)
+
+    def balanced(self, usual: Fraction) -> Fraction:
+        """The ε with the cheapest updates of those whose delay is no longer than at the usual one, which wins ties."""
+        if self._own:
+            return usual
+        at = int(usual * PARTS)
+        open_to = [each for each in (at, *range(PARTS + 1)) if self._delay[each] <= self._delay[at]]
+        return GRID[min(open_to, key=self._update.__getitem__)]
+
+    def _steps(self) -> list[_Curve]:
+        return [degree_curve(mine, visit.given, visit.found, PARTS) for mine, visit in self._visits]
+
+    def _curve(self, sizes: Iterable[_Size], least: int) -> _Curve:
+        return _highest([self._storage.sizes.exponents(*size, PARTS) for size in sizes], least)
 
     def _largest(self, sizes: Iterable[_Size], least: int) -> Bound:
         """The largest of some joins or maps, and at least this."""
         if self._own:
             return bound(max([Fraction(least), *(self._storage.sizes.exponent(*size, self._own) for size in sizes)]))
-        return _curved([self._storage.sizes.exponents(*size, PARTS) for size in sizes], least)
+        return _curved(self._curve(sizes, least))
 
 
 _NOTHING: frozenset[str] = frozenset()
 _Size = tuple[frozenset[Edge], frozenset[str], frozenset[str]]
 
 
-def _curved(curves: Sequence[_Curve], least: int) -> Bound:
-    """The maximum of some curves as a function of ε."""
-    highest = [max(values) for values in zip([least * PARTS] * (PARTS + 1), *curves, strict=True)]
+def _highest(curves: Sequence[_Curve], least: int) -> _Curve:
+    """The maximum of some curves."""
+    return [*map(max, [least * PARTS] * (PARTS + 1), *curves)] if curves else [least * PARTS] * (PARTS + 1)
+
+
+def _curved(highest: _Curve) -> Bound:
+    """A curve as a function of ε."""
     slope = highest[-1] - highest[0]
     if all(PARTS * (value - highest[0]) == at * slope for at, value in enumerate(highest)):
         return bound(Linear(Fraction(highest[0]) / PARTS, Fraction(slope) / PARTS))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from ivme.budget import spend
 from ivme.plan.assemble.blueprint import Blueprint, Definition, Leaf, Node, Propagation, Reading, Rule, StoredView
@@ -20,6 +21,9 @@ from ivme.plan.order.degree import Limit, degree_bound
 from ivme.plan.strategy.skew.parts import Role, part_label, sides_of, signatures, splits_of, with_parts
 from ivme.plan.strategy.skew.trees import SkewPlan, limits
 from ivme.structure.hypergraph import connected_edges
+
+_UNLIMITED = 1_000_000
+"""More than any update costs."""
 
 Atoms = frozenset[str]
 """The labels of the parts that a view joins."""
@@ -60,7 +64,8 @@ class PartialJoin:
 
 class CountSearch:
     """The search for all skew-aware queries, which have views in common: `atoms` says which atom each part is of,
-    `schemas` its join variables, and `bounds` its limits."""
+    `schemas` its join variables, and `bounds` its limits. Only what costs less than N^`below` is looked at, if that is
+    given: most of what costs more is left at its first join."""
 
     def __init__(
         self,
@@ -68,13 +73,18 @@ class CountSearch:
         schemas: Mapping[str, frozenset[str]],
         bounds: Mapping[str, frozenset[Limit]],
         epsilon: Fraction,
+        below: Fraction | None,
     ) -> None:
         self._atoms = atoms
         self._schemas = schemas
         self._bounds = bounds
         self._epsilon = epsilon
         self._goal = max(epsilon.numerator, epsilon.denominator - epsilon.numerator)
-        self._kept: dict[Atoms, Upkeep] = {}
+        self._limit = ceil(below * epsilon.denominator) if below is not None else _UNLIMITED
+        self._kept: dict[Atoms, Upkeep | None] = {}
+        self._joins = {atom: schemas[part] for part, atom in atoms.items()}
+        self._known_cuts: dict[Atoms, list[tuple[Atoms, ...]]] = {}
+        self._connected: dict[Atoms, bool] = {}
         self._shared: dict[Atoms, frozenset[str]] = {}
         self._sizes: dict[tuple[frozenset[str], ...], int] = {}
 
@@ -87,22 +97,33 @@ class CountSearch:
             self._shared[atoms] = mine if len(atoms) == 1 else mine & frozenset().union(*others)
         return self._shared[atoms]
 
-    def upkeep(self, atoms: Atoms) -> Upkeep:
-        """The cheapest way to keep the view over these atoms."""
+    def upkeep(self, atoms: Atoms) -> Upkeep | None:
+        """The cheapest way to keep the view over these atoms; None if there is none below the limit."""
         if atoms not in self._kept:
-            deltas = {label: self._best(label, atoms) for label in sorted(atoms)}
-            used = {piece for delta in deltas.values() for piece in delta.pieces if len(piece) > 1}
-            below = [self.upkeep(piece) for piece in used]
-            cost = max([delta.cost for delta in deltas.values()] + [each.cost for each in below])
-            self._kept[atoms] = Upkeep(cost, len(used) + sum(each.views for each in below), deltas)
+            self._kept[atoms] = self._upkeep(atoms)
         return self._kept[atoms]
 
-    def _best(self, label: str, atoms: Atoms) -> Delta:
+    def _upkeep(self, atoms: Atoms) -> Upkeep | None:
+        deltas: dict[str, Delta] = {}
+        for label in sorted(atoms):
+            delta = self._best(label, atoms)
+            if delta is None:
+                return None
+            deltas[label] = delta
+        used = {piece for delta in deltas.values() for piece in delta.pieces if len(piece) > 1}
+        below = [each for each in map(self.upkeep, used) if each is not None]
+        cost = max([delta.cost for delta in deltas.values()] + [each.cost for each in below])
+        return Upkeep(cost, len(used) + sum(each.views for each in below), deltas)
+
+    def _best(self, label: str, atoms: Atoms) -> Delta | None:
         """The cheapest delta; of those the one that reads the fewest views. An order of the pieces is left as soon as
         its beginning is no better than what was found."""
         best: tuple[tuple[int, int, int], Delta] | None = None
-        for pieces in sorted(self._cuts(atoms - {label}), key=lambda cut: sum(len(piece) > 1 for piece in cut)):
-            kept = [self.upkeep(piece) for piece in pieces if len(piece) > 1]
+        for pieces in self._cuts(atoms - {label}):
+            views_read = [self.upkeep(piece) for piece in pieces if len(piece) > 1]
+            kept = [each for each in views_read if each is not None]
+            if len(kept) < len(views_read):
+                continue
             below = max((each.cost for each in kept), default=0)
             views = len(kept) + sum(each.views for each in kept)
             waiting = [PartialJoin((), pieces, self._schemas[label])]
@@ -110,16 +131,27 @@ class CountSearch:
                 spend(2)
                 begun = waiting.pop()
                 rank = (max(begun.cost, below), views, begun.cost)
-                if best is None or rank < best[0]:
+                if rank[0] < self._limit and (best is None or rank < best[0]):
                     best = best if begun.rest else (rank, Delta(begun.order, begun.cost))
                     waiting += [self._joined(label, begun, piece, self.schema(atoms)) for piece in begun.rest[::-1]]
             if best is not None and best[0][0] <= self._goal:
                 break
-        assert best is not None
-        return best[1]
+        return None if best is None else best[1]
 
-    def _cuts(self, atoms: Atoms) -> Iterator[tuple[Atoms, ...]]:
-        """The ways to cut a set of atoms into single atoms and connected sets."""
+    def _cuts(self, parts: Atoms) -> Iterator[tuple[Atoms, ...]]:
+        """The ways to cut a set of parts into single ones and connected sets, those with the fewest sets first."""
+        named = {self._atoms[part]: part for part in parts}
+        for cut in self._atom_cuts(frozenset(named)):
+            yield tuple([frozenset([named[atom] for atom in piece]) for piece in cut])
+
+    def _atom_cuts(self, atoms: Atoms) -> list[tuple[Atoms, ...]]:
+        """The same for atoms, which do not depend on the sides of their parts."""
+        if atoms not in self._known_cuts:
+            found = sorted(self._new_cuts(atoms), key=lambda cut: sum(len(piece) > 1 for piece in cut))
+            self._known_cuts[atoms] = found
+        return self._known_cuts[atoms]
+
+    def _new_cuts(self, atoms: Atoms) -> Iterator[tuple[Atoms, ...]]:
         if not atoms:
             yield ()
             return
@@ -128,9 +160,14 @@ class CountSearch:
         for mask in range(2 ** len(rest)):
             spend(2)
             piece = frozenset([first, *(label for i, label in enumerate(rest) if mask >> i & 1)])
-            if len(piece) == 1 or len(connected_edges(self._schemas[label] for label in sorted(piece))) == 1:
-                for others in self._cuts(atoms - piece):
+            if len(piece) == 1 or self._is_connected(piece):
+                for others in self._atom_cuts(atoms - piece):
                     yield (piece, *others)
+
+    def _is_connected(self, atoms: Atoms) -> bool:
+        if atoms not in self._connected:
+            self._connected[atoms] = len(connected_edges(self._joins[atom] for atom in sorted(atoms))) == 1
+        return self._connected[atoms]
 
     def _joined(self, label: str, begun: PartialJoin, piece: Atoms, kept: frozenset[str]) -> PartialJoin:
         """What joining one more piece may find for one change; afterwards what nobody needs is summed."""
@@ -162,8 +199,10 @@ class Counted:
     plan: SkewPlan
 
 
-def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Fraction) -> Counted:
-    """The best plan that is split by these roles, for this ε."""
+def count_plan(
+    name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Fraction, below: Fraction | None = None
+) -> Counted | None:
+    """The best plan that is split by these roles, for this ε; None if it has no updates `below` an exponent."""
     even = dict.fromkeys((role.partition for role in roles), epsilon)
     sides = {
         label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
@@ -173,11 +212,14 @@ def count_plan(name: str, leaves: Leaves, roles: tuple[Role, ...], epsilon: Frac
     views = _Views(leaves, result)
     atoms = {part_label(label, each): label for label, mine in sides.items() for each in mine}
     schemas = {part: frozenset(views.joined(label)) for part, label in atoms.items()}
-    search = CountSearch(atoms, schemas, {part: limits(parted, [part]) for part in atoms}, epsilon)
+    search = CountSearch(atoms, schemas, {part: limits(parted, [part]) for part in atoms}, epsilon, below)
     cost = 0
     for parts in zip(*sides.values(), strict=True):
         labels = {part_label(label, each): label for label, each in zip(sides, parts, strict=True)}
-        cost = max(cost, search.upkeep(frozenset(labels)).cost)
+        kept = search.upkeep(frozenset(labels))
+        if kept is None:
+            return None
+        cost = max(cost, kept.cost)
         views.take(search, labels)
     blueprint = Blueprint(
         parted, views.propagations(parted), views.definitions(), Reading((), (result,)), splits=splits_of(roles, even)
@@ -221,7 +263,9 @@ class _Views:
                 continue
             done.add(atoms)
             view = self._result if len(atoms) == len(originals) else self._view(search, atoms)
-            deltas = search.upkeep(atoms).deltas
+            kept = search.upkeep(atoms)
+            assert kept is not None, "a view that is read is kept"
+            deltas = kept.deltas
             for label in sorted(atoms, key=list(originals).index):
                 pieces = [self._node(search, piece, originals) for piece in deltas[label].pieces]
                 leaf = self._leaf(label, originals)

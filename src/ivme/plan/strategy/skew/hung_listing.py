@@ -12,8 +12,9 @@ Atoms whose variables contain one another are hung in a chain. Those hung must l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise
 
 from ivme.plan.assemble.blueprint import Blueprint, Definition, Iteration, Leaf, Propagation, Reading, Rule, StoredView
@@ -35,8 +36,10 @@ class _Hook:
     all: StoredView
 
 
-def hung_listings(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> Iterator[tuple[Tree, Branch]]:
-    """The listings of a skew-aware query with its filters on top, one for each chain of these."""
+def hung_listings(
+    whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str
+) -> Iterator[Callable[[], tuple[Tree, Branch]]]:
+    """The listings of a skew-aware query with its filters on top, one for each chain of these, to be drawn."""
     uses = Counter(variable for label in labels for variable in leaves.source(label).schema)
     shared = {label: tuple(v for v in leaves.source(label).schema if uses[v] > 1) for label in labels}
     for chain in _chains(whole, shared):
@@ -44,7 +47,8 @@ def hung_listings(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: 
         rest = tuple(label for label in labels if label not in hung)
         covered = {variable for label in rest for variable in leaves.source(label).schema}
         if rest and covered.issuperset(whole.free):
-            yield _drawn(whole, leaves, rest, [[x for x in hung if set(shared[x]) == key] for key in chain], suffix)
+            hooks = [[label for label in hung if set(shared[label]) == key] for key in chain]
+            yield partial(_drawn, whole, leaves, rest, hooks, suffix)
 
 
 def _hangs(label: str, whole: Cqap, shared: dict[str, tuple[str, ...]]) -> bool:

@@ -9,9 +9,11 @@ over the light variable where the two others are heavy, and listings elsewhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.assemble import Assembly
@@ -19,9 +21,9 @@ from ivme.plan.assemble.blueprint import Blueprint, Definition, Iteration, Leaf,
 from ivme.plan.assemble.branch_reading import COMPARED, BranchReading
 from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.assemble.leaves import Leaves
-from ivme.plan.order.degree import Limit, degree_bound, limits_of
+from ivme.plan.order.degree import Limit, degree_bound, degree_curve, limits_of
 from ivme.plan.order.variable_order import order_of
-from ivme.plan.strategy.skew.bounds import GRID
+from ivme.plan.strategy.skew.bounds import PARTS
 from ivme.plan.strategy.skew.hung_listing import hung_listings
 from ivme.plan.strategy.skew.omega import Strategy
 from ivme.plan.strategy.skew.parts import Role, part_label, roles_of, sides_of, signatures, splits_of, with_parts
@@ -63,33 +65,31 @@ def listing_plan(whole: Cqap, leaves: Leaves, below: Fraction | None = None) -> 
 
 
 def _chosen(whole: Cqap, leaves: Leaves, roles: tuple[Role, ...], below: Fraction | None) -> SkewPlan:
+    """The cheapest option for each signature. What options do is found for the first signature; of the others, only
+    those are drawn that may be the cheapest."""
     check_roles(leaves, roles)
-    parted, signed = options_of(whole, leaves, roles)
-    footprints: list[Footprint] = []
+    parted, signed = signed_labels(leaves, roles)
+    first = [option() for option in options_of(whole, parted, signed[0], ".1")]
+    footprints = [footprint_of(tree, branch, parted, roles) for tree, branch in first]
+    places = [tuple(map(signed[0].index, tree.labels)) for tree, _ in first]
     chosen: list[tuple[Tree, Branch]] = []
-    for options in signed:
-        footprints = footprints or [footprint_of(tree, branch, parted, roles) for tree, branch in options]
-        branches = [(branch, _limits(branch, parted)) for _, branch in options]
-        if below is not None and all(
-            _reaches(f, limits, below) for f, (_, limits) in zip(footprints, branches, strict=True)
-        ):
+    for number, labels in enumerate(signed, 1):
+        limits = [limits_of(frozenset(source.schema), source.part) for source in map(parted.source, labels)]
+        sides = [_Sides([limits[i] for i in place]) for place in places]
+        if below is not None and all(map(partial(_reaches, below), footprints, sides)):
             raise PlanError(f"strategy 'skew' has no plan with updates below N^{below}; leave out the strategy")
-        costs = [_costs(footprint, *branch) for footprint, branch in zip(footprints, branches, strict=True)]
-        chosen.append(options[costs.index(min(costs))])
+        chosen.append(_cheapest(footprints, sides, options_of(whole, parted, labels, f".{number}")))
     return skew_plan([tree for tree, _ in chosen], [branch for _, branch in chosen], roles, whole)
 
 
-def options_of(
-    whole: Cqap, leaves: Leaves, roles: tuple[Role, ...]
-) -> tuple[Leaves, Iterator[list[tuple[Tree, Branch]]]]:
-    """The parts of all atoms, and for each signature the listing and the trees over its parts, in the same order."""
+def signed_labels(leaves: Leaves, roles: tuple[Role, ...]) -> tuple[Leaves, list[tuple[str, ...]]]:
+    """The parts of all atoms, and for each signature the labels of those that it joins, in the order of the atoms."""
     sides = {
         label: [sides_of(leaves, label, signature) for signature in signatures(roles)] for label, _ in leaves.sources
     }
     signed = zip(*sides.values(), strict=True)
     labels = [tuple(part_label(label, mine) for label, mine in zip(sides, parts, strict=True)) for parts in signed]
-    parted = with_parts(leaves, sides)
-    return parted, ([*_options(whole, parted, mine, f".{number}")] for number, mine in enumerate(labels, 1))
+    return with_parts(leaves, sides), labels
 
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
@@ -134,19 +134,28 @@ def check_roles(leaves: Leaves, roles: tuple[Role, ...]) -> None:
         )
 
 
-def _options(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> Iterator[tuple[Tree, Branch]]:
-    yield _listing(whole, leaves, labels, suffix)
+_Option = Callable[[], tuple[Tree, Branch]]
+"""Draws a plan of a signature."""
+
+
+def options_of(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> list[_Option]:
+    """The listing of a signature, the trees, and the listings with filters on top: as many for each signature."""
     edges = tuple(edge for edge in part_edges(leaves) if edge.label in labels)
     cqap = Cqap(Hypergraph(edges), whole.output, whole.input)
     uses = Counter(variable for edge in edges for variable in edge.variables)
     joined = sorted((v for v in uses if uses[v] > 1 or v in cqap.free), key=lambda v: (cqap.tier(v), v))
-    for bottom in joined:
-        if uses[bottom] > 1:
-            chain = [*(variable for variable in joined if variable != bottom), bottom]
-            strategy = Strategy(order_of(cqap, _parents(cqap, chain)), cqap, {})
-            tree = strategy_tree(strategy, leaves, suffix)
-            yield tree, tree_branch((tree,), whole, leaves)
-    yield from hung_listings(whole, leaves, labels, suffix)
+
+    def tree_above(bottom: str) -> tuple[Tree, Branch]:
+        chain = [*(variable for variable in joined if variable != bottom), bottom]
+        strategy = Strategy(order_of(cqap, _parents(cqap, chain)), cqap, {})
+        tree = strategy_tree(strategy, leaves, suffix)
+        return tree, tree_branch((tree,), whole, leaves)
+
+    return [
+        partial(_listing, whole, leaves, labels, suffix),
+        *(partial(tree_above, bottom) for bottom in joined if uses[bottom] > 1),
+        *hung_listings(whole, leaves, labels, suffix),
+    ]
 
 
 def _parents(cqap: Cqap, chain: list[str]) -> dict[str, str | None]:
@@ -189,9 +198,31 @@ class Size:
     wanted: frozenset[str]
     cover: Fraction
 
-    def exponent(self, parts: Sequence[tuple[Limit, ...]], epsilon: Fraction) -> Fraction:
-        limits = frozenset(limit for atom in self.atoms for limit in parts[atom])
-        return min(self.cover, degree_bound(limits, self.given, self.wanted, epsilon))
+    def curve(self, sides: _Sides) -> list[Fraction]:
+        """The exponent at each ε of the grid, in units of its parts."""
+        most = self.cover * PARTS
+        return [
+            min(most, Fraction(each)) for each in degree_curve(sides.of(self.atoms), self.given, self.wanted, PARTS)
+        ]
+
+    def exponent(self, sides: _Sides, epsilon: Fraction) -> Fraction:
+        return min(self.cover, degree_bound(sides.of(self.atoms), self.given, self.wanted, epsilon))
+
+
+class _Sides:
+    """The limits of the parts of a signature, by the numbers of their atoms."""
+
+    def __init__(self, parts: Sequence[tuple[Limit, ...]]) -> None:
+        self._parts = parts
+        self._known: dict[frozenset[int], frozenset[Limit]] = {}
+
+    def of(self, atoms: frozenset[int]) -> frozenset[Limit]:
+        if atoms not in self._known:
+            self._known[atoms] = frozenset(limit for atom in atoms for limit in self._parts[atom])
+        return self._known[atoms]
+
+    def all(self) -> frozenset[Limit]:
+        return self.of(frozenset(range(len(self._parts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,23 +257,37 @@ def footprint_of(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, 
     return Footprint(frozenset(size(*join) for join in joins), frozenset(size(*each) for each in stored))
 
 
-def _limits(branch: Branch, leaves: Leaves) -> list[tuple[Limit, ...]]:
-    """The limits of the parts that a branch joins, one after the other."""
-    return [limits_of(frozenset(source.schema), source.part) for source in map(leaves.source, branch.labels)]
-
-
-def _reaches(footprint: Footprint, parts: Sequence[tuple[Limit, ...]], least: Fraction) -> bool:
+def _reaches(least: Fraction, footprint: Footprint, sides: _Sides) -> bool:
     """Whether the updates of a plan have at least an exponent, whatever ε is."""
-    return all(any(size.exponent(parts, epsilon) >= least for size in footprint.joins) for epsilon in GRID)
+    highest = [max(values) for values in zip(*(size.curve(sides) for size in footprint.joins), strict=True)]
+    return bool(highest) and min(highest) >= least * PARTS
 
 
-def _costs(footprint: Footprint, branch: Branch, parts: Sequence[tuple[Limit, ...]]) -> list[Fraction]:
-    """Update, delay and space of a signature's plan, for each of the compared ε."""
-    every = frozenset(limit for part in parts for limit in part)
-    costs = []
-    for epsilon in COMPARED:
-        updates = [size.exponent(parts, epsilon) for size in footprint.joins]
-        delays = [degree_bound(every, visit.given, visit.found, epsilon) for visit in branch.found.visits]
-        sizes = [size.exponent(parts, epsilon) for size in footprint.maps]
-        costs += [max(values, default=Fraction(0)) for values in (updates, delays, sizes)]
-    return costs
+def _cheapest(
+    footprints: Sequence[Footprint], sides: Sequence[_Sides], options: Sequence[_Option]
+) -> tuple[Tree, Branch]:
+    """The plan of a signature with the least update, delay and space at each of the compared ε, in this order; what is
+    costlier in one is not looked at for the next."""
+    left = [*range(len(options))]
+    drawn: dict[int, tuple[Tree, Branch]] = {}
+
+    def delay(number: int, epsilon: Fraction) -> Fraction:
+        drawn[number] = drawn.get(number) or options[number]()
+        visits = drawn[number][1].found.visits
+        return max([degree_bound(sides[number].all(), v.given, v.found, epsilon) for v in visits], default=_NONE)
+
+    def update(number: int, epsilon: Fraction) -> Fraction:
+        return max([each.exponent(sides[number], epsilon) for each in footprints[number].joins], default=_NONE)
+
+    def space(number: int, epsilon: Fraction) -> Fraction:
+        return max([each.exponent(sides[number], epsilon) for each in footprints[number].maps], default=_NONE)
+
+    for epsilon, cost in product(COMPARED, (update, delay, space)):
+        if len(left) > 1:
+            costs = [cost(number, epsilon) for number in left]
+            least = min(costs)
+            left = [number for number, mine in zip(left, costs, strict=True) if mine == least]
+    return drawn.get(left[0]) or options[left[0]]()
+
+
+_NONE = Fraction(0)

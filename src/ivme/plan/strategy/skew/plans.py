@@ -10,16 +10,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ivme.errors import PlanError
-from ivme.plan.assemble.assemble import Assembly, assemble, program_of
-from ivme.plan.assemble.catalog import catalog_of
+from ivme.plan.assemble.draft import drafted
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.tuning import UNKNOWN_SIZE, Tuning, Workload, expected_work
 from ivme.plan.assemble.update_costs import same_costs
-from ivme.plan.ir.exponent import Bound
 from ivme.plan.strategy.options import Options
-from ivme.plan.strategy.skew.bounds import GRID, Measure
-from ivme.plan.strategy.skew.count import count_plan
+from ivme.plan.strategy.skew.bounds import Measure
+from ivme.plan.strategy.skew.count import Counted, count_plan
 from ivme.plan.strategy.skew.listing import check_roles, listing_plan, variable_roles
 from ivme.plan.strategy.skew.parts import Role, roles_of
 from ivme.plan.strategy.skew.trees import SkewPlan, hierarchical_plan, part_edges
@@ -34,8 +32,10 @@ ONE_BY_ONE = (
     "Loomis-Whitney queries, whose relations source 000 splits one by one; leave them out"
 )
 
-BALANCES = (Fraction(1, 2), Fraction(2, 3))
-"""The ε among which the best is sought, where the plan can choose."""
+BALANCES = (Fraction(1, 2), Fraction(2, 3), Fraction(1, 3))
+"""The ε among which the best is sought, where the plan can choose, the usual one first. At 1/3 a light value has
+N^(1/3) partners, so that a view over three of its relations takes N^(2/3) for a change, and there are N^(2/3) heavy
+values: diamonds need that, and 4-cycles take less space for it."""
 
 
 def skew(analysis: Analysis, options: Options, below: Fraction | None = None) -> Plan:
@@ -47,12 +47,12 @@ def skew(analysis: Analysis, options: Options, below: Fraction | None = None) ->
     whole = unbroken(structure)
     if not query.free:
         leaves = leaves_of(query, whole)
-        best, made = _counted(query, leaves, options)
-        return _plan(query, whole, made, options, best)
+        best, made = _counted(query, leaves, options, below)
+        return _plan(analysis, whole, made, options, best)
     if kind.hierarchical_fracture and kind.triangle is None:
         broken = analysis.plain.fracture
-        return _plan(query, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
-    return _plan(query, whole, listing_plan(structure, leaves_of(query, whole), below), options)
+        return _plan(analysis, broken, hierarchical_plan(broken, leaves_of(query, broken)), options)
+    return _plan(analysis, whole, listing_plan(structure, leaves_of(query, whole), below), options)
 
 
 def _check(query: Query, options: Options) -> None:
@@ -64,8 +64,8 @@ def _check(query: Query, options: Options) -> None:
         raise PlanError(ONE_BY_ONE)
 
 
-def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, SkewPlan]:
-    """The best ε to plan with and the plan; then roles that do not help are left out."""
+def _counted(query: Query, leaves: Leaves, options: Options, below: Fraction | None) -> tuple[Fraction, SkewPlan]:
+    """The best ε to plan with and the plan, without roles that do not help: least update, then least space."""
     gradual = options.rebalance == "deamortised"
     own = isinstance(options.epsilon, tuple) and options.epsilon_value is None
     source = options.space == "source" or own or gradual
@@ -73,19 +73,34 @@ def _counted(query: Query, leaves: Leaves, options: Options) -> tuple[Fraction, 
         raise PlanError("one ε for each relation takes the space of space='source'; leave out space='linear'")
     roles = _source_roles(leaves) if source else variable_roles(leaves)
     check_roles(leaves, roles)
-    found = {epsilon: count_plan(query.name, leaves, roles, epsilon) for epsilon in BALANCES}
-    best = min(found, key=lambda epsilon: (found[epsilon].update, epsilon))
-    chosen = found[best]
-    for role in roles if not source else ():
-        fewer = tuple(other for other in chosen.plan.roles if other != role)
-        if fewer:
-            less = count_plan(query.name, leaves, fewer, best)
-            chosen = less if less.update <= chosen.update and less.space <= chosen.space else chosen
-    made = chosen.plan
+    asked = [epsilon for epsilon in BALANCES if epsilon == options.epsilon_value] or BALANCES
+    tried = {epsilon: count_plan(query.name, leaves, roles, epsilon, below) for epsilon in asked}
+    found = {epsilon: plan for epsilon, plan in tried.items() if plan is not None}
+    if not found:
+        raise PlanError(f"strategy 'skew' has no plan with updates below N^{below}; leave out the strategy")
+    least = min(plan.update for plan in found.values())
+    lean = {
+        epsilon: plan if source else _with_fewer_roles(query.name, leaves, epsilon, plan)
+        for epsilon, plan in found.items()
+        if plan.update == least
+    }
+    best = min(lean, key=lambda epsilon: lean[epsilon].space)
+    made = lean[best].plan
     if gradual:
         blueprint, followed = (replace(each, gradual=True) for each in (made.blueprint, made.followed))
         made = replace(made, blueprint=blueprint, followed=followed)
     return best, made
+
+
+def _with_fewer_roles(name: str, leaves: Leaves, epsilon: Fraction, plan: Counted) -> Counted:
+    """The plan without the roles that do not help."""
+    above = plan.update + Fraction(1, epsilon.denominator)
+    for role in plan.plan.roles:
+        fewer = tuple(other for other in plan.plan.roles if other != role)
+        less = count_plan(name, leaves, fewer, epsilon, above) if fewer else None
+        if less is not None and less.update <= plan.update and less.space <= plan.space:
+            plan = less
+    return plan
 
 
 def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
@@ -103,15 +118,17 @@ def _source_roles(leaves: Leaves) -> tuple[Role, ...]:
     return roles_of(leaves, keys)
 
 
-def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best: Fraction = Fraction(1, 2)) -> Plan:
+def _plan(
+    analysis: Analysis, broken: Fracture, made: SkewPlan, options: Options, best: Fraction = Fraction(1, 2)
+) -> Plan:
     """The plan with its thresholds, and its bounds as functions of ε; as numbers, if each relation has its own."""
+    query = analysis.query
     even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
-    assembly = Assembly(catalog_of({"": made.blueprint}))
-    program = program_of(assembly, "")
-    measure = Measure(made, assembly, epsilons)
+    draft = drafted(made.blueprint, analysis.site)
+    measure = Measure(made, draft.assembly, epsilons)
     preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
-    best = _balanced(update, delay, best)
+    best = measure.balanced(best)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
     notes: tuple[str, ...] = ()
     if tuning is not None:
@@ -125,10 +142,10 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         for each in (made.blueprint, made.followed)
     )
     update = replace(update, amortised=bool(blueprint.splits) and not blueprint.gradual)
+    is_same = blueprint.splits == made.blueprint.splits
     return Plan(
         "skew",
-        program if blueprint == made.blueprint else assemble(blueprint),
-        blueprint,
+        made.blueprint if is_same else blueprint,
         followed,
         broken,
         preprocessing,
@@ -140,14 +157,8 @@ def _plan(query: Query, broken: Fracture, made: SkewPlan, options: Options, best
         notes=notes,
         epsilon=chosen if even and blueprint.splits else None,
         tuning=tuning,
+        draft=draft if is_same else None,
     )
-
-
-def _balanced(update: Bound, delay: Bound, usual: Fraction) -> Fraction:
-    """The ε with the cheapest updates of those whose delay is no longer than at the usual one, which wins ties."""
-    limit = delay.exponent.at(usual)
-    open_to = [epsilon for epsilon in (usual, *GRID) if delay.exponent.at(epsilon) <= limit]
-    return min(open_to, key=update.exponent.at)
 
 
 def _size(query: Query) -> int:

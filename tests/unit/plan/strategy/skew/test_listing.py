@@ -6,7 +6,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from ivme.plan.assemble.leaves import leaves_of
-from ivme.plan.strategy.skew.listing import MOST_ATOMS, MOST_ROLES, footprint_of, options_of, variable_roles
+from ivme.plan.strategy.skew.listing import (
+    MOST_ATOMS,
+    MOST_ROLES,
+    footprint_of,
+    options_of,
+    signed_labels,
+    variable_roles,
+)
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.structure.fracture import Fracture
@@ -27,6 +34,7 @@ def test_a_plan_joins_and_stores_the_same_whatever_is_heavy(query: Query) -> Non
     roles = variable_roles(leaves)
     if not query.free or not 0 < len(roles) <= MOST_ROLES or len(leaves.sources) > MOST_ATOMS:
         return
-    parted, signatures = options_of(structure, leaves, roles)
-    first, *others = [[footprint_of(*option, parted, roles) for option in options] for options in signatures]
+    parted, signed = signed_labels(leaves, roles)
+    drawn = [[option() for option in options_of(structure, parted, labels, ".1")] for labels in signed]
+    first, *others = [[footprint_of(*option, parted, roles) for option in options] for options in drawn]
     assert all(first == other for other in others)

@@ -57,7 +57,8 @@ def _fits(parts: object, heavy: dict[tuple[str, tuple[str, ...]], bool]) -> bool
         ("Q(. | .) = R(A, B), S(B, C), T(C, D), U(D, E)", Fraction(1, 2), Fraction(1, 2)),
         ("Q(. | .) = R(A, B), S(B, C), T(C, A)", Fraction(1, 2), Fraction(1, 2)),
         ("Q(. | .) = R(A, B, C), S(B, C, D), T(C, D, A), U(D, A, B)", Fraction(1, 2), Fraction(1, 2)),
-        ("Q(. | .) = R(A, B), S(B, C), T(C, D), U(D, A)", Fraction(2, 3), Fraction(2, 3)),
+        ("Q(. | .) = R(A, B), S(B, C), T(C, D), U(D, A)", Fraction(1, 3), Fraction(2, 3)),
+        ("Q(. | .) = R(A, B), S(B, C), T(C, D), U(D, A), V(A, C)", Fraction(1, 3), Fraction(2, 3)),
     ],
 )
 def test_counts_have_the_exponents_of_sources_000_and_001(text: str, epsilon: Fraction, update: Fraction) -> None:
