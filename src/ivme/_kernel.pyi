@@ -335,6 +335,29 @@ class RowEncoder:
     def encode(self, rows: list[Any]) -> list[Codes] | None:
         """The codes of each column; None if a row is not as it should be, or a value in doubt."""
 
+class LogEnd:
+    """The end of a log, where the kernel writes records of a few rows; see `ivme.store.log_state`.
+
+    `calls` has the function `write` of files; the kernel writes by itself while that is the one that is given.
+    `changed` gets the tables that its records change.
+    """
+
+    def __init__(self, calls: dict[str, Any], write: Callable[..., int], changed: set[str]) -> None: ...
+    descriptor: int
+    first: int
+    place: int
+    written: int
+    durable: int
+    older: int
+    limit: int
+    usable: bool
+    unfinished: bool
+    awake: bool
+    waits: bool
+    told: tuple[int, int, int]
+    taken: tuple[int, int, int]
+    wake: Callable[[], None] | None
+
 class RowPath:
     """The way of a table's single rows: encoded, with the expressions over them, and through the triggers of the table.
 
@@ -365,6 +388,8 @@ class RowPath:
         """The same for the rows of a list, all or none."""
     def set_light(self, number: int, trigger: int, places: list[int], empty: list[int], /) -> None:
         """As long as these maps are empty, another trigger takes the place of the one of that number."""
+    def set_log(self, end: LogEnd, table: str, name: str, /) -> bool:
+        """Rows that are applied are written to a log, too, under the table's name in JSON; False if it cannot be."""
     def set_balances(self, balances: list[Balance], /) -> None:
         """From now on `apply` leaves rows to the batch path after which one of these does not hold."""
 

@@ -131,7 +131,7 @@ private:
             if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
             Entry entry = entries_[PyLong_AsSize_t(number)];
             rows.push_back({entry.kept, entry.path, weight, {}});
-            if (entry.path->has_balances()) return false;
+            if (entry.path->has_balances() || entry.path->is_logged()) return false;
             if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
             counted += entry.counts;
         }
@@ -173,7 +173,7 @@ private:
             auto& rows = nb::cast<EncodedRows&>(object);
             if (rows.generation != generation_) return false;
             const Entry& entry = entries_[rows.entry];
-            if ((weight < 0 && !entry.deletes) || entry.path->has_balances()) return false;
+            if ((weight < 0 && !entry.deletes) || entry.path->has_balances() || entry.path->is_logged()) return false;
             parts.push_back({entry.path, entry.kept, &rows, weight, {}});
         }
         for (size_t i = 0; i < parts.size(); ++i) {

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.image import Image, image_of
@@ -28,9 +28,13 @@ from ivme.query.model import Table
 from ivme.store.contents import Contents, StoredView, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
+from ivme.store.log_state import PlainLogEnd
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
 from ivme.store.snapshot import Manifest, TableFile, ViewFile, write_manifest, write_table
 from ivme.store.view_file import write_image
+
+if TYPE_CHECKING:
+    from ivme._kernel import LogEnd
 
 LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
@@ -72,9 +76,17 @@ class Store:
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
         self._uncertain = False
-        self._limit = max(LEAST_LOG, manifest.size)
+        self.log.state.limit = max(LEAST_LOG, manifest.size)
 
     # The journal
+
+    @property
+    def end(self) -> LogEnd | None:
+        """Where the kernel appends records of its own."""
+        return None if isinstance(self.log.state, PlainLogEnd) else self.log.state
+
+    def wait_taken(self) -> None:
+        self.log.wait_taken()
 
     def mark(self) -> Mark:
         return self.log.mark()
@@ -159,9 +171,9 @@ class Store:
     # Snapshots
 
     def _snapshot_if_due(self) -> None:
-        if self.log.size < self._limit or (self._snapshot is not None and self._snapshot.is_alive()):
+        if self.log.size < self.log.state.limit or (self._snapshot is not None and self._snapshot.is_alive()):
             return
-        self._limit = self.log.size + LEAST_LOG
+        self.log.state.limit = self.log.size + LEAST_LOG
         self._snapshot = threading.Thread(target=self._snapshot_in_background, name="ivme-snapshot")
         self._snapshot.start()
 
@@ -208,7 +220,7 @@ class Store:
             with self._runtime.lock:
                 self._unwritten = set()
                 self.log.forget_older()
-                self._limit = max(LEAST_LOG, manifest.size)
+                self.log.state.limit = max(LEAST_LOG, manifest.size)
             remove_unneeded(self.path, manifest)
 
     def _write_tables(

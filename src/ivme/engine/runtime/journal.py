@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
+
+if TYPE_CHECKING:
+    from ivme._kernel import LogEnd
 
 Mark = tuple[int, int]
 """An end of the journal."""
@@ -14,6 +17,10 @@ Mark = tuple[int, int]
 
 class Journal(Protocol):
     """The runtime's callers hold its lock, except for `wait`."""
+
+    @property
+    def end(self) -> LogEnd | None:
+        """Where the kernel keeps batches of a few rows itself; None if it cannot."""
 
     def mark(self) -> Mark:
         """The journal's end, to which `roll_back` returns."""
@@ -29,3 +36,6 @@ class Journal(Protocol):
 
     def wait(self) -> None:
         """Returns when what this thread gave is as durable as was asked for."""
+
+    def wait_taken(self) -> None:
+        """The same for what the kernel kept, in this thread or a later one."""

@@ -26,6 +26,7 @@ from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change, deltas
 from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
 from ivme.engine.runtime.plain_batch import try_apply_plain
@@ -77,6 +78,22 @@ class Runtime:
         gate = self.catalog.row_gate
         self.take_rows: Callable[[Any, Any, int], bool] = (lambda *_: False) if gate is None else gate.apply
         """Changes the multiplicity of a few rows, all or none, in one call of the kernel; False if a batch has to."""
+
+    def set_journal(self, journal: Journal, *, waits: bool) -> None:
+        """From now on commits are kept in a journal; with `waits`, they return when they are durable."""
+        self.catalog.journal = journal
+        self.catalog.forget_inputs()  # what was made before logs nothing
+        if not waits:
+            return
+        take = self.take_rows
+
+        def take_durably(table: Any, rows: Any, weight: int) -> bool:
+            taken = take(table, rows, weight)
+            if taken:
+                journal.wait_taken()
+            return taken
+
+        self.take_rows = take_durably
 
     @property
     def observers(self) -> tuple[Observer, ...]:
