@@ -423,8 +423,11 @@ class RowGate:
     def forget(self) -> None: ...
     def encode(self, table: object, capsules: tuple[Any, Any]) -> EncodedRows | None:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
-    def apply_encoded(self, parts: list[tuple[EncodedRows, int]]) -> bool:
-        """Encoded rows of several tables, each with a weight for all of its rows, as one transaction."""
+    def apply_encoded(self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, bytes] | None = None) -> bool:
+        """Encoded rows of several tables, each with a weight for all of its rows, as one transaction.
+
+        `record` is what the log says about them, if they are logged: its text, and the bytes behind.
+        """
     def apply_rows(self, changes: list[tuple[str, object, int]]) -> bool:
         """A few rows, each with its table and its weight, as one transaction, in this order."""
     def apply(self, table: object, rows: list[Any], weight: int) -> bool:

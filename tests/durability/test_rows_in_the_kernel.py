@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -53,6 +54,12 @@ def appended(db: Database) -> int:
     store = db.definitions.store
     assert store is not None
     return store.log.state.taken[1]
+
+
+def last_record(db: Database) -> int:
+    store = db.definitions.store
+    assert store is not None
+    return store.log.last
 
 
 def test_values_of_all_kinds_come_back(tmp_path: Path) -> None:
@@ -201,6 +208,47 @@ def test_a_commit_that_waits_returns_when_its_record_is_durable(tmp_path: Path) 
     db.close()
 
 
+def batch_of(numbers: range) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"a": list(numbers), "b": [f"é{number % 7}" for number in numbers]})
+
+
+@pytest.mark.parametrize("durability", ["async", "sync"])
+def test_record_batches_are_appended_by_the_kernel(tmp_path: Path, durability: str) -> None:
+    db = small(tmp_path, durability)
+    db.create_table("S", {"a": "int", "b": "string"})
+    for table in "RS":
+        db.insert(table, batch_of(range(100)))  # opens the path
+    before = last_record(db)
+    db.insert("R", batch_of(range(60_000)))  # a record that is written without the GIL
+    with db.batch() as batch:
+        batch.insert("R", batch_of(range(50)))
+        batch.delete("S", batch_of(range(40)))
+    assert before + 2 == last_record(db) == appended(db)
+    assert "not there" in changed(db, [("R", 1, batch_of(range(50))), ("S", -1, batch_of(range(40)))])
+    store = db.definitions.store
+    assert store is not None
+    assert durability == "async" or store.log.commits.durable == store.log.commits.written
+    expected = bag(db, "R"), bag(db, "S")
+    assert (60_151, 60) == tuple(each.total() for each in expected)
+    crash(db)
+    with Database(tmp_path) as again:
+        assert expected == (bag(again, "R"), bag(again, "S"))
+        again.view("v").verify()
+
+
+def test_a_record_batch_in_other_types_is_logged_in_those_of_its_table(tmp_path: Path) -> None:
+    db = small(tmp_path, "async")
+    given = batch_of(range(100)).cast(pa.schema([("a", pa.int16()), ("b", pa.large_string())]))
+    for _ in range(2):
+        db.insert("R", given)
+        db.insert("R", pa.Table.from_batches([given.select(["b", "a"])]))
+    expected = bag(db, "R")
+    assert 401 == expected.total()
+    crash(db)
+    with Database(tmp_path) as again:
+        assert expected == bag(again, "R")
+
+
 def test_a_record_that_cannot_be_written_is_not_in_the_log_nor_in_memory(tmp_path: Path, monkeypatch: Any) -> None:
     db = small(tmp_path, "async")
     db.insert("R", [(1, "x")])
@@ -215,6 +263,8 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_nor_in_memory(tmp_pat
         for attempt in (db.insert, db.delete):
             with pytest.raises(StorageError, match="No space left"):
                 attempt("R", [(1, "x")])
+            with pytest.raises(StorageError, match="No space left"):
+                db.insert("R", batch_of(range(100)))
             assert Counter({(0, "first"): 1, (1, "x"): 1}) == bag(db, "R")
     before = appended(db)
     db.insert("R", [(2, "y")])  # by Python, which cuts the log first or finds that cut
@@ -274,3 +324,37 @@ def test_a_database_that_is_closed_takes_no_rows(tmp_path: Path) -> None:
         db.insert("R", [(2, "x")])
     with Database(tmp_path) as again:
         assert Counter({(0, "first"): 1, (1, "x"): 1}) == bag(again, "R")
+
+
+@pytest.mark.parametrize("durability", ["async", "sync"])
+def test_threads_that_write_and_read_do_not_wait_for_each_other_forever(tmp_path: Path, durability: str) -> None:
+    db = small(tmp_path, durability)
+    errors: list[BaseException] = []
+
+    def write(first: int) -> None:
+        try:
+            for number in range(first, first + 1000, 50):
+                db.insert("R", [(number, f"s{number}")])
+                db.insert("R", [(number, "x"), (number + 1, f"t{number}")])
+                db.insert("R", batch_of(range(number, number + 50)))
+                db.delete("R", [(number, f"s{number}")])
+        except BaseException as error:
+            errors.append(error)
+
+    def read() -> None:
+        while any(thread.is_alive() for thread in writers):
+            sum(n for _, n in db.view("v"))
+
+    writers = [threading.Thread(target=write, args=(first,)) for first in (0, 10_000, 20_000)]
+    reader = threading.Thread(target=read)
+    for thread in (*writers, reader):
+        thread.start()
+    for thread in (*writers, reader):
+        thread.join()
+    assert not errors
+    assert appended(db)
+    expected = bag(db, "R")
+    assert 1 + 3 * 20 * 52 == expected.total()
+    crash(db)
+    with Database(tmp_path) as again:
+        assert expected == bag(again, "R")

@@ -87,7 +87,7 @@ void bind_transaction(nb::module_& m) {
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
         .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"))
-        .def("apply_encoded", &RowGate::apply_encoded)
+        .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));
 }

@@ -46,10 +46,29 @@ public:
     // The start of a record, behind which its text goes.
     static void begin(std::string& record) { record.assign(HEADER_BYTES + Blake2::DIGEST_BYTES, '\0'); }
 
-    // Writes a record that changes a table. The last thing in a transaction: what follows cannot fail.
-    void append(std::string& record, const nb::object& table) {
-        if (PySet_Add(changed.ptr(), table.ptr())) throw nb::python_error();
-        frame(record, written + 1);
+    // Says in a record that is complete which one it is, and sums it up: the next, of which so many bytes are text.
+    void frame(std::string& record, size_t text, uint64_t known_durable) const {
+        size_t start = HEADER_BYTES + Blake2::DIGEST_BYTES;
+        auto length = static_cast<uint32_t>(text);
+        uint64_t words[] = {record.size() - start - text, written + 1, known_durable};
+        std::memcpy(record.data(), "ivmR", 4);
+        std::memcpy(record.data() + 4, &length, sizeof length);
+        std::memcpy(record.data() + 8, words, sizeof words);
+        Blake2 digest;
+        digest.update(record.data(), HEADER_BYTES);
+        digest.update(record.data() + start, record.size() - start);
+        digest.finish(record.data() + HEADER_BYTES);
+    }
+    // The same for a record that is all text.
+    void frame(std::string& record) const {
+        frame(record, record.size() - HEADER_BYTES - Blake2::DIGEST_BYTES, durable);
+    }
+
+    // Writes the next record, which changes tables. The last thing in a transaction: what follows cannot fail.
+    void append(const std::string& record, const nb::object* tables, size_t n) {
+        for (size_t i = 0; i < n; ++i) {
+            if (PySet_Add(changed.ptr(), tables[i].ptr())) throw nb::python_error();
+        }
         unfinished = true;
         write_all(record);
         unfinished = false;
@@ -75,19 +94,8 @@ public:
 private:
     static constexpr size_t HEADER_BYTES = 32;
 
-    void frame(std::string& record, uint64_t number) const {
-        auto length = static_cast<uint32_t>(record.size() - HEADER_BYTES - Blake2::DIGEST_BYTES);
-        uint64_t words[] = {0, number, durable};
-        std::memcpy(record.data(), "ivmR", 4);
-        std::memcpy(record.data() + 4, &length, sizeof length);
-        std::memcpy(record.data() + 8, words, sizeof words);
-        Blake2 digest;
-        digest.update(record.data(), HEADER_BYTES);
-        digest.update(record.data() + HEADER_BYTES + Blake2::DIGEST_BYTES, length);
-        digest.finish(record.data() + HEADER_BYTES);
-    }
+    static constexpr size_t SHORT = 1 << 14;
 
-    // The GIL stays: to get it back among busy threads takes longer than to write.
     void write_all(const std::string& record) {
         nb::object write = nb::borrow(PyDict_GetItemString(calls_.ptr(), "write"));
         for (size_t done = 0; done < record.size();) {
@@ -96,8 +104,16 @@ private:
         }
     }
 
+    // The GIL stays for what is short: to get it back among busy threads takes longer than to write that.
     size_t write_plainly(std::string_view data, uint64_t at) const {
-        ssize_t n = pwrite(descriptor, data.data(), data.size(), static_cast<off_t>(at));
+        auto write = [&] { return pwrite(descriptor, data.data(), data.size(), static_cast<off_t>(at)); };
+        ssize_t n;
+        if (data.size() <= SHORT) {
+            n = write();
+        } else {
+            nb::gil_scoped_release release;
+            n = write();
+        }
         if (n < 0 && errno == EINTR) return 0;
         if (n < 0) throw LogFailed();
         return static_cast<size_t>(n);

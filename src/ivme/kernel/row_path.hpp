@@ -136,6 +136,8 @@ public:
         return true;
     }
     bool is_logged() const { return log_ != nullptr; }
+    LogEnd* log() const { return log_; }
+    const nb::object& table() const { return table_; }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
     // columns, and says whether they turn back no more.
@@ -230,7 +232,7 @@ private:
                 for (const Balance* balance : balances_) {
                     if (!balance->holds()) throw Unbalanced();
                 }
-                if (log_) log_->append(record_, table_);
+                if (log_) log_->append(record_, &table_, 1);
             });
         } catch (const Overflow&) {
             return false;
@@ -257,6 +259,7 @@ private:
             record_ += std::to_string(weights[row]);
         }
         record_ += "]}]}";
+        log_->frame(record_);
     }
 
     // The columns lie one behind the other. The GIL stays, as the work is below a switch. If `check` throws, nothing

@@ -17,6 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.image import Image, image_of
 from ivme.engine.runtime.journal import Mark
@@ -25,7 +28,7 @@ from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import StorageError
 from ivme.query.model import Table
-from ivme.store.contents import Contents, StoredView, batch_record
+from ivme.store.contents import Contents, StoredView, arrow_record, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
 from ivme.store.log_state import PlainLogEnd
@@ -73,6 +76,7 @@ class Store:
         self._changed = contents.changed
         self._unwritten: set[str] = set()
         self._writers: dict[str, tuple[Table, list[tuple[int, Convert]]]] = {}
+        self._schemas: dict[str, tuple[Table, pa.Schema]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
         self._uncertain = False
@@ -102,6 +106,19 @@ class Store:
         self.log.append(*batch_record(tables, batch, progress))
         self._changed.update(batch)
         self._snapshot_if_due()
+
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+        if any(name not in self._runtime.catalog.tables for name, _, _ in parts):
+            return None
+        return arrow_record([(name, self._schema(name), data, weight) for name, data, weight in parts])
+
+    def _schema(self, name: str) -> pa.Schema:
+        """A table's columns in Arrow, remembered by its name: tables are long to compare."""
+        table = self._runtime.catalog.tables[name].table
+        known = self._schemas.get(name)
+        if known is None or known[0] is not table:
+            known = self._schemas[name] = (table, arrow_schema(table))
+        return known[1]
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         declared = self._runtime.catalog.tables[table].table

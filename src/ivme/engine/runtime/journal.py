@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
 
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
@@ -27,6 +29,12 @@ class Journal(Protocol):
 
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         """Keeps a batch, or raises and keeps nothing."""
+
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+        """What it would keep of record batches, each of a table and with a weight for all of its rows.
+
+        A text and the bytes behind it, for the kernel, which keeps them at the end; None if `batch` has to.
+        """
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         """Keeps a batch of one row."""

@@ -139,8 +139,7 @@ class Runtime:
         refuse_within_functions()
         with self.lock:
             if progress is None and decide is None and try_apply_plain(self.catalog, batch):
-                for name in batch:
-                    self.single_row_path(name)  # by which the kernel takes short lists from now on
+                self._open_paths(batch)
                 self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
                 return
             self.catalog.positions.check(progress)
@@ -155,7 +154,15 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
+            if self.catalog.journal is not None:
+                self._open_paths(batch)
             self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
+
+    def _open_paths(self, tables: Collection[str]) -> None:
+        """The kernel takes short lists and record batches of these tables from now on, where it may."""
+        for name in tables:
+            if self.catalog.is_plain(name):
+                self.single_row_path(name)
 
     def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
         """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""

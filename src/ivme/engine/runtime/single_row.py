@@ -199,7 +199,7 @@ def single_row(
         followed,
         coded,
         native if is_plain else None,
-        None if layout.encoder is None or log is not None else partial(_take_arrow, native, layout, table, compute),
+        None if layout.encoder is None else partial(_take_arrow, native, layout, table, compute),
     )
 
 
