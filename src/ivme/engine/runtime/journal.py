@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -47,3 +47,15 @@ class Journal(Protocol):
 
     def wait_taken(self) -> None:
         """The same for what the kernel kept, in this thread or a later one."""
+
+
+def taken_durably(take: Callable[[Any, Any, int], bool], journal: Journal) -> Callable[[Any, Any, int], bool]:
+    """Takes rows as the kernel does, and returns when they are durable."""
+
+    def take_durably(table: Any, rows: Any, weight: int) -> bool:
+        taken = take(table, rows, weight)
+        if taken:
+            journal.wait_taken()
+        return taken
+
+    return take_durably

@@ -19,21 +19,20 @@ import pyarrow as pa
 from ivme.engine.backend import Backend, Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import RowBatch
-from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change, deltas
 from ivme.engine.runtime.installation import Installation
-from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.journal import Journal, taken_durably
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
 from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
-from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, open_gate, single_row
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, SingleRowPath, new_path, open_gate
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.errors import MemoryLimitError
@@ -83,17 +82,8 @@ class Runtime:
         """From now on commits are kept in a journal; with `waits`, they return when they are durable."""
         self.catalog.journal = journal
         self.catalog.forget_inputs()  # what was made before logs nothing
-        if not waits:
-            return
-        take = self.take_rows
-
-        def take_durably(table: Any, rows: Any, weight: int) -> bool:
-            taken = take(table, rows, weight)
-            if taken:
-                journal.wait_taken()
-            return taken
-
-        self.take_rows = take_durably
+        if waits:
+            self.take_rows = taken_durably(self.take_rows, journal)
 
     @property
     def observers(self) -> tuple[Observer, ...]:
@@ -379,7 +369,7 @@ class Runtime:
         paths = self.catalog.single_rows
         if relation in paths:
             return paths[relation]
-        path = self._new_path(relation)
+        path = new_path(self.catalog, relation)
         if not self.catalog.builds:  # there may be a path when they are over
             paths[relation] = path
         if path is not None:
@@ -392,20 +382,6 @@ class Runtime:
         if state is None or (weight < 0 and state.table.append_only):
             return None
         return self.single_row_path(name)
-
-    def _new_path(self, name: str) -> SingleRowPath | None:
-        catalog = self.catalog
-        if not isinstance(self.backend, NativeBackend) or catalog.is_read_by_builds(name):
-            return None
-        if catalog.relation(name).static:
-            return None
-        readers = catalog.readers(name)
-        views = [catalog.views[view] for view in readers if view in catalog.views]
-        if any(view in catalog.participants for view in readers) or any(view.lazy for view in views):
-            return None
-        logged = catalog.journal is not None and name not in catalog.views
-        log = RowLog(catalog.journal, name, catalog.layout(name)) if logged and catalog.journal is not None else None
-        return single_row(self.backend, catalog, name, views, log)
 
     # Observers and durability
 

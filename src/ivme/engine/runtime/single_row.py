@@ -107,6 +107,20 @@ class RowLog:
         self._journal.row(self._table, row, weight)
 
 
+def new_path(catalog: Catalog, name: str) -> SingleRowPath | None:
+    """The single-row path of a table or view; None if its rows have to take the batch path."""
+    backend, journal = catalog.backend, catalog.journal
+    if not isinstance(backend, NativeBackend) or catalog.is_read_by_builds(name) or catalog.relation(name).static:
+        return None
+    readers = catalog.readers(name)
+    views = [catalog.views[view] for view in readers if view in catalog.views]
+    if any(view in catalog.participants for view in readers) or any(view.lazy for view in views):
+        return None
+    is_logged = journal is not None and name not in catalog.views
+    log = RowLog(journal, name, catalog.layout(name)) if is_logged and journal is not None else None
+    return single_row(backend, catalog, name, views, log)
+
+
 def single_row(
     backend: NativeBackend, catalog: Catalog, name: str, views: Sequence[ViewState], log: RowLog | None
 ) -> SingleRowPath:
