@@ -335,6 +335,29 @@ class RowEncoder:
     def encode(self, rows: list[Any]) -> list[Codes] | None:
         """The codes of each column; None if a row is not as it should be, or a value in doubt."""
 
+class LogEnd:
+    """The end of a log, where the kernel writes records of a few rows; see `ivme.store.log_state`.
+
+    `calls` has the function `write` of files; the kernel writes by itself while that is the one that is given.
+    `changed` gets the tables that its records change.
+    """
+
+    def __init__(self, calls: dict[str, Any], write: Callable[..., int], changed: set[str]) -> None: ...
+    descriptor: int
+    first: int
+    place: int
+    written: int
+    durable: int
+    older: int
+    limit: int
+    usable: bool
+    unfinished: bool
+    awake: bool
+    waits: bool
+    told: tuple[int, int, int]
+    taken: tuple[int, int, int]
+    wake: Callable[[], None] | None
+
 class RowPath:
     """The way of a table's single rows: encoded, with the expressions over them, and through the triggers of the table.
 
@@ -365,6 +388,8 @@ class RowPath:
         """The same for the rows of a list, all or none."""
     def set_light(self, number: int, trigger: int, places: list[int], empty: list[int], /) -> None:
         """As long as these maps are empty, another trigger takes the place of the one of that number."""
+    def set_log(self, end: LogEnd, table: str, name: str, /) -> bool:
+        """Rows that are applied are written to a log, too, under the table's name in JSON; False if it cannot be."""
     def set_balances(self, balances: list[Balance], /) -> None:
         """From now on `apply` leaves rows to the batch path after which one of these does not hold."""
 
@@ -398,8 +423,11 @@ class RowGate:
     def forget(self) -> None: ...
     def encode(self, table: object, capsules: tuple[Any, Any]) -> EncodedRows | None:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
-    def apply_encoded(self, parts: list[tuple[EncodedRows, int]]) -> bool:
-        """Encoded rows of several tables, each with a weight for all of its rows, as one transaction."""
+    def apply_encoded(self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, bytes] | None = None) -> bool:
+        """Encoded rows of several tables, each with a weight for all of its rows, as one transaction.
+
+        `record` is what the log says about them, if they are logged: its text, and the bytes behind.
+        """
     def apply_rows(self, changes: list[tuple[str, object, int]]) -> bool:
         """A few rows, each with its table and its weight, as one transaction, in this order."""
     def apply(self, table: object, rows: list[Any], weight: int) -> bool:

@@ -88,7 +88,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             from ivme.store.opening import open_store
 
             store = open_store(Path(path), durability, self.definitions, accept_loss=accept_loss)
-            self.definitions.store = self._runtime.catalog.journal = store
+            self.definitions.store = store
+            self._runtime.set_journal(store, waits=durability == "sync")
+            self._take_rows = self._runtime.take_rows
             self.definitions.is_opening = False
 
     # Catalog

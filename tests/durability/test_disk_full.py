@@ -146,7 +146,10 @@ def test_an_interrupted_commit_is_undone_in_memory_and_in_the_log(
         size = log_of(tmp_path).stat().st_size
         store = db.definitions.store
         assert store is not None
-        for table_rows in ([(1,)], [(1,), (2,)]):
+        for table_rows in (
+            [(1,)],
+            [(number,) for number in range(100)],
+        ):  # a short list would be one call of the kernel
             with monkeypatch.context() as patch:
                 patch.setattr(store, "_snapshot_if_due", _interrupted)
                 with pytest.raises(KeyboardInterrupt):

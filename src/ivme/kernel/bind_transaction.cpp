@@ -55,7 +55,24 @@ void bind_transaction(nb::module_& m) {
         .def("apply", &RowPath::apply)
         .def("apply_all", &RowPath::apply_all)
         .def("set_balances", &RowPath::set_balances)
+        .def("set_log", &RowPath::set_log)
         .def("set_light", &RowPath::set_light);
+    nb::class_<LogEnd>(m, "LogEnd")
+        .def(nb::init<nb::dict, nb::object, nb::set>())
+        .def_rw("descriptor", &LogEnd::descriptor)
+        .def_rw("first", &LogEnd::first)
+        .def_rw("place", &LogEnd::place)
+        .def_rw("written", &LogEnd::written)
+        .def_rw("durable", &LogEnd::durable)
+        .def_rw("older", &LogEnd::older)
+        .def_rw("limit", &LogEnd::limit)
+        .def_rw("usable", &LogEnd::usable)
+        .def_rw("unfinished", &LogEnd::unfinished)
+        .def_rw("awake", &LogEnd::awake)
+        .def_rw("waits", &LogEnd::waits)
+        .def_rw("told", &LogEnd::told)
+        .def_ro("taken", &LogEnd::taken)
+        .def_rw("wake", &LogEnd::wake, nb::arg("wake").none());
     nb::class_<Balance>(m, "Balance")
         .def(nb::init<Kernel&, std::vector<size_t>, std::vector<size_t>>(), nb::keep_alive<1, 2>())
         .def("set_limits", &Balance::set_limits)
@@ -70,7 +87,7 @@ void bind_transaction(nb::module_& m) {
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
         .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"))
-        .def("apply_encoded", &RowGate::apply_encoded)
+        .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));
 }

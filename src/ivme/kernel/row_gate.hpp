@@ -48,11 +48,11 @@ public:
     }
 
     // Encoded rows of several tables, each with the weight of all of them, as one transaction; false if the batch path
-    // has to take them.
-    bool apply_encoded(const std::vector<std::pair<nb::object, int64_t>>& given) {
+    // has to take them. `record` is what the log says about them, if they are logged: its text, and the bytes behind.
+    bool apply_encoded(const std::vector<std::pair<nb::object, int64_t>>& given, const nb::object& record) {
         if (given.empty() || !may_take()) return false;
         bool done = false;
-        alone([&] { done = apply_encoded_locked(given); });
+        alone([&] { done = apply_encoded_locked(given, record); });
         return done;
     }
 
@@ -131,7 +131,7 @@ private:
             if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
             Entry entry = entries_[PyLong_AsSize_t(number)];
             rows.push_back({entry.kept, entry.path, weight, {}});
-            if (entry.path->has_balances()) return false;
+            if (entry.path->has_balances() || entry.path->is_logged()) return false;
             if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
             counted += entry.counts;
         }
@@ -162,11 +162,45 @@ private:
             return false;
         } catch (const BrokenCheck&) {
             return false;
+        } catch (const LogFailed&) {
+            return false;
         }
         return true;
     }
 
-    bool apply_encoded_locked(const std::vector<std::pair<nb::object, int64_t>>& given) {
+    // What the log says about encoded rows.
+    struct Logged {
+        LogEnd* end = nullptr;
+        std::string record;
+        size_t text = 0;
+        uint64_t durable = 0;
+        std::vector<nb::object> tables;
+
+        // False if the log is not there for them all, or has to be looked after first.
+        bool take(const nb::object& given, const std::vector<Part>& parts) {
+            end = parts[0].path->log();
+            for (const Part& part : parts) {
+                if (part.path->log() != end) return false;
+                if (end) tables.push_back(part.path->table());
+            }
+            if (!end) return given.is_none();
+            if (given.is_none() || !end->is_ready()) return false;
+            auto [content, bytes] = nb::cast<std::pair<nb::bytes, nb::bytes>>(given);
+            text = content.size();
+            durable = end->durable;
+            LogEnd::begin(record);
+            record.reserve(record.size() + text + bytes.size());
+            record.append(content.c_str(), text);
+            record.append(bytes.c_str(), bytes.size());
+            return true;
+        }
+        void append() const {
+            nb::gil_scoped_acquire acquire;
+            end->append(record, tables.data(), tables.size());
+        }
+    };
+
+    bool apply_encoded_locked(const std::vector<std::pair<nb::object, int64_t>>& given, const nb::object& record) {
         std::vector<Part> parts;
         if (PyDict_GET_SIZE(open_reads_.ptr())) return false;
         for (const auto& [object, weight] : given) {
@@ -179,21 +213,27 @@ private:
         for (size_t i = 0; i < parts.size(); ++i) {
             if (!parts[i].path->compute(given[i].first, *parts[i].rows)) return false;
         }
+        Logged logged;
+        if (!logged.take(record, parts) || !try_run(parts, logged)) return false;
+        if (logged.end) logged.end->committed();
+        return true;
+    }
+
+    static bool try_run(std::vector<Part>& parts, Logged& logged) {
+        Kernel& kernel = parts[0].path->kernel();
         nb::gil_scoped_release release;
         for (Part& part : parts) {
             part.weights.resize(part.rows->n);
             std::fill_n(part.weights.data(), part.rows->n, part.weight);
         }
-        return try_run(parts[0].path->kernel(), parts);
-    }
-
-    static bool try_run(Kernel& kernel, std::vector<Part>& parts) {
+        if (logged.end) logged.end->frame(logged.record, logged.text, logged.durable);
         auto lock = kernel.writing();
         auto strings = kernel.hold_dictionaries();
         bool done = succeeds([&] {
             kernel.undoably([&] {
                 for (Part& part : parts) part.path->run(*part.rows, part.weights.data());
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
+                if (logged.end) logged.append();
             });
         });
         for (Part& part : parts) part.path->trim();

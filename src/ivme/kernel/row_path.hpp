@@ -4,7 +4,9 @@
 #include "arrow_columns.hpp"
 #include "balance.hpp"
 #include "bound_expressions.hpp"
+#include "log_end.hpp"
 #include "row_encoder.hpp"
+#include "row_json.hpp"
 #include "state_lock.hpp"
 
 namespace ivme {
@@ -59,7 +61,7 @@ public:
     // `compute` takes a row's codes where the expressions turn back, and returns all codes, or None.
     RowPath(Kernel& kernel, const nb::list& columns, const nb::object& expressions, nb::object compute,
             const nb::list& runs)
-        : kernel_(kernel), encoder_(columns), compute_(std::move(compute)), kept_(expressions) {
+        : kernel_(kernel), encoder_(columns), json_(columns), compute_(std::move(compute)), kept_(expressions) {
         if (!expressions.is_none()) expressions_ = &nb::cast<Expressions&>(expressions);
         for (nb::handle run : runs) {
             auto [trigger, places] = nb::cast<std::pair<size_t, std::vector<unsigned>>>(run);
@@ -122,6 +124,20 @@ public:
     }
     // Whether a view that rows may unbalance reads them.
     bool has_balances() const { return !balances_.empty(); }
+
+    // From now on rows are written to a log, too, under the table's name in JSON; false if it cannot be, as a column is
+    // of a kind that only Python writes.
+    bool set_log(nb::object end, nb::object table, const std::string& name) {
+        if (!json_.takes_all()) return false;
+        log_ = &nb::cast<LogEnd&>(end);
+        log_kept_ = std::move(end);
+        table_ = std::move(table);
+        before_rows_ = "{\"batch\":[{\"table\":" + name + ",\"rows\":";
+        return true;
+    }
+    bool is_logged() const { return log_ != nullptr; }
+    LogEnd* log() const { return log_; }
+    const nb::object& table() const { return table_; }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
     // columns, and says whether they turn back no more.
@@ -209,13 +225,18 @@ private:
     }
 
     bool try_run(const int64_t* columns, size_t n, const int64_t* weights) {
+        if (log_ && !log_->is_ready()) return false;
+        if (log_) write_record(columns, n, weights);
         try {
             run_columns(columns, n, weights, [&] {
                 for (const Balance* balance : balances_) {
                     if (!balance->holds()) throw Unbalanced();
                 }
+                if (log_) log_->append(record_, &table_, 1);
             });
         } catch (const Overflow&) {
+            return false;
+        } catch (const LogFailed&) {
             return false;
         } catch (const Unbalanced&) {
             return false;
@@ -223,7 +244,22 @@ private:
             return false;
         }
         for (Balance* balance : balances_) balance->rows += n;
+        if (log_) log_->committed();
         return true;
+    }
+
+    // The record of rows, as ivme/store/contents.py has it.
+    void write_record(const int64_t* columns, size_t n, const int64_t* weights) {
+        LogEnd::begin(record_);
+        record_ += before_rows_;
+        json_.write_rows(columns, n, record_);
+        record_ += ",\"weights\":[";
+        for (size_t row = 0; row < n; ++row) {
+            if (row) record_ += ',';
+            record_ += std::to_string(weights[row]);
+        }
+        record_ += "]}]}";
+        log_->frame(record_);
     }
 
     // The columns lie one behind the other. The GIL stays, as the work is below a switch. If `check` throws, nothing
@@ -276,6 +312,10 @@ private:
 
     Kernel& kernel_;
     RowEncoder encoder_;
+    RowJson json_;
+    LogEnd* log_ = nullptr;
+    std::string before_rows_, record_;
+    nb::object log_kept_, table_;
     Expressions* expressions_ = nullptr;
     const ArrowColumns* arrow_ = nullptr;
     std::vector<unsigned> key_;

@@ -25,7 +25,7 @@ from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.query.table import with_renamed_table
 from ivme.store.plain import convert, read_option, read_table, readers, writers
-from ivme.store.record import Record
+from ivme.store.record import Record, record_text
 
 _MOST_ROWS_BY_HAND = 16
 """Up to this many rows of a table stand in the text of a record."""
@@ -74,9 +74,28 @@ def batch_record(
     return record, bodies
 
 
+def arrow_record(parts: Sequence[tuple[str, pa.Schema, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+    """The record of record batches, each of a table with its columns in Arrow, and with a weight for all of its rows.
+
+    Its text, and the bytes behind it; None if one has few rows or is not in the types of its table.
+    """
+    stated, bodies = [], []
+    for table, declared, data, weight in parts:
+        if data.num_rows <= _MOST_ROWS_BY_HAND or not _is_of(data.schema, declared):
+            return None
+        bodies.append(arrow_bytes(data, np.full(data.num_rows, weight, dtype=np.int64)))
+        stated.append({"table": table, "bytes": len(bodies[-1])})
+    return record_text({"batch": stated}), b"".join(bodies)
+
+
+def _is_of(schema: pa.Schema, declared: pa.Schema) -> bool:
+    """Whether columns are in the declared types."""
+    return bool(schema.equals(declared)) or schema.types == declared.types
+
+
 def _in_declared_types(changed: RowBatch, table: Table) -> pa.Table:
     """The rows in the table's own Arrow types; what was given in others is decoded from its codes."""
-    if changed.data.schema.types == arrow_schema(table).types:
+    if _is_of(changed.data.schema, arrow_schema(table)):
         return changed.data
     return changed.kept(np.arange(len(changed.weights)), changed.weights).data
 
@@ -86,12 +105,12 @@ def weighted_schema(table: Table) -> pa.Schema:
     return arrow_schema(table).append(pa.field("weight", pa.int64(), nullable=False))
 
 
-def arrow_bytes(data: pa.Table, weights: Codes) -> pa.Buffer:
+def arrow_bytes(data: pa.Table | pa.RecordBatch, weights: Codes) -> pa.Buffer:
     """Rows and their weights as an Arrow stream."""
     schema = data.schema.append(pa.field("weight", pa.int64(), nullable=False))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=_COMPRESSED) as writer:
-        writer.write_table(pa.Table.from_arrays([*data.columns, pa.array(weights)], schema=schema))
+        writer.write(type(data).from_arrays([*data.columns, pa.array(weights)], schema=schema))
     return sink.getvalue()
 
 

@@ -8,20 +8,47 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ivme.errors import StorageError
+from ivme.store.log_state import PlainLogEnd
+
+if TYPE_CHECKING:
+    from ivme._kernel import LogEnd
 
 
 class GroupCommit:
-    """Numbers of records: `written` to the file, `durable` on the disk. Only the writer sets `written`."""
+    """Numbers of records: `written` to the file, `durable` on the disk. Only the writer sets `written`.
 
-    def __init__(self, sync: Callable[[], None], durable: int) -> None:
+    They are in a state that the kernel writes, too, if one is given.
+    """
+
+    def __init__(self, sync: Callable[[], None], durable: int, state: LogEnd | PlainLogEnd | None = None) -> None:
+        self._state = PlainLogEnd() if state is None else state
         self.written = durable
         self.durable = durable
         self.syncs = 0
         self._sync = sync
         self._syncing = threading.Lock()
         self._failure: StorageError | None = None
+
+    @property
+    def written(self) -> int:
+        """The last record in the file."""
+        return self._state.written
+
+    @written.setter
+    def written(self, number: int) -> None:
+        self._state.written = number
+
+    @property
+    def durable(self) -> int:
+        """The last record on the disk."""
+        return self._state.durable
+
+    @durable.setter
+    def durable(self, number: int) -> None:
+        self._state.durable = number
 
     def check(self) -> None:
         """Raises the error of a sync that failed."""
@@ -30,6 +57,7 @@ class GroupCommit:
 
     def fail(self, error: BaseException) -> StorageError:
         """From now on everything is refused: what the disk holds is not known."""
+        self._state.usable = False
         self._failure = StorageError(
             f"the log cannot be synced: {error}; whether the last changes are on the disk is not known: "
             "close the database and open it again"

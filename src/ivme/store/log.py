@@ -18,6 +18,7 @@ from ivme.store import system
 from ivme.store.end_file import End, EndFile
 from ivme.store.files import write_fully
 from ivme.store.group_commit import GroupCommit
+from ivme.store.log_state import log_state
 from ivme.store.record import framed
 from ivme.store.segment import Tail, make_segment, segment_path
 
@@ -40,24 +41,24 @@ class Log:
     taken back are never noted.
     """
 
-    def __init__(self, tail: Tail, identity: str, durability: Durability, older: int, end: EndFile) -> None:
+    def __init__(
+        self, tail: Tail, identity: str, durability: Durability, older: int, end: EndFile, changed: set[str]
+    ) -> None:
         self._identity = identity
         self._end = end
-        self._told = _NOTHING
         self._path = tail.path
-        self._descriptor = _open(tail.path)
-        self._place = tail.place
-        self._first = tail.first
-        self._older = older
+        self.state = state = log_state(changed)
+        state.descriptor, state.place, state.first, state.older = _open(tail.path), tail.place, tail.first, older
         self._owner = os.getpid()
         self._mine = threading.local()
-        self._waits = durability == "sync"
+        self._waits = state.waits = durability == "sync"
         self._open = True
-        self._unfinished = False
         self._begun: Path | None = None
-        self._release = weakref.finalize(self, system.close, self._descriptor)
-        self.commits = GroupCommit(self._sync, tail.last)
+        self._release = weakref.finalize(self, system.close, state.descriptor)
+        self.commits = GroupCommit(self._sync, tail.last, state)
         self._syncer = None if self._waits else _Syncer(self.sync)
+        state.wake = None if self._syncer is None else self._syncer.wake
+        state.usable = True
 
     @property
     def last(self) -> int:
@@ -67,11 +68,11 @@ class Log:
     @property
     def size(self) -> int:
         """The bytes that would be read on opening, snapshots aside."""
-        return self._older + self._place
+        return self.state.older + self.state.place
 
     def mark(self) -> Mark:
         """The end of the log as it is now."""
-        return self.commits.written, self._place
+        return self.state.written, self.state.place
 
     def append(self, content: object, bodies: Sequence[Any] = ()) -> None:
         """Writes a record; if that fails, the log ends where it ended before."""
@@ -80,10 +81,10 @@ class Log:
         number = mark[0] + 1
         try:
             parts = framed(number, self.commits.durable, content, bodies)
-            self._unfinished = True
-            self._place = write_fully(self._descriptor, parts, self._place)
-            self.commits.written, self._mine.end = number, End(self._first, number, self._place)
-            self._unfinished = False
+            self.state.unfinished = True
+            self.state.place = write_fully(self.state.descriptor, parts, self.state.place)
+            self.state.written, self._mine.end = number, End(self.state.first, number, self.state.place)
+            self.state.unfinished = False
         except BaseException as error:
             self._cut(mark)
             if isinstance(error, OSError):
@@ -94,23 +95,30 @@ class Log:
 
     def roll_back(self, mark: Mark) -> None:
         """Ends the log where it ended at a mark, durably: what was appended since did not take effect."""
-        if self._unfinished or self._place != mark[1]:
+        if self.state.unfinished or self.state.place != mark[1]:
             self._cut(mark)
             self._make_durable()
 
     def wait(self) -> None:
         """Returns when what this thread appended is durable; with durability="async" at once."""
-        end = getattr(self._mine, "end", _NOTHING)
+        self._wait(getattr(self._mine, "end", _NOTHING))
+
+    def wait_taken(self) -> None:
+        """The same for what the kernel appended, in this thread or a later one, and committed."""
+        self._wait(End(*self.state.taken))
+
+    def _wait(self, end: End) -> None:
         if self._waits:
             self.commits.wait(end.last)
             self._end.note(end)
         else:
             self.commits.check()
-            self._told = max(self._told, end)
+            self.state.told = max(self.state.told, (end.first, end.last, end.place))
 
     def sync(self) -> None:
         """Makes everything that was appended durable."""
-        told = self._told
+        self.state.awake = False  # what comes from now on may be too late for this one
+        told = End(*self.state.told)
         self.commits.wait(self.commits.written)
         self._end.note(told)
 
@@ -122,22 +130,25 @@ class Log:
         self._check()
         last = self.last
         self.commits.wait(last)
-        if self._first == last + 1:
+        state = self.state
+        if state.first == last + 1:
             return last
+        state.usable = False  # until the new one is the last
         self._begun = segment_path(self._path.parent, last + 1)
         tail = make_segment(self._path.parent, self._identity, last + 1)
         descriptor = _open(tail.path)
         close_old, close = self._release, weakref.finalize(self, system.close, descriptor)
-        new = (tail.path, descriptor, tail.place, tail.first, self._older + self._place, close, None)
+        new = (tail.path, descriptor, tail.place, tail.first, state.older + state.place, close, None)
         # One statement, which no exception comes into.
-        self._path, self._descriptor, self._place, self._first, self._older, self._release, self._begun = new
+        self._path, state.descriptor, state.place, state.first, state.older, self._release, self._begun = new
+        state.usable = True
         close_old()
         self._end.move(tail.end)
         return last
 
     def forget_older(self) -> None:
         """The segments before the last are not needed any more."""
-        self._older = 0
+        self.state.older = 0
 
     def close(self) -> None:
         """Syncs the log, ends it with a record that says so, and states where that is."""
@@ -149,19 +160,20 @@ class Log:
             self.commits.wait(self.last)
             self.append({"closed": True})
             self.commits.wait(self.last)
-            self._end.move(End(self._first, self.last, self._place))
+            self._end.move(End(self.state.first, self.last, self.state.place))
         finally:
             self.release()
 
     def release(self) -> None:
         """Gives the files back as they are."""
-        self._open = False
+        self._open = self.state.usable = False
+        self.state.wake = None
         self._release()
         self._end.release()
 
     def _sync(self) -> None:
         with self._named():
-            system.sync_data(self._descriptor)
+            system.sync_data(self.state.descriptor)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -186,6 +198,9 @@ class Log:
             self._remove(self._begun)
             self._begun = None
         self.commits.check()
+        if self.state.unfinished:  # the kernel could not write a record
+            self._cut(self.mark())
+        self.state.usable = True
 
     def _remove(self, path: Path) -> None:
         try:
@@ -198,13 +213,13 @@ class Log:
         def undo() -> None:
             try:
                 with self._named():
-                    system.truncate(self._descriptor, mark[1])
+                    system.truncate(self.state.descriptor, mark[1])
             except OSError as error:
                 raise self.commits.fail(error) from error
-            self._place = mark[1]
+            self.state.place = mark[1]
             if getattr(self._mine, "end", _NOTHING).last > mark[0]:
-                self._mine.end = End(self._first, *mark)
-            self._unfinished = False
+                self._mine.end = End(self.state.first, *mark)
+            self.state.unfinished = False
 
         self.commits.roll_back(mark[0], undo)
 

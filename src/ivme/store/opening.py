@@ -52,7 +52,7 @@ def open_store(path: Path, durability: str, definitions: Definitions, *, accept_
             sweep(path, manifest, tail)
             _fill(path, manifest, definitions, contents, losses, advance)
         manifest, end = _mark_end(path, manifest, tail, anew=bool(losses.found))
-        log = Log(tail, manifest.identity, chosen, sum(each.place for each in tails[:-1]), end)
+        log = Log(tail, manifest.identity, chosen, sum(each.place for each in tails[:-1]), end, contents.changed)
         store = Store(
             path, lock, manifest, log, definitions.runtime, contents, definitions.broken, _found(contents, tail)
         )

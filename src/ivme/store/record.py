@@ -35,9 +35,14 @@ class Record(NamedTuple):
     end: int
 
 
+def record_text(content: object) -> bytes:
+    """The text of a record; it is ASCII, so that it needs no further encoding."""
+    return _encode(content).encode()
+
+
 def framed(number: int, durable: int, content: object, bodies: Sequence[Any] = ()) -> list[Any]:
-    """The buffers of a record, in order; the text is ASCII, so that it needs no further encoding."""
-    text = _encode(content).encode()
+    """The buffers of a record, in order."""
+    text = record_text(content)
     header = _HEADER.pack(_MAGIC, len(text), sum(map(len, bodies)), number, durable)
     return [b"".join((header, digest(header, text, *bodies), text)), *bodies]
 

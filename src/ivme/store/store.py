@@ -15,8 +15,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.image import Image, image_of
 from ivme.engine.runtime.journal import Mark
@@ -25,12 +28,16 @@ from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import StorageError
 from ivme.query.model import Table
-from ivme.store.contents import Contents, StoredView, batch_record
+from ivme.store.contents import Contents, StoredView, arrow_record, batch_record
 from ivme.store.directory import DirectoryLock, remove_unneeded
 from ivme.store.log import Log
+from ivme.store.log_state import PlainLogEnd
 from ivme.store.plain import Convert, convert, plain_option, plain_table, writers
 from ivme.store.snapshot import Manifest, TableFile, ViewFile, write_manifest, write_table
 from ivme.store.view_file import write_image
+
+if TYPE_CHECKING:
+    from ivme._kernel import LogEnd
 
 LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
@@ -69,12 +76,21 @@ class Store:
         self._changed = contents.changed
         self._unwritten: set[str] = set()
         self._writers: dict[str, tuple[Table, list[tuple[int, Convert]]]] = {}
+        self._schemas: dict[str, tuple[Table, pa.Schema]] = {}
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
         self._uncertain = False
-        self._limit = max(LEAST_LOG, manifest.size)
+        self.log.state.limit = max(LEAST_LOG, manifest.size)
 
     # The journal
+
+    @property
+    def end(self) -> LogEnd | None:
+        """Where the kernel appends records of its own."""
+        return None if isinstance(self.log.state, PlainLogEnd) else self.log.state
+
+    def wait_taken(self) -> None:
+        self.log.wait_taken()
 
     def mark(self) -> Mark:
         return self.log.mark()
@@ -90,6 +106,19 @@ class Store:
         self.log.append(*batch_record(tables, batch, progress))
         self._changed.update(batch)
         self._snapshot_if_due()
+
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+        if any(name not in self._runtime.catalog.tables for name, _, _ in parts):
+            return None
+        return arrow_record([(name, self._schema(name), data, weight) for name, data, weight in parts])
+
+    def _schema(self, name: str) -> pa.Schema:
+        """A table's columns in Arrow, remembered by its name: tables are long to compare."""
+        table = self._runtime.catalog.tables[name].table
+        known = self._schemas.get(name)
+        if known is None or known[0] is not table:
+            known = self._schemas[name] = (table, arrow_schema(table))
+        return known[1]
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         declared = self._runtime.catalog.tables[table].table
@@ -159,9 +188,9 @@ class Store:
     # Snapshots
 
     def _snapshot_if_due(self) -> None:
-        if self.log.size < self._limit or (self._snapshot is not None and self._snapshot.is_alive()):
+        if self.log.size < self.log.state.limit or (self._snapshot is not None and self._snapshot.is_alive()):
             return
-        self._limit = self.log.size + LEAST_LOG
+        self.log.state.limit = self.log.size + LEAST_LOG
         self._snapshot = threading.Thread(target=self._snapshot_in_background, name="ivme-snapshot")
         self._snapshot.start()
 
@@ -208,7 +237,7 @@ class Store:
             with self._runtime.lock:
                 self._unwritten = set()
                 self.log.forget_older()
-                self._limit = max(LEAST_LOG, manifest.size)
+                self.log.state.limit = max(LEAST_LOG, manifest.size)
             remove_unneeded(self.path, manifest)
 
     def _write_tables(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
 
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.positions import Progress
+
+if TYPE_CHECKING:
+    from ivme._kernel import LogEnd
 
 Mark = tuple[int, int]
 """An end of the journal."""
@@ -15,11 +20,21 @@ Mark = tuple[int, int]
 class Journal(Protocol):
     """The runtime's callers hold its lock, except for `wait`."""
 
+    @property
+    def end(self) -> LogEnd | None:
+        """Where the kernel keeps batches of a few rows itself; None if it cannot."""
+
     def mark(self) -> Mark:
         """The journal's end, to which `roll_back` returns."""
 
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         """Keeps a batch, or raises and keeps nothing."""
+
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+        """What it would keep of record batches, each of a table and with a weight for all of its rows.
+
+        A text and the bytes behind it, for the kernel, which keeps them at the end; None if `batch` has to.
+        """
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
         """Keeps a batch of one row."""
@@ -29,3 +44,18 @@ class Journal(Protocol):
 
     def wait(self) -> None:
         """Returns when what this thread gave is as durable as was asked for."""
+
+    def wait_taken(self) -> None:
+        """The same for what the kernel kept, in this thread or a later one."""
+
+
+def taken_durably(take: Callable[[Any, Any, int], bool], journal: Journal) -> Callable[[Any, Any, int], bool]:
+    """Takes rows as the kernel does, and returns when they are durable."""
+
+    def take_durably(table: Any, rows: Any, weight: int) -> bool:
+        taken = take(table, rows, weight)
+        if taken:
+            journal.wait_taken()
+        return taken
+
+    return take_durably

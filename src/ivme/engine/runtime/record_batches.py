@@ -60,11 +60,23 @@ class EncodedBatches:
         return True
 
     def try_apply(self) -> bool:
-        """Applies them, all or none; False if the batch path has to, as it has if codes may be others' by now."""
+        """Applies them, all or none, as durably as was requested; False if the batch path has to.
+
+        It has to if codes may be others' by now.
+        """
         gate = self._catalog.row_gate
         if gate is None or self._sweeps != self._catalog.domains.sweeps:
             return False
-        return gate.apply_encoded([(part.rows, part.weight) for part in self.parts])
+        journal, record = self._catalog.journal, None
+        if journal is not None:
+            record = journal.record([(part.table, part.data, part.weight) for part in self.parts])
+            if record is None:
+                return False
+        if not gate.apply_encoded([(part.rows, part.weight) for part in self.parts], record):
+            return False
+        if journal is not None:
+            journal.wait_taken()
+        return True
 
     def row_batches(self) -> Iterator[tuple[str, RowBatch]]:
         """What the batch path takes in their place; they are spent then."""

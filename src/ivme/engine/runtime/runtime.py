@@ -19,20 +19,20 @@ import pyarrow as pa
 from ivme.engine.backend import Backend, Codes
 from ivme.engine.codes.domains import Domains
 from ivme.engine.ingest.row_batch import RowBatch
-from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import change_of, counts_together
 from ivme.engine.runtime.following import Change, deltas
 from ivme.engine.runtime.installation import Installation
+from ivme.engine.runtime.journal import Journal, taken_durably
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
 from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
-from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, RowLog, SingleRowPath, open_gate, single_row
+from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, SingleRowPath, new_path, open_gate
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.errors import MemoryLimitError
@@ -78,6 +78,13 @@ class Runtime:
         self.take_rows: Callable[[Any, Any, int], bool] = (lambda *_: False) if gate is None else gate.apply
         """Changes the multiplicity of a few rows, all or none, in one call of the kernel; False if a batch has to."""
 
+    def set_journal(self, journal: Journal, *, waits: bool) -> None:
+        """From now on commits are kept in a journal; with `waits`, they return when they are durable."""
+        self.catalog.journal = journal
+        self.catalog.forget_inputs()  # what was made before logs nothing
+        if waits:
+            self.take_rows = taken_durably(self.take_rows, journal)
+
     @property
     def observers(self) -> tuple[Observer, ...]:
         """Who is told of batches."""
@@ -122,8 +129,7 @@ class Runtime:
         refuse_within_functions()
         with self.lock:
             if progress is None and decide is None and try_apply_plain(self.catalog, batch):
-                for name in batch:
-                    self.single_row_path(name)  # by which the kernel takes short lists from now on
+                self._open_paths(batch)
                 self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
                 return
             self.catalog.positions.check(progress)
@@ -138,7 +144,15 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
+            if self.catalog.journal is not None:
+                self._open_paths(batch)
             self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
+
+    def _open_paths(self, tables: Collection[str]) -> None:
+        """The kernel takes short lists and record batches of these tables from now on, where it may."""
+        for name in tables:
+            if self.catalog.is_plain(name):
+                self.single_row_path(name)
 
     def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
         """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
@@ -355,7 +369,7 @@ class Runtime:
         paths = self.catalog.single_rows
         if relation in paths:
             return paths[relation]
-        path = self._new_path(relation)
+        path = new_path(self.catalog, relation)
         if not self.catalog.builds:  # there may be a path when they are over
             paths[relation] = path
         if path is not None:
@@ -368,20 +382,6 @@ class Runtime:
         if state is None or (weight < 0 and state.table.append_only):
             return None
         return self.single_row_path(name)
-
-    def _new_path(self, name: str) -> SingleRowPath | None:
-        catalog = self.catalog
-        if not isinstance(self.backend, NativeBackend) or catalog.is_read_by_builds(name):
-            return None
-        if catalog.relation(name).static:
-            return None
-        readers = catalog.readers(name)
-        views = [catalog.views[view] for view in readers if view in catalog.views]
-        if any(view in catalog.participants for view in readers) or any(view.lazy for view in views):
-            return None
-        logged = catalog.journal is not None and name not in catalog.views
-        log = RowLog(catalog.journal, name, catalog.layout(name)) if logged and catalog.journal is not None else None
-        return single_row(self.backend, catalog, name, views, log)
 
     # Observers and durability
 

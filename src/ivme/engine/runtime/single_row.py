@@ -1,8 +1,8 @@
 """The single-row path, for one row or a few: no Arrow, no batch; a row of a table is one call of the kernel.
 
-The kernel takes the row from a tuple, a list, a dict or a dataclass to codes, computes the expressions over them, and
-runs all triggers. Rows that somebody follows or logs come back as codes in between, and so do rows that make a key
-change sides, or N leave its limits, where a view has heavy and light parts.
+The kernel takes the row from a tuple, a list, a dict or a dataclass to codes, computes the expressions over them,
+runs all triggers, and appends the record of the row to the log. Rows that somebody follows come back as codes in
+between, and so do rows that make a key change sides, or N leave its limits, where a view has heavy and light parts.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
 kept elsewhere) is left to the batch path, which also knows what to say about it; then nothing has been changed yet.
@@ -10,6 +10,7 @@ kept elsewhere) is left to the batch path, which also knows what to say about it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -96,6 +97,7 @@ class RowLog:
 
     def __init__(self, journal: Journal, table: str, layout: Layout) -> None:
         self._journal = journal
+        self.end = journal.end
         self._table = table
         self._decoders = [domain.decode_value for domain in layout.domains]
         self.mark, self.roll_back = journal.mark, journal.roll_back
@@ -103,6 +105,20 @@ class RowLog:
     def append(self, codes: Codes, weight: int) -> None:
         row = tuple([decode(code) for decode, code in zip(self._decoders, codes, strict=False)])
         self._journal.row(self._table, row, weight)
+
+
+def new_path(catalog: Catalog, name: str) -> SingleRowPath | None:
+    """The single-row path of a table or view; None if its rows have to take the batch path."""
+    backend, journal = catalog.backend, catalog.journal
+    if not isinstance(backend, NativeBackend) or catalog.is_read_by_builds(name) or catalog.relation(name).static:
+        return None
+    readers = catalog.readers(name)
+    views = [catalog.views[view] for view in readers if view in catalog.views]
+    if any(view in catalog.participants for view in readers) or any(view.lazy for view in views):
+        return None
+    is_logged = journal is not None and name not in catalog.views
+    log = RowLog(journal, name, catalog.layout(name)) if is_logged and journal is not None else None
+    return single_row(backend, catalog, name, views, log)
 
 
 def single_row(
@@ -183,14 +199,16 @@ def single_row(
     balances = [None if group.rebalancer is None else group.rebalancer.native() for group in rebalanced]
     known = [balance for balance in balances if balance is not None]
     native.set_balances(known)
-    is_plain = len(known) == len(rebalanced) and not (checks or followed) and log is None
+    is_plain = len(known) == len(rebalanced) and not (checks or followed)
+    if log is not None:
+        is_plain = is_plain and log.end is not None and native.set_log(log.end, name, json.dumps(name))
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
     return SingleRowPath(
         partial(_checked, row_check(table.without_defaults()), table.key_positions),
         native.encode,
         partial(_completed, compute),
         run,
-        native.apply if is_plain and not rebalanced else apply,
+        native.apply if is_plain and not rebalanced and log is None else apply,
         log,
         followed,
         coded,
