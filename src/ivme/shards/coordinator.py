@@ -128,11 +128,7 @@ class Coordinator:
 
     def take(self, given: StepInput, decide: Decide) -> None:
         """Takes all shards through a step, or none; raises why not."""
-        self.settle()
-        number, catalog = self.step + 1, self.last.catalog
-        if given.catalog is not None:
-            catalog = self.checkpoint.write_catalog(number, self.last.epoch, given.catalog.to_json())
-        self._attempts += 1
+        number, catalog = self._begin(given)
         try:
             answers = self._prepare(given, number, catalog)
             merged = decide(OpenStep(given.transaction, answers))
@@ -142,6 +138,23 @@ class Coordinator:
             raise
         nothing = Record(number, self.last.epoch, self.driver, self.last.catalog, self.last.sources)
         self._decide(_Undecided(record, nothing, given, answers))
+
+    def attempt(self, given: StepInput, decide: Decide) -> None:
+        """Does all of a step but its record, and takes it back; raises why it cannot happen."""
+        number, catalog = self._begin(given)
+        try:
+            decide(OpenStep(given.transaction, self._prepare(given, number, catalog)))
+        finally:
+            self._abort(given.transaction)
+
+    def _begin(self, given: StepInput) -> tuple[int, str | None]:
+        """The number of a new attempt's step, and the name of its catalog."""
+        self.settle()
+        number, catalog = self.step + 1, self.last.catalog
+        if given.catalog is not None:
+            catalog = self.checkpoint.write_catalog(number, self.last.epoch, given.catalog.to_json())
+        self._attempts += 1
+        return number, catalog
 
     def _prepare(self, given: StepInput, number: int, catalog: str | None) -> dict[int, Message]:
         """The answers of the shards that have something to do in a step; raises the first reason not to take it."""

@@ -13,6 +13,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
+
 from ivme.database import Database
 from ivme.errors import PlanError, SchemaError, still_needed
 from ivme.query.model import Table
@@ -50,6 +52,7 @@ class ShardedDatabase:
         self._lock = threading.RLock()
         self._closed = False
         self._looked_at: dict[str, int] = {}
+        self._kept_from: int | None = None
         self._views: dict[str, ShardedView] = {}
         self._feeds: list[ShardedChanges] = []
         self._coordinator = Coordinator(cluster)
@@ -303,14 +306,23 @@ class ShardedDatabase:
     def _take(self, make: Callable[[str], StepInput]) -> None:
         """Takes all shards through a step, or none; `make` puts its rows, again for each attempt."""
         self._settled()
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._coordinator.take(make(new_transaction()), self._merged_changes)
-                break
-            except LostError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
+        self._again_if_lost(lambda: self._coordinator.take(make(new_transaction()), self._merged_changes))
         self._coordinator.compact(self._oldest_wanted)
+
+    def _try(self, make: Callable[[str], StepInput]) -> None:
+        """Takes all shards to where a step could happen, and back; raises why it could not."""
+        self._settled()
+        self._again_if_lost(lambda: self._coordinator.attempt(make(new_transaction()), self._merged_changes))
+
+    def _again_if_lost(self, attempt: Callable[[], None]) -> None:
+        """Makes an attempt, and others where a host is lost on the way."""
+        for number in range(_ATTEMPTS):
+            try:
+                attempt()
+                return
+            except LostError:
+                if number == _ATTEMPTS - 1:
+                    raise
 
     def _merged_changes(self, step: OpenStep) -> list[PackedPart]:
         return merged_changes(self._coordinator, step)
@@ -318,8 +330,13 @@ class ShardedDatabase:
     def _oldest_wanted(self) -> int:
         """The last step whose changes all who follow a view have."""
         self._feeds = [feed for feed in self._feeds if feed.is_open]
-        streams = (step for _, _, step in self.checkpoint.consumers())
-        return min((*(feed.seen for feed in self._feeds), *streams), default=self.step)
+        streams = [step for _, _, step in self.checkpoint.consumers()]
+        kept = [] if self._kept_from is None else [self._kept_from - 1]
+        return min((*(feed.seen for feed in self._feeds), *streams, *kept), default=self.step)
+
+    def keep_changes_from(self, step: int | None) -> None:
+        """Steps from this one on stay in the checkpoint, for a reader that is not there yet; None lets go of them."""
+        self._kept_from = step
 
     def _rebalance_if_skewed(self) -> None:
         """Spreads views anew whose rows are spread badly; looked at when they have doubled."""
@@ -340,6 +357,25 @@ class ShardedDatabase:
         """The answers of shards at the present step."""
         self._settled()
         return self._coordinator.ask(questions)
+
+    def ask(self, questions: Iterable[Question]) -> list[Message]:
+        """The answers of shards, all of one step."""
+        with self._lock:
+            return self._ask(list(questions))
+
+    def table_rows(self, name: str) -> pa.Table:
+        """The distinct rows of a table, with their multiplicities as last column."""
+        with self._lock:
+            table = self._catalog.table(name).name
+            return pa.concat_tables(answer.tables[0] for answer in self._ask_all({"op": "table", "table": table}))
+
+    def relation(self, name: str) -> Table:
+        """What is declared of a table."""
+        return self._catalog.table(name)
+
+    def entry(self, name: str) -> ViewEntry:
+        """A view as the catalog has it."""
+        return self._catalog.view(name)
 
     def _ask_all(self, head: Mapping[str, Any]) -> list[Message]:
         return self._ask([Question(shard, head) for shard in range(self._shards)])

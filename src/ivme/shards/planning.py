@@ -115,8 +115,12 @@ def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
 def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """The explanation of what each shard runs, with a note on how rows are spread."""
     explained = _explained(entry, tables)
-    notes = gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
-    return replace(explained, notes=(*explained.notes, *notes))
+    return replace(explained, notes=(*explained.notes, *spread_notes(entry, tables)))
+
+
+def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """How the rows of a view are spread over shards, or why they are in one."""
+    return gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
 
 
 def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:

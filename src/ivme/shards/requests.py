@@ -63,6 +63,10 @@ def _table(shard: Shard, message: Message) -> Message:
     return Message({}, (shard.table_rows(message.head["table"]),))
 
 
+def _keys(shard: Shard, message: Message) -> Message:
+    return Message({}, (shard.rows_of_keys(message.head["table"], message.tables[0]),))
+
+
 def _spread(shard: Shard, head: Mapping[str, Any], forward: Forward) -> Message:
     """Puts this shard's rows of a view's tables to the shards where the view wants them; to which."""
     packed = packed_by_shard(shard.spread(ShardCatalog.from_json(head["catalog"]), head["view"]))
@@ -99,6 +103,7 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "path": _path,
     "parts": _parts,
     "table": _table,
+    "keys": _keys,
     "degrees": _degrees,
     "status": _status,
     "snapshot": _snapshot,

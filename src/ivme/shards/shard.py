@@ -299,6 +299,10 @@ class Shard:
         """The rows of a table that this shard has, with their multiplicities as last column."""
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
 
+    def rows_of_keys(self, table: str, keys: pa.Table) -> pa.Table:
+        """The rows of a table that have the primary keys of some others."""
+        return self.engines[EngineKey(table)].rows_of_keys(table, keys)
+
     def spread(self, catalog: ShardCatalog, view: str) -> Iterable[Placed]:
         """This shard's rows of a view's tables, as parts for the shards where the new view wants them."""
         entry = catalog.view(view)

@@ -210,6 +210,12 @@ def test_several_shards_of_one_host_recover_together_and_move_to_another_number_
         assert 101 == again.view("v").scalar()
 
 
+def test_a_step_changes_several_followed_views_whose_rows_have_parts_in_both_shards(db: ShardedDatabase) -> None:
+    feeds = [db.create_view(f"{what}_all", f"SELECT {what}(b) AS x FROM r").changes() for what in ("SUM", "COUNT")]
+    db.insert("r", [(i, i) for i in range(50)])
+    assert [[{(None,): -1, (1225,): 1}], [{(0,): -1, (50,): 1}]] == [[dict(each) for each in feed] for feed in feeds]
+
+
 def check_kills(db: ShardedDatabase, seed: int, batches: int, most: int) -> None:
     """Hosts die while batches are applied, so many, and every batch counts once.
 
