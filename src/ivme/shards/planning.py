@@ -11,7 +11,7 @@ from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
-from ivme.query.shape import view_shape
+from ivme.query.shape import is_shape, view_shape
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
@@ -19,7 +19,7 @@ from ivme.shards.engine import Engine
 from ivme.shards.functions import defined
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
-from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
+from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table, whole_aggregates
 
 Degrees = Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]
 
@@ -120,14 +120,29 @@ def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
 
 def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]:
     """How the rows of a view are spread over shards, or why they are in one."""
-    return gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
+    made = sharding(entry, tables)
+    return gathered_notes(entry, made.query) if made.gathered is not None else routing_notes(entry)
 
 
-def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
+def why_gathered(entry: ViewEntry, query: Query) -> str:
+    """What a view has that cannot be spread."""
+    if query.has_closures:
+        return "the paths of a closure go through all rows"
+    if entry.beneath:
+        return "it reads other views, whose rows are not where it wants them"
+    if is_shape(query):
+        return (
+            "it has several blocks (outer joins, subqueries, set operations, windows or a LIMIT), and shards do not "
+            "send rows from block to block yet"
+        )
+    return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
+
+
+def gathered_notes(entry: ViewEntry, query: Query) -> tuple[str, ...]:
     """Where a gathered view is, and why."""
     (pattern,) = entry.routing.patterns
     beneath = ", ".join(view.name for view in entry.beneath)
-    reason = "it reads other views" if beneath else "its rows may depend on all rows of its tables"
+    reason = why_gathered(entry, query)
     kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
     return (
         f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "

@@ -90,6 +90,19 @@ def _snapshot(shard: Shard, message: Message) -> Message:
     return Message({"step": shard.snapshot(message.head["driver_epoch"])})
 
 
+def _lay_out(shard: Shard, message: Message) -> Message:
+    head = message.head
+    files, rows = shard.write_layout(ShardCatalog.from_json(head["catalog"]), head["shards"], head["driver_epoch"])
+    return Message({"files": files, "rows": rows})
+
+
+def _rehearse(shard: Shard, message: Message) -> Message:
+    """Builds a shard of a layout that is to be, and forgets it; raises why it cannot be built."""
+    head = message.head
+    Shard(shard.checkpoint, head["new"]).lay_out(ShardCatalog.from_json(head["catalog"]), head["files"])
+    return Message({})
+
+
 def _import(_shard: Shard, message: Message) -> Message:
     """Whether this process can call a user's function; raises the reason if not."""
     NamedFunction.from_json(message.head["function"]).user_function().definition()
@@ -107,6 +120,8 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "degrees": _degrees,
     "status": _status,
     "snapshot": _snapshot,
+    "lay_out": _lay_out,
+    "rehearse": _rehearse,
 }
 """Those that only read the shard, at the step that they name."""
 

@@ -36,7 +36,7 @@ def refuse_other_engine(pipeline: Pipeline, journal: RunJournal) -> None:
 
 
 def _told(pipeline: Pipeline) -> str:
-    return _EMBEDDED if pipeline.engine is None else f"with {pipeline.shards} shards in {pipeline.checkpoint}"
+    return _EMBEDDED if pipeline.engine is None else f"with shards in {pipeline.checkpoint}"
 
 
 def open_database(
@@ -54,10 +54,13 @@ def open_database(
         )
     from ivme.shards.state import ShardedState
     from ivme.spark.shards.database import SparkDatabase
+    from ivme.store.checkpoint_store import open_checkpoint_store
 
-    engine = pipeline.engine
-    shards = SparkDatabase(spark, engine.shards, pipeline.checkpoint, hosts=engine.hosts, tls=engine.tls)
+    engine, store = pipeline.engine, open_checkpoint_store(pipeline.checkpoint)
+    wanted = None if store.read("database.json") is not None else engine.shards
+    shards = SparkDatabase(spark, wanted, pipeline.checkpoint, hosts=engine.hosts, tls=engine.tls)
     try:
+        shards.reshard(engine.shards)
         state = ShardedState(shards, pipeline.functions, SOURCE)
     except BaseException:
         shards.close()
