@@ -211,10 +211,12 @@ def test_several_shards_of_one_host_recover_together_and_move_to_another_number_
         assert 101 == again.view("v").scalar()
 
 
-def test_a_step_changes_several_followed_views_whose_rows_have_parts_in_both_shards(db: ShardedDatabase) -> None:
-    feeds = [db.create_view(f"{what}_all", f"SELECT {what}(b) AS x FROM r").changes() for what in ("SUM", "COUNT")]
-    db.insert("r", [(i, i) for i in range(50)])
-    assert [[{(None,): -1, (1225,): 1}], [{(0,): -1, (50,): 1}]] == [[dict(each) for each in feed] for feed in feeds]
+def test_a_step_changes_several_followed_views_whose_rows_have_parts_in_both_shards(tmp_path: Path) -> None:
+    with filled(tmp_path) as db:
+        feeds = [db.create_view(f"{what}_all", f"SELECT {what}(b) AS x FROM r").changes() for what in ("SUM", "COUNT")]
+        db.insert("r", [(i, i) for i in range(50)])
+        found = [[dict(each) for each in feed] for feed in feeds]
+        assert [[{(None,): -1, (1225,): 1}], [{(0,): -1, (50,): 1}]] == found
 
 
 def test_a_host_that_does_not_answer_in_time_is_asked_again_and_applies_the_batch_once(
