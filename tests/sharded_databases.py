@@ -78,14 +78,18 @@ class LocalCluster:
 
 
 def local_database(root: Path | str, shards: int | None = 2) -> ShardedDatabase:
-    return ShardedDatabase(LocalCluster(root, shards))
+    return ShardedDatabase(LocalCluster(root, shards), lambda: LocalCluster(root, None))
 
 
 def hosted_database(root: Path, shards: int | None = 2, hosts: int | None = None, **options: Any) -> ShardedDatabase:
     """A database whose shards are in processes, one for each if not said otherwise."""
-    checkpoint = Checkpoint.open(FolderStore(root), shards)
-    served = by_host(checkpoint.shards, hosts or checkpoint.shards)
-    return ShardedDatabase(FlightCluster(checkpoint, ChildProcesses(), served, **options))
+
+    def cluster(wanted: int | None) -> FlightCluster:
+        checkpoint = Checkpoint.open(FolderStore(root), wanted)
+        served = by_host(checkpoint.shards, min(hosts or checkpoint.shards, checkpoint.shards))
+        return FlightCluster(checkpoint, ChildProcesses(), served, **options)
+
+    return ShardedDatabase(cluster(shards), lambda: cluster(None))
 
 
 def reopened(database: ShardedDatabase) -> ShardedDatabase:

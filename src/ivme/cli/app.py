@@ -305,6 +305,25 @@ def peers(
         measure_peers(quick=quick, only=_listed(only), peers=_listed(against), out=out)
 
 
+@bench.command()
+def shards(
+    simulate: Annotated[int, typer.Option(min=1, max=1024, help="Up to how many hosts to compute.")] = 100,
+    rows: Annotated[str, typer.Option(metavar="N,N", help="The rows of a step.")] = "1,1000,10000,100000,1000000",
+    copies: Annotated[float, typer.Option(min=1, help="How many shards get a row for a view, on average.")] = 1.0,
+    repeat: Annotated[int, typer.Option(min=1, help="How many steps to measure of each size.")] = 15,
+) -> None:
+    """Measure what a step over two shards costs here, and compute by a model what it costs on many hosts.
+
+    \b
+      ivme bench shards --simulate 100
+    """
+    from ivme.bench.shards import measure, told
+
+    with errors_shown():
+        sizes = [_count(each, "--rows") for each in _listed(rows)]
+        print(*told(*measure(repeat), simulate, sizes, copies), sep="\n")
+
+
 def _show(title: str, text: str, found: ivme.Explanation) -> None:
     """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
     print(f"{title}\n{'─' * len(title)}")
@@ -361,6 +380,12 @@ def _epsilon(text: str) -> object:
         return _number(text)
     pairs = (pair.partition("=") for pair in text.split(","))
     return {relation.strip(): _number(value) for relation, _, value in pairs}
+
+
+def _count(text: str, option: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise PlanError(f"{option} takes whole numbers from 1 on, such as 1,1000; one is {shown(text)}")
+    return int(text)
 
 
 def _number(text: str, option: str = "--epsilon") -> Fraction:

@@ -17,6 +17,7 @@ from ivme.cli.errors import errors_shown
 from ivme.errors import PipelineError, ServeError
 
 if TYPE_CHECKING:
+    from ivme.database import Database
     from ivme.pipeline import Pipeline
     from ivme.serve.settings import Settings
     from ivme.spark.pipeline.driver import Driver
@@ -202,6 +203,11 @@ def serve_pipeline(
     if durability != "sync":
         raise ServeError("a pipeline's state is always written at once; leave --durability out")
     found = read_pipeline(path)
+    if found.engine is not None:
+        raise ServeError(
+            f"{path} has shards, which the server cannot read yet; run it with `ivme run`, and read its views as "
+            "spark.read.format('ivme') or through ivme.SparkDatabase"
+        )
     from ivme.spark.pipeline.progress import Progress
     from ivme.spark.pipeline.runner import run as run_driver
     from ivme.spark.pipeline.runner import stopped_by_signals
@@ -212,12 +218,19 @@ def serve_pipeline(
         _opened(found, master, remote, progress, memory_limit, progress.opening()) as driver,
         _answering(driver),
         stopped_by_signals() as stop,
-        serving(driver.database, replace(settings, owner=_owner(path, found))) as address,
+        serving(_embedded(driver), replace(settings, owner=_owner(path, found))) as address,
     ):
         console.print(f"serving {found.name} on {address}; it is at batch {driver.reached}", markup=False)
         with progress.shown():
             run_driver(driver, once=False, stop=stop)
         console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+
+
+def _embedded(driver: Driver) -> Database:
+    from ivme.database import Database as Embedded
+
+    assert isinstance(driver.database, Embedded), "others are refused"
+    return driver.database
 
 
 def _owner(path: Path, pipeline: Pipeline) -> str:
@@ -329,6 +342,8 @@ def explain_pipeline(path: Path, *, as_json: bool) -> None:
     with Database(functions=pipeline.functions) as database:
         declare_all(pipeline, database)
         found = {view.name: database.view(view.name).explain() for view in pipeline.views}
+        spread = _spread(pipeline, database)
+    found = {name: replace(each, notes=(*each.notes, *spread.get(name, ()))) for name, each in found.items()}
     if as_json:
         content = {"flow": list(flow(pipeline)), "views": {name: e.to_dict() for name, e in found.items()}}
         print(json.dumps(content, ensure_ascii=False, indent=2))
@@ -337,12 +352,25 @@ def explain_pipeline(path: Path, *, as_json: bool) -> None:
     for view in pipeline.views:
         print(f"\n{view.name}\n{'─' * len(view.name)}")
         explanation = found[view.name]
-        for lines in (view.query.strip().split("\n"), summary_lines(explanation), lower_bound_lines(explanation)):
+        shares = list(spread.get(view.name, ()))
+        said = (view.query.strip().split("\n"), summary_lines(explanation), shares, lower_bound_lines(explanation))
+        for lines in said:
             print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
+
+
+def _spread(pipeline: Pipeline, database: Database) -> dict[str, tuple[str, ...]]:
+    """How views are spread over the shards of a pipeline, if it has some."""
+    if pipeline.engine is None:
+        return {}
+    from ivme.pipeline.read_engine import explained
+
+    return dict(explained(pipeline, database))
 
 
 def flow(pipeline: Pipeline) -> Iterator[str]:
     """The pipeline as lines: where rows come from, and where they go."""
+    if pipeline.engine is not None:
+        yield f"{pipeline.shards} shards on Spark's hosts, checkpoint in {pipeline.checkpoint}"
     for source in pipeline.tables:
         parts: list[Any] = [f"table {source.table.name}"]
         if source.load is not None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from ivme.base_view import BaseView
 from ivme.cli.pipeline import told
 from ivme.demo.network import Network, make_network
 from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
 from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
+from ivme.pipeline.state_database import StateView
 from ivme.plan.explain.as_text import summary_lines
 from ivme.query.parse import parse
 from ivme.spark.pipeline.driver import Driver
@@ -118,7 +118,7 @@ def _asked(view: DemoView, request: dict[str, str]) -> str:
     return f"{view.name}({', '.join(f'{name}={value}' for name, value in request.items())})"
 
 
-def _told(view: BaseView, request: dict[str, str]) -> str:
+def _told(view: StateView, request: dict[str, str]) -> str:
     rows = sorted(view(**request))
     if len(rows) == 1 and len(rows[0]) == 1 and not isinstance(rows[0][0], str):
         return f"{rows[0][0]:,}"

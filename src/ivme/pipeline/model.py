@@ -163,6 +163,20 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharded:
+    """Tables and views in shards on Spark's hosts.
+
+    `checkpoint` is where their steps and snapshots are, a folder or an address that all hosts reach; without it a
+    folder of the state. `hosts` is how many processes or tasks serve the shards; with `tls` connections are encrypted.
+    """
+
+    shards: int
+    checkpoint: str | None = None
+    hosts: int | None = None
+    tls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """Everything that a pipeline file says; relative paths start at the file."""
 
@@ -184,6 +198,20 @@ class Pipeline:
 
     staging: str | None = None
     """Where tasks write the rows of loads, for the driver to read: a store that both reach."""
+
+    engine: Sharded | None = None
+    """The shards that have its tables and views; without them the engine beside the driver has."""
+
+    @property
+    def shards(self) -> int:
+        """How many shards there are; 1 without any."""
+        return 1 if self.engine is None else self.engine.shards
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the steps of shards are."""
+        named = None if self.engine is None else self.engine.checkpoint
+        return str(self.state / "shards") if named is None else named
 
     @property
     def sources(self) -> tuple[TableSource, ...]:

@@ -12,7 +12,7 @@ from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.frames import with_frames
 from ivme.pipeline.history import history_view
-from ivme.pipeline.model import Pipeline, TableSource, ViewText
+from ivme.pipeline.model import Pipeline, Sharded, TableSource, ViewText
 from ivme.pipeline.read_changes import located, read_log, settings
 from ivme.pipeline.read_sinks import check_sink, read_sink
 from ivme.pipeline.read_tables import create_table, read_table
@@ -20,7 +20,7 @@ from ivme.pipeline.tables_of_source import tables_of
 from ivme.user_functions import UserFunction
 
 _ROOT = (
-    *("name", "state", "copy", "staging", "on_bad", "bad_limit", "spark"),
+    *("name", "state", "copy", "staging", "engine", "on_bad", "bad_limit", "spark"),
     *("tables", "transactions", "functions", "views", "sinks"),
 )
 _FUNCTION = ("call", "arguments", "returns", "called_with_null")
@@ -66,11 +66,18 @@ def read_pipeline(path: Path | str, frames: Mapping[str, Any] | None = None) -> 
         read_log(fields["transactions"], home) if "transactions" in fields else None,
         located(fields["copy"].text(), home) if "copy" in fields else None,
         located(fields["staging"].text(), home) if "staging" in fields else None,
+        _engine(fields["engine"], home) if "engine" in fields else None,
     )
     if pipeline.transactions is not None and not pipeline.together:
         fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")
     _check(pipeline, fields)
     return pipeline
+
+
+def _engine(node: Node, home: Path) -> Sharded:
+    from ivme.pipeline.read_engine import read_engine
+
+    return read_engine(node, home)
 
 
 def _histories(tables: tuple[TableSource, ...], views: Node) -> tuple[ViewText, ...]:
@@ -143,3 +150,7 @@ def _check(pipeline: Pipeline, fields: dict[str, Node]) -> None:
             node.within(lambda v=view: database.create_view(v.name, v.query, **dict(v.options)))  # type: ignore[misc]
         for sink in pipeline.sinks:
             check_sink(sink, dict(fields["sinks"].entries())[sink.name], database)
+        if pipeline.engine is not None:
+            from ivme.pipeline.read_engine import refuse_unsharded
+
+            refuse_unsharded(pipeline, fields, database)

@@ -9,6 +9,7 @@ from ivme.database import Database
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import BATCH, Sink
 from ivme.pipeline.read_changes import located, settings
+from ivme.pipeline.state_database import StateDatabase
 from ivme.user_functions import imported
 
 _SINK = ("view", "mode", "what", "format", "path", "table", "call", "key", "options", "every", "duplicates")
@@ -108,7 +109,7 @@ def _is_pyiceberg(sink: Sink) -> bool:
     return sink.format == "iceberg" and sink.table is not None and bool(known)
 
 
-def merge_key(sink: Sink, database: Database) -> tuple[tuple[str, ...], bool]:
+def merge_key(sink: Sink, database: StateDatabase) -> tuple[tuple[str, ...], bool]:
     """The columns that a sink merges by, and whether they are known to be a key of its view."""
     keys = database.relation(sink.view).keys
     columns = {column.lower(): column for column in database.view(sink.view).columns}

@@ -6,12 +6,12 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from ivme.database import Database
 from ivme.engine.codes.value_check import checked
 from ivme.pipeline.delays import read_delay
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import BATCH, FRAME, WEIGHT, Rows, TableSource, Watermark
 from ivme.pipeline.read_changes import ROWS, named_frame, read_changes, read_rows
+from ivme.pipeline.state_database import StateDatabase
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.table import promises
@@ -103,7 +103,7 @@ def _names(node: Node) -> list[str]:
     return [name.strip() for name in node.text().split(",")]
 
 
-def create_table(database: Database, table: Table) -> None:
+def create_table(database: StateDatabase, table: Table) -> None:
     """Makes one table as it was declared."""
     database.create_table(
         table.name,

@@ -29,6 +29,7 @@ def status(pipeline: Pipeline, now: float | None = None) -> dict[str, Any]:
         return {
             "pipeline": pipeline.name,
             "state": str(pipeline.state),
+            "engine": {"shards": pipeline.shards, "checkpoint": pipeline.checkpoint} if pipeline.engine else None,
             "batch": 0 if last is None else last.number,
             "run": _run(pipeline.state, time.time() if now is None else now),
             "tables": {s.table.name: _table(s.table.name, journal, quarantine) for s in pipeline.tables},
@@ -72,6 +73,9 @@ def told_status(found: dict[str, Any]) -> Iterator[str]:
     """The same in lines."""
     run = found["run"]
     yield f"{found['pipeline']} is at batch {found['batch']}; its state is in {found['state']}"
+    if found.get("engine") is not None:
+        engine = found["engine"]
+        yield f"its tables and views are in {engine['shards']} shards; their steps are in {engine['checkpoint']}"
     if run is not None:
         what = f"runs as process {run['pid']}" if run["running"] else "does not run"
         yield f"it {what}; its last batch ended {run['seconds_ago']:,.0f} s ago"

@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents
 from ivme.pipeline.model import LOG, TableSource
 from ivme.pipeline.source_batch import Content, SourceBatch
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges, together
 from ivme.query.model import Column, Table
 from ivme.query.model import table as declare
@@ -67,7 +67,9 @@ def held_table(source: TableSource) -> Table:
     return Table(HELD + source.table.name, (*own, *source.table.columns), primary_key=(_PLACE,))
 
 
-def released(database: Database, group: Sequence[TableSource], name: str, batch: SourceBatch, number: int) -> Released:
+def released(
+    database: StateDatabase, group: Sequence[TableSource], name: str, batch: SourceBatch, number: int
+) -> Released:
     """What a batch of a table of the group, or of the log, releases, and what waits after it."""
     waiting = _Waiting.of(database)
     coming = _coming(database, group, name, batch, number, waiting)
@@ -91,7 +93,7 @@ def released(database: Database, group: Sequence[TableSource], name: str, batch:
     return Released(contents, {table: each for table, each in books.items() if each.size})
 
 
-def waiting(database: Database, group: Sequence[TableSource]) -> dict[str, Any]:
+def waiting(database: StateDatabase, group: Sequence[TableSource]) -> dict[str, Any]:
     """How many transactions of the log lack events, which is the first of them, and how many events wait."""
     pending = _Waiting.of(database).pending.sort_by("place")
     ids = list(dict.fromkeys(pending.column("id").to_pylist()))
@@ -99,7 +101,7 @@ def waiting(database: Database, group: Sequence[TableSource]) -> dict[str, Any]:
     return {"transactions": len(ids), "events": events, "first": ids[0] if ids else None}
 
 
-def without_waiting(database: Database, name: str, batch: SourceBatch) -> SourceBatch:
+def without_waiting(database: StateDatabase, name: str, batch: SourceBatch) -> SourceBatch:
     """All events of a table without those that wait, each once: what `ivme verify` compares the table with."""
     content, transactions = batch.content, batch.transactions
     assert isinstance(content, KeyedEvents | TableChanges)
@@ -124,7 +126,7 @@ class _Waiting:
     arrived: pa.Table
 
     @staticmethod
-    def of(database: Database) -> _Waiting:
+    def of(database: StateDatabase) -> _Waiting:
         return _Waiting(database.table(_PENDING.name).to_arrow(), database.table(_ARRIVED.name).to_arrow())
 
 
@@ -136,7 +138,7 @@ class _Coming(_Waiting):
 
 
 def _coming(
-    database: Database, group: Sequence[TableSource], name: str, batch: SourceBatch, number: int, waiting: _Waiting
+    database: StateDatabase, group: Sequence[TableSource], name: str, batch: SourceBatch, number: int, waiting: _Waiting
 ) -> _Coming:
     first = number << 24
     if name == LOG:
@@ -189,7 +191,7 @@ def _without_ids(rows: pa.Table, finished: set[str]) -> pa.Table:
 
 
 def _entries(
-    database: Database, group: Sequence[TableSource], log: pa.Table, first: int, waiting: _Waiting
+    database: StateDatabase, group: Sequence[TableSource], log: pa.Table, first: int, waiting: _Waiting
 ) -> pa.Table:
     """The entries of the log: for each transaction one without a table, and one for each table of the group."""
     known = set(waiting.pending.column("id").to_pylist()) | _finished(database, log.column("id"))
@@ -215,13 +217,13 @@ def _names(group: Sequence[TableSource]) -> dict[str, str]:
     return {(collection or name).lower(): name for collection, name in given}
 
 
-def _finished(database: Database, ids: pa.ChunkedArray) -> set[str]:
+def _finished(database: StateDatabase, ids: pa.ChunkedArray) -> set[str]:
     """Which transactions are finished, among some."""
     asked = [{"id": key, "place": 0} for key in pc.unique(ids).to_pylist() if key is not None]
     return set(database.table(_FINISHED.name).of_keys(_rows(_FINISHED, asked)).column("id").to_pylist())
 
 
-def _forgotten(database: Database) -> pa.Table:
+def _forgotten(database: StateDatabase) -> pa.Table:
     """The finished transactions that are forgotten: the oldest, a tenth at a time."""
     table = database.table(_FINISHED.name)
     if len(table) <= _REMEMBERED:

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivme.clock import make_clock
-from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.model import TableSource
 from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.source_batch import net
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges, together
 from ivme.query.clock import CLOCK_TABLE
 from ivme.query.model import Table
@@ -37,7 +37,7 @@ _START = datetime(1970, 1, 1)
 _TABLE = declare(WATERMARKS, {"name": "string", "seen": "timestamp"}, primary_key=["name"])
 
 
-def create_watermarks(database: Database, sources: Iterable[TableSource]) -> None:
+def create_watermarks(database: StateDatabase, sources: Iterable[TableSource]) -> None:
     """Makes the table of watermarks and the clock, if tables have watermarks; they start at 1970."""
     if any(source.watermark is not None for source in sources):
         make_clock(database.definitions)
@@ -46,7 +46,7 @@ def create_watermarks(database: Database, sources: Iterable[TableSource]) -> Non
 
 
 def clock_changes(
-    database: Database, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
+    database: StateDatabase, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
 ) -> dict[str, TableChanges]:
     """How a batch of changes moves the watermarks and the clock on; empty if it does not. O(n) for n changes."""
     marked = {s.table.name: s.watermark for s in sources if s.watermark is not None}
@@ -67,7 +67,7 @@ def clock_changes(
 
 
 def without_old(
-    database: Database, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
+    database: StateDatabase, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
 ) -> dict[str, TableChanges]:
     """Changes that move the clock, and the rows that tables then let go of.
 
@@ -113,7 +113,7 @@ def _clocks(moved: TableChanges, sign: int) -> list[datetime]:
     return found
 
 
-def clock_before(database: Database, changes: Mapping[str, TableChanges]) -> datetime | None:
+def clock_before(database: StateDatabase, changes: Mapping[str, TableChanges]) -> datetime | None:
     """What the clock said before changes that the database has; None if there is no clock."""
     if CLOCK not in changes:
         return database.now

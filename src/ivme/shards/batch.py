@@ -62,6 +62,17 @@ class ShardedBatch:
         """Adds each row with its weight as multiplicity; for a DataFrame, `weights` is the name of a column."""
         self._take(table, rows, weights)
 
+    def check(self) -> None:
+        """Raises what ending the batch now would raise, and changes nothing: shards prepare the step, and roll back."""
+        with self._database._lock:
+            self._check_tables()
+            if self._rows or self._frames:
+                self._database._try(self._made)
+
+    def discard(self) -> None:
+        """Forgets the changes so far."""
+        self._rows, self._frames, self._clipped, self._progress = [], [], {}, None
+
     def _take(self, name: str, rows: Any, weights: Any) -> Table:
         if self._over:
             raise PlanError("the batch is over; open another one with db.batch()")
@@ -96,11 +107,14 @@ class ShardedBatch:
                         f"source {self._progress[0]} has been applied up to position {reached}, so that the batch at "
                         f"position {self._progress[1]} has been applied before; nothing was changed"
                     )
-            self._check_static()
-            self._check_growing()
+            self._check_tables()
             if self._rows or self._frames or self._progress is not None:
                 database._take(self._made)
                 database._rebalance_if_skewed()
+
+    def _check_tables(self) -> None:
+        self._check_static()
+        self._check_growing()
 
     def _check_static(self) -> None:
         from ivme.shards.database import table_size

@@ -22,6 +22,8 @@ def view_change(checkpoint: Checkpoint, view: str, step: int) -> list[pa.Table]:
     if record is None:
         where = checkpoint.store.address
         raise SparkError(f"the checkpoint {where} no longer has step {step}; follow view {view} anew")
+    if record.is_layout:
+        return []
     packed = (part for name in record.files.values() for part in checkpoint.read_file(name))
     return [part.unpacked().rows for part in packed if part.is_change_of(view)]
 

@@ -1,6 +1,6 @@
 """What a sharded database keeps in its checkpoint. Everything else can be rebuilt from it.
 
-    database.json                    the number of shards, and the identity of the database
+    database.json                    the number of shards at first, and the identity of the database
     records/N                        the record of step N: its files, and how far each stream is; steps count from 1
     steps/N/SHARD-EPOCH-DIGEST       all that a shard received in step N, and how the views changed that are followed
     catalogs/N-EPOCH                 the tables and views from step N on
@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ivme.errors import SparkError
@@ -36,6 +36,9 @@ class Record:
     `catalog` names the catalog from this step on. In the tables of `clipped`, rows are not taken away more often than
     they are there. `sources` is how far each stream has been applied. `files` are by shard; that of "driver" has the
     changes that were merged.
+
+    `shards` is how many there are from this step on, if that has changed since the beginning; `layout` is the step that
+    changed it, or 0. The files of that step have all rows anew: those for shard T from shard S are under "T.S".
     """
 
     number: int
@@ -46,6 +49,21 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
     clipped: tuple[str, ...] = ()
+    shards: int | None = None
+    layout: int = 0
+
+    @property
+    def is_layout(self) -> bool:
+        """Whether the step changed the number of shards, and not rows or views."""
+        return 0 < self.layout == self.number
+
+    def layout_files(self, shard: int) -> list[str]:
+        """The files that a shard starts with in a new layout."""
+        return [name for key, name in sorted(self.files.items()) if key.split(".")[0] == str(shard)]
+
+    def next(self, driver: str) -> Record:
+        """The record after this one, of a step that changes nothing."""
+        return replace(self, number=self.number + 1, driver=driver, files={}, rows=0, clipped=())
 
     def to_bytes(self) -> bytes:
         described = {name: getattr(self, name) for name in self.__slots__}
@@ -89,21 +107,25 @@ class Checkpoint:
             about = {"format": _FORMAT, "identity": uuid.uuid4().hex, "shards": shards}
             if store.read("database.json") is None and store.create("database.json", json.dumps(about).encode()):
                 return Checkpoint(store, str(about["identity"]), shards)
-        found = store.read("database.json")
-        if found is None:
+        written = store.read("database.json")
+        if written is None:
             raise SparkError(f"there is no database at {store.address}")
-        about = json.loads(found.to_pybytes())
+        about = json.loads(written.to_pybytes())
         if about["format"] != _FORMAT:
             raise SparkError(
                 f"the checkpoint {store.address} is of format {about['format']}; this version reads {_FORMAT}: load "
                 "the tables into a new database"
             )
-        if shards is not None and shards != about["shards"]:
+        found = Checkpoint(store, str(about["identity"]), int(about["shards"]))
+        last = found.last_record()
+        if last is not None and last.shards is not None:
+            found = replace(found, shards=last.shards)
+        if shards is not None and shards != found.shards:
             raise SparkError(
-                f"the checkpoint {store.address} has {about['shards']} shards, not {shards}; open it with shards="
-                f"{about['shards']}, or load the tables into a new database"
+                f"the checkpoint {store.address} has {found.shards} shards, not {shards}; open it with shards="
+                f"{found.shards}, and call reshard({shards})"
             )
-        return Checkpoint(store, str(about["identity"]), int(about["shards"]))
+        return found
 
     # Records
 
@@ -203,6 +225,9 @@ class Checkpoint:
             for old in self.snapshots(shard):
                 if old.step <= snapshot and old not in newest:
                     self.store.delete(old.path(shard))
+        for name in self.store.list("snapshots"):
+            if int(name) >= self.shards:  # of an older layout with more shards
+                self.store.delete(f"snapshots/{name}")
         upto = min(snapshot, wanted, last.number - 1)
         for number in self.numbers():
             if number <= upto:

@@ -70,6 +70,8 @@ class Coordinator:
         self.checkpoint: Checkpoint = cluster.checkpoint
         self.driver = uuid.uuid4().hex
         self.last = self._claimed()
+        if self.last.shards not in (None, self.checkpoint.shards):
+            raise SparkError(f"the database has {self.last.shards} shards since a moment ago; open it again")
         self.catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(self.last.catalog))
         self.entries: dict[int, dict[str, int]] = {}
         self._large: set[str] = set()
@@ -86,7 +88,7 @@ class Coordinator:
         """Takes the next step number: whatever another driver had begun has happened before, or never will."""
         while True:
             last = self.checkpoint.last_record() or Record(0, 0, "")
-            claim = Record(last.number + 1, last.epoch + 1, self.driver, last.catalog, last.sources)
+            claim = replace(last.next(self.driver), epoch=last.epoch + 1)
             if self.checkpoint.create_record(claim):
                 return claim
 
@@ -128,11 +130,7 @@ class Coordinator:
 
     def take(self, given: StepInput, decide: Decide) -> None:
         """Takes all shards through a step, or none; raises why not."""
-        self.settle()
-        number, catalog = self.step + 1, self.last.catalog
-        if given.catalog is not None:
-            catalog = self.checkpoint.write_catalog(number, self.last.epoch, given.catalog.to_json())
-        self._attempts += 1
+        number, catalog = self._begin(given)
         try:
             answers = self._prepare(given, number, catalog)
             merged = decide(OpenStep(given.transaction, answers))
@@ -140,8 +138,25 @@ class Coordinator:
         except BaseException:
             self._abort(given.transaction)
             raise
-        nothing = Record(number, self.last.epoch, self.driver, self.last.catalog, self.last.sources)
+        nothing = self.last.next(self.driver)
         self._decide(_Undecided(record, nothing, given, answers))
+
+    def attempt(self, given: StepInput, decide: Decide) -> None:
+        """Does all of a step but its record, and takes it back; raises why it cannot happen."""
+        number, catalog = self._begin(given)
+        try:
+            decide(OpenStep(given.transaction, self._prepare(given, number, catalog)))
+        finally:
+            self._abort(given.transaction)
+
+    def _begin(self, given: StepInput) -> tuple[int, str | None]:
+        """The number of a new attempt's step, and the name of its catalog."""
+        self.settle()
+        number, catalog = self.step + 1, self.last.catalog
+        if given.catalog is not None:
+            catalog = self.checkpoint.write_catalog(number, self.last.epoch, given.catalog.to_json())
+        self._attempts += 1
+        return number, catalog
 
     def _prepare(self, given: StepInput, number: int, catalog: str | None) -> dict[int, Message]:
         """The answers of the shards that have something to do in a step; raises the first reason not to take it."""
@@ -184,7 +199,34 @@ class Coordinator:
         if given.source is not None:
             sources[given.source[0]] = given.source[1]
         rows = sum(answer.head["rows"] for answer in answers.values())
-        return Record(number, self.last.epoch, self.driver, catalog, sources, files, rows, tuple(given.clipped))
+        following = self.last.next(self.driver)
+        clipped = tuple(given.clipped)
+        return replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
+
+    def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
+        """Changes the number of shards, between two steps: afterwards the checkpoint is to be opened anew.
+
+        Each shard writes the rows of its tables, which no other shard has, for the shards where they and the views want
+        them; these are then built once, to see that they can be. The step happens with its record: a driver that opens
+        the checkpoint before that finds the old layout, and the new one afterwards.
+        """
+        self.settle()
+        number, described = self.step + 1, catalog.to_json()
+        name = self.checkpoint.write_catalog(number, self.last.epoch, described)
+        head = {"op": "lay_out", "catalog": described, "shards": shards, "driver_epoch": self.last.epoch}
+        answers = self.ask_all(head)
+        files = {key: file for answer in answers for key, file in answer.head["files"].items()}
+        rows = sum(answer.head["rows"] for answer in answers)
+        record = replace(
+            self.last.next(self.driver), catalog=name, files=files, rows=rows, shards=shards, layout=number
+        )
+        rehearsed = {"op": "rehearse", "catalog": described}
+        asked = [
+            Question(new % self.checkpoint.shards, {**rehearsed, "new": new, "files": record.layout_files(new)})
+            for new in range(shards)
+        ]
+        self.ask(asked)
+        self._made(record)
 
     def _abort(self, transaction: str) -> None:
         """Takes a step back in all shards; one that cannot be reached does so when it hears of the next."""
@@ -265,10 +307,10 @@ class Coordinator:
 
     # Compaction
 
-    def compact(self, wanted: Callable[[], int]) -> None:
+    def compact(self, wanted: Callable[[], int], *, now: bool = False) -> None:
         """Replaces steps by snapshots when there are many; `wanted` is the last step whose changes readers have."""
         size = sum(count for entries in self.entries.values() for count in entries.values())
-        if self._log_steps <= LONGEST_LOG and self._log_rows <= max(LEAST_LOG_ROWS, size):
+        if not now and self._log_steps <= LONGEST_LOG and self._log_rows <= max(LEAST_LOG_ROWS, size):
             return
         self._log_rows = self._log_steps = 0
         try:

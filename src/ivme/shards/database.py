@@ -13,8 +13,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
+
 from ivme.database import Database
-from ivme.errors import PlanError, SchemaError, still_needed
+from ivme.errors import PlanError, SchemaError, SparkError, StorageError, still_needed
 from ivme.query.model import Table
 from ivme.query.names import check_name
 from ivme.query.table import References
@@ -35,6 +37,8 @@ from ivme.shards.sharding import is_whole, sharding
 from ivme.shards.view import ShardedView
 from ivme.user_functions import UserFunction
 
+MOST_SHARDS = 1024
+
 _ATTEMPTS = 8
 """How often a batch is tried whose hosts are lost on the way."""
 
@@ -45,15 +49,22 @@ _FIRST_LOOK = 20_000
 class ShardedDatabase:
     """Tables and views over shards. One writer at a time."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, resized: Callable[[], Cluster] | None = None) -> None:
+        """`resized` makes a cluster for the number of shards that the checkpoint then has."""
         self._cluster = cluster
+        self._resized = resized
         self._lock = threading.RLock()
         self._closed = False
         self._looked_at: dict[str, int] = {}
+        self._kept_from: int | None = None
         self._views: dict[str, ShardedView] = {}
         self._feeds: list[ShardedChanges] = []
-        self._coordinator = Coordinator(cluster)
+        self._open(cluster)
+
+    def _open(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         try:
+            self._coordinator = Coordinator(cluster)
             self._coordinator.start()
         except BaseException:
             cluster.close()
@@ -177,6 +188,46 @@ class ShardedDatabase:
                 return False
             self._build(replace(planned, entry=replace(planned.entry, generation=entry.generation + 1)))
             return True
+
+    def reshard(self, shards: int) -> None:
+        """Changes the number of shards, between two batches: all rows are placed anew, and all hosts are started anew.
+
+        It has happened when one record is there. If anything dies meanwhile, the checkpoint opens with the old number
+        or with the new one, whole; the shards of both are in the checkpoint for a moment.
+        """
+        if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= MOST_SHARDS:
+            raise SparkError(f"shards must be a number from 1 to {MOST_SHARDS}; it is {shards!r}")
+        with self._lock:
+            self._settled()
+            if shards == self._shards:
+                return
+            if self._resized is None:
+                raise PlanError("the shards of this database cannot be started anew; open it with SparkDatabase")
+            try:
+                self._coordinator.lay_out(self._planned_for(shards), shards)
+            except StorageError as error:
+                self.close()
+                raise SparkError(
+                    f"whether the database has {shards} shards or {self._shards} is not known, as a record could not "
+                    f"be made: {error}; open the checkpoint again, which tells"
+                ) from error
+            self._cluster.close()
+            try:
+                self._open(self._resized())
+            except BaseException:
+                self._closed = True
+                raise
+            self._looked_at = {}
+            self._coordinator.compact(self._oldest_wanted, now=True)
+
+    def _planned_for(self, shards: int) -> ShardCatalog:
+        """The catalog with all views spread over another number of shards."""
+        catalog = self._catalog
+        for entry in catalog.views:
+            whole = is_whole(sharding(entry, catalog.tables)) and bool(entry.routing.variables)
+            unrouted = replace(entry, routing=Routing(shards, (), ()), generation=entry.generation + 1)
+            catalog = catalog.with_view(plan_view(unrouted, self._catalog, self._degrees, whole_rows=whole).entry)
+        return catalog
 
     def _build(self, planned: Planned) -> None:
         """Installs a view, or a new generation of it, and fills it: shards put its rows to each other."""
@@ -303,14 +354,23 @@ class ShardedDatabase:
     def _take(self, make: Callable[[str], StepInput]) -> None:
         """Takes all shards through a step, or none; `make` puts its rows, again for each attempt."""
         self._settled()
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._coordinator.take(make(new_transaction()), self._merged_changes)
-                break
-            except LostError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
+        self._again_if_lost(lambda: self._coordinator.take(make(new_transaction()), self._merged_changes))
         self._coordinator.compact(self._oldest_wanted)
+
+    def _try(self, make: Callable[[str], StepInput]) -> None:
+        """Takes all shards to where a step could happen, and back; raises why it could not."""
+        self._settled()
+        self._again_if_lost(lambda: self._coordinator.attempt(make(new_transaction()), self._merged_changes))
+
+    def _again_if_lost(self, attempt: Callable[[], None]) -> None:
+        """Makes an attempt, and others where a host is lost on the way."""
+        for number in range(_ATTEMPTS):
+            try:
+                attempt()
+                return
+            except LostError:
+                if number == _ATTEMPTS - 1:
+                    raise
 
     def _merged_changes(self, step: OpenStep) -> list[PackedPart]:
         return merged_changes(self._coordinator, step)
@@ -318,8 +378,13 @@ class ShardedDatabase:
     def _oldest_wanted(self) -> int:
         """The last step whose changes all who follow a view have."""
         self._feeds = [feed for feed in self._feeds if feed.is_open]
-        streams = (step for _, _, step in self.checkpoint.consumers())
-        return min((*(feed.seen for feed in self._feeds), *streams), default=self.step)
+        streams = [step for _, _, step in self.checkpoint.consumers()]
+        kept = [] if self._kept_from is None else [self._kept_from - 1]
+        return min((*(feed.seen for feed in self._feeds), *streams, *kept), default=self.step)
+
+    def keep_changes_from(self, step: int | None) -> None:
+        """Steps from this one on stay in the checkpoint, for a reader that is not there yet; None lets go of them."""
+        self._kept_from = step
 
     def _rebalance_if_skewed(self) -> None:
         """Spreads views anew whose rows are spread badly; looked at when they have doubled."""
@@ -340,6 +405,25 @@ class ShardedDatabase:
         """The answers of shards at the present step."""
         self._settled()
         return self._coordinator.ask(questions)
+
+    def ask(self, questions: Iterable[Question]) -> list[Message]:
+        """The answers of shards, all of one step."""
+        with self._lock:
+            return self._ask(list(questions))
+
+    def table_rows(self, name: str) -> pa.Table:
+        """The distinct rows of a table, with their multiplicities as last column."""
+        with self._lock:
+            table = self._catalog.table(name).name
+            return pa.concat_tables(answer.tables[0] for answer in self._ask_all({"op": "table", "table": table}))
+
+    def relation(self, name: str) -> Table:
+        """What is declared of a table."""
+        return self._catalog.table(name)
+
+    def entry(self, name: str) -> ViewEntry:
+        """A view as the catalog has it."""
+        return self._catalog.view(name)
 
     def _ask_all(self, head: Mapping[str, Any]) -> list[Message]:
         return self._ask([Question(shard, head) for shard in range(self._shards)])

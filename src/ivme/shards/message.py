@@ -70,7 +70,7 @@ def as_stream(message: Message) -> pa.Table:
     if len(message.tables) == 1:
         table = message.tables[0]
     else:
-        arrays = [pa.array([_ipc(table)], pa.large_binary()) for table in message.tables]
+        arrays = [pa.array([_ipc(table).to_pybytes()], pa.large_binary()) for table in message.tables]
         table = pa.table(arrays, names=[str(number) for number in range(len(arrays))])
     head = json.dumps({**message.head, "tables": len(message.tables)}).encode()
     return table.replace_schema_metadata({_HEAD: head})

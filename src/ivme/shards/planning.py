@@ -11,15 +11,25 @@ from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
-from ivme.query.shape import view_shape
+from ivme.query.shape import is_shape, view_shape
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
+from ivme.shards.common_key import CommonKey
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
 from ivme.shards.engine import Engine
 from ivme.shards.functions import defined
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
-from ivme.shards.sharding import is_gathered, parse_view, sharding, shareable, view_as_table
+from ivme.shards.sharding import (
+    head_variable,
+    is_gathered,
+    key_of_blocks,
+    parse_view,
+    sharding,
+    shareable,
+    view_as_table,
+    whole_aggregates,
+)
 
 Degrees = Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]
 
@@ -49,7 +59,7 @@ def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whol
     """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
     query = parse_view(entry, catalog.tables)
     if is_gathered(entry, query):
-        return Planned(_gathered(entry), 1, 1.0, 1.0)
+        return Planned(_by_key(entry, query, catalog.tables), 1, 1.0, 1.0)
     query = typed(query).query
     unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
     parts = degrees(catalog.with_view(unrouted), entry.name)
@@ -65,6 +75,15 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
     shards = entry.routing.shards
     home = int.from_bytes(blake2b(entry.name.encode(), digest_size=8).digest(), "big") % shards
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
+
+
+def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> ViewEntry:
+    """A view of several blocks, or on other views, spread by a key that all blocks have; in one shard without one."""
+    key = key_of_blocks(entry, query, tables)
+    if key is None:
+        return _gathered(entry)
+    shares, shards = ((head_variable(query, key.column), entry.routing.shards),), entry.routing.shards
+    return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), shares, 0),)))
 
 
 def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
@@ -115,15 +134,46 @@ def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
 def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """The explanation of what each shard runs, with a note on how rows are spread."""
     explained = _explained(entry, tables)
-    notes = gathered_notes(entry) if sharding(entry, tables).gathered is not None else routing_notes(entry)
-    return replace(explained, remarks=(*explained.remarks, *notes))
+    return replace(explained, remarks=(*explained.remarks, *spread_notes(entry, tables)))
 
 
-def gathered_notes(entry: ViewEntry) -> tuple[str, ...]:
+def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """How the rows of a view are spread over shards, or why they are in one."""
+    made = sharding(entry, tables)
+    if made.gathered is None:
+        return routing_notes(entry)
+    key = key_of_blocks(entry, made.query, tables) if entry.routing.variables else None
+    return gathered_notes(entry, made.query) if key is None else keyed_notes(entry, key)
+
+
+def keyed_notes(entry: ViewEntry, key: CommonKey) -> tuple[str, ...]:
+    """By what a view of several blocks is spread."""
+    columns = ", ".join(f"{table}.{column}" for table, column in key.origins)
+    return (
+        f"over {entry.routing.shards} shards by {key.column} ({columns}): all its blocks have this key, so that each "
+        "shard computes the whole view for its own keys",
+    )
+
+
+def why_gathered(entry: ViewEntry, query: Query) -> str:
+    """What a view has that cannot be spread."""
+    if query.has_closures:
+        return "the paths of a closure go through all rows"
+    if entry.beneath:
+        return "it reads other views, whose rows are not where it wants them"
+    if is_shape(query):
+        return (
+            "it has several blocks (outer joins, subqueries, set operations, windows or a LIMIT), and shards do not "
+            "send rows from block to block yet"
+        )
+    return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
+
+
+def gathered_notes(entry: ViewEntry, query: Query) -> tuple[str, ...]:
     """Where a gathered view is, and why."""
     (pattern,) = entry.routing.patterns
     beneath = ", ".join(view.name for view in entry.beneath)
-    reason = "it reads other views" if beneath else "its rows may depend on all rows of its tables"
+    reason = why_gathered(entry, query)
     kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
     return (
         f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "

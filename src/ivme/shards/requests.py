@@ -63,6 +63,10 @@ def _table(shard: Shard, message: Message) -> Message:
     return Message({}, (shard.table_rows(message.head["table"]),))
 
 
+def _keys(shard: Shard, message: Message) -> Message:
+    return Message({}, (shard.rows_of_keys(message.head["table"], message.tables[0]),))
+
+
 def _spread(shard: Shard, head: Mapping[str, Any], forward: Forward) -> Message:
     """Puts this shard's rows of a view's tables to the shards where the view wants them; to which."""
     packed = packed_by_shard(shard.spread(ShardCatalog.from_json(head["catalog"]), head["view"]))
@@ -86,6 +90,19 @@ def _snapshot(shard: Shard, message: Message) -> Message:
     return Message({"step": shard.snapshot(message.head["driver_epoch"])})
 
 
+def _lay_out(shard: Shard, message: Message) -> Message:
+    head = message.head
+    files, rows = shard.write_layout(ShardCatalog.from_json(head["catalog"]), head["shards"], head["driver_epoch"])
+    return Message({"files": files, "rows": rows})
+
+
+def _rehearse(shard: Shard, message: Message) -> Message:
+    """Builds a shard of a layout that is to be, and forgets it; raises why it cannot be built."""
+    head = message.head
+    Shard(shard.checkpoint, head["new"]).lay_out(ShardCatalog.from_json(head["catalog"]), head["files"])
+    return Message({})
+
+
 def _import(_shard: Shard, message: Message) -> Message:
     """Whether this process can call a user's function; raises the reason if not."""
     NamedFunction.from_json(message.head["function"]).user_function().definition()
@@ -99,9 +116,12 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "path": _path,
     "parts": _parts,
     "table": _table,
+    "keys": _keys,
     "degrees": _degrees,
     "status": _status,
     "snapshot": _snapshot,
+    "lay_out": _lay_out,
+    "rehearse": _rehearse,
 }
 """Those that only read the shard, at the step that they name."""
 

@@ -19,7 +19,7 @@ from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.degrees import local_degrees
-from ivme.shards.distribute import Placed, place_in_view
+from ivme.shards.distribute import Placed, packed_by_shard, place_in_view, place_rows
 from ivme.shards.engine import Engine
 from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 from ivme.shards.sharding import needs_merging, sharding
@@ -102,6 +102,12 @@ class Shard:
 
     def _repeat(self, record: Record) -> None:
         """Applies a step that has happened."""
+        if record.is_layout:
+            catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(record.catalog))
+            self._forget()
+            self.lay_out(catalog, record.layout_files(self.number))
+            self.catalog_name, self.step, self.sources = record.catalog, record.number, record.sources
+            return
         catalog, engines = self.catalog, self.engines
         if record.catalog != self.catalog_name:
             catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(record.catalog))
@@ -122,8 +128,11 @@ class Shard:
         """Starts anew from the newest snapshot up to a step."""
         self.rebuilds += 1
         self._forget()
-        found = [each for each in self.checkpoint.snapshots(self.number) if each.step <= step]
+        wanted = self.checkpoint.record(step) or self.checkpoint.last_record()
+        layout = 0 if wanted is None else wanted.layout
+        found = [each for each in self.checkpoint.snapshots(self.number) if layout <= each.step <= step]
         if not found:
+            self.step = max(layout - 1, 0)  # a layout does not depend on what was before it
             return
         parts = self.checkpoint.read_file(found[-1].path(self.number))
         about = json.loads(next(parts).unpacked().rows.column("json")[0].as_py())
@@ -135,6 +144,30 @@ class Shard:
         self._complete(catalog, engines)
         self.step, self.sources, self.catalog_name = about["step"], about["sources"], about["catalog_name"]
         self.catalog, self.engines = catalog, engines
+
+    def lay_out(self, catalog: ShardCatalog, files: Sequence[str]) -> None:
+        """Starts with all rows of a new layout; the shard has nothing else."""
+        engines = self._adopted(catalog)
+        packed = (part for name in files for part in self.checkpoint.read_file(name))
+        for key, parts in _by_engine(each.unpacked() for each in packed):
+            engines[key].apply(parts)
+        self._complete(catalog, engines)
+        self.catalog, self.engines = catalog, engines
+
+    def write_layout(self, catalog: ShardCatalog, shards: int, epoch: int) -> tuple[dict[str, str], int]:
+        """Writes this shard's rows for another number of shards: the files by shard, and how many rows they have.
+
+        The rows are those of tables, of which each is in one shard; views may have copies.
+        """
+        placed = (
+            each for table in catalog.tables for each in place_rows(catalog, shards, table, self.table_rows(table.name))
+        )
+        files, rows = {}, 0
+        for new, parts in packed_by_shard(placed).items():
+            owner = f"{new}.{self.number}"
+            files[owner] = self.checkpoint.write_step(self.step + 1, owner, epoch, parts)
+            rows += sum(part.rows for part in parts)
+        return files, rows
 
     def _forget(self) -> None:
         self.step, self.catalog, self.catalog_name, self.engines, self.sources = 0, ShardCatalog(), None, {}, {}
@@ -298,6 +331,10 @@ class Shard:
     def table_rows(self, table: str) -> pa.Table:
         """The rows of a table that this shard has, with their multiplicities as last column."""
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
+
+    def rows_of_keys(self, table: str, keys: pa.Table) -> pa.Table:
+        """The rows of a table that have the primary keys of some others."""
+        return self.engines[EngineKey(table)].rows_of_keys(table, keys)
 
     def spread(self, catalog: ShardCatalog, view: str) -> Iterable[Placed]:
         """This shard's rows of a view's tables, as parts for the shards where the new view wants them."""

@@ -6,7 +6,8 @@ what its aggregates add up from.
 
 A closure's paths go through all shards, the rows of a view that reads another are in its shards and not in those of
 the tables, and a median of all rows cannot be told from parts. Such a view is *gathered*: one engine of one shard has
-all rows of the tables that it rests on, the views beneath it, and the view itself.
+all rows of the tables that it rests on, the views beneath it, and the view itself. Where all blocks of such a view have
+a key in common (`common_key`), each shard has such an engine with the rows of its keys.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ivme.errors import PlanError
 from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
 from ivme.query.failures import with_failing_rows
@@ -26,6 +28,7 @@ from ivme.query.parse import as_asked
 from ivme.query.shape import is_shape, view_shape
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
+from ivme.shards.common_key import CommonKey, common_key
 from ivme.shards.functions import NamedFunction, defined
 from ivme.shards.hashing import hash_rows
 from ivme.shards.routing import Numbers, Routing, kept_rows, places, variable_hashes
@@ -183,13 +186,19 @@ def whole_aggregates(query: Query) -> list[Aggregate]:
 
 
 def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Sharding:
-    """A view with one occurrence of each table that it or a view beneath it reads."""
-    read = set(_reads(query))
-    known = tables
-    for view in entry.beneath:
-        read |= set(_reads(parse_view(view, known)))
-        known = (*known, view_as_table(view, known))
-    occurrences = tuple(Occurrence(t.name, t.name, _all_of(t), "") for t in tables if t.name in read)
+    """A view with one occurrence of each table that it or a view beneath it reads.
+
+    All rows of these are in one shard, or they are spread by a key that all blocks of the view have.
+    """
+    key = key_of_blocks(entry, query, tables) if entry.routing.variables else None
+    places: dict[str, str] = {} if key is None else dict(key.origins)
+    variable = "" if key is None else head_variable(query, key.column)
+    if entry.routing.variables != frozenset({variable} - {""}):
+        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; make it anew")
+    occurrences = tuple(
+        Occurrence(t.name, t.name, _all_of(t, places.get(t.name), variable), "")
+        for t in _rests_on(entry, query, tables)
+    )
     ready, shown = typed(query), query.head
     below, text = entry.beneath, entry.text
     called = tuple(dict.fromkeys((*(each for view in below for each in view.functions), *entry.functions)))
@@ -198,13 +207,40 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     )
 
 
+def _rests_on(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> list[Table]:
+    """The tables that a view or a view beneath it reads."""
+    read, known = set(_reads(query)), tables
+    for view in entry.beneath:
+        read |= set(_reads(parse_view(view, known)))
+        known = (*known, view_as_table(view, known))
+    return [table for table in tables if table.name in read]
+
+
+def key_of_blocks(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> CommonKey | None:
+    """The key by which all blocks of a view can be computed apart; None if there is none."""
+    levels: list[tuple[ViewEntry | ViewText, tuple[Table, ...]]] = []
+    known = tables
+    for view in entry.beneath:
+        levels.append((view, known))
+        known = (*known, view_as_table(view, known))
+    return common_key([*levels, (entry, known)], _rests_on(entry, query, tables))
+
+
+def head_variable(query: Query, column: str) -> str:
+    """The variable that a column of a view shows."""
+    return next(str(each.source) for each in query.head if each.name == column)
+
+
 def _reads(query: Query) -> list[str]:
     """The relations that a query reads, those of closures included."""
     return [table.name if table.closure_of is None else table.closure_of.relation for table in query.tables]
 
 
-def _all_of(table: Table) -> Atom:
-    return Atom(table.name, table.column_names, tuple(map(ColumnRef, table.column_names)))
+def _all_of(table: Table, key: str | None, variable: str) -> Atom:
+    """All rows of a table; those of a table with a key are routed by the variable that stands for it."""
+    names = table.column_names
+    terms = names if key is None else tuple(variable if name == key else f"#{name}" for name in names)
+    return Atom(table.name, terms, tuple(map(ColumnRef, names)))
 
 
 def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from pyarrow import flight
 
 from ivme.database import Database
 from ivme.errors import SparkError
+from ivme.shards.coordinator import Coordinator
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.flight_client import ShardClients
 from ivme.shards.flight_cluster import FlightCluster
@@ -208,6 +209,51 @@ def test_several_shards_of_one_host_recover_together_and_move_to_another_number_
     with hosted_database(tmp_path, None, hosts=1) as again:
         assert 1 == len(set(processes(again)))
         assert 101 == again.view("v").scalar()
+
+
+def test_a_step_changes_several_followed_views_whose_rows_have_parts_in_both_shards(tmp_path: Path) -> None:
+    with filled(tmp_path) as db:
+        feeds = [db.create_view(f"{what}_all", f"SELECT {what}(b) AS x FROM r").changes() for what in ("SUM", "COUNT")]
+        db.insert("r", [(i, i) for i in range(50)])
+        found = [[dict(each) for each in feed] for feed in feeds]
+        assert [[{(None,): -1, (1225,): 1}], [{(0,): -1, (50,): 1}]] == found
+
+
+def test_a_host_that_does_not_answer_in_time_is_asked_again_and_applies_the_batch_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, prepare, ask = threading.Event(), Coordinator._prepare, ShardClients.ask
+    with filled(tmp_path, lease=300) as db:
+        stopped = processes(db)[0]
+
+        def stop_and_prepare(*given: Any) -> Any:
+            os.kill(stopped, signal.SIGSTOP)
+            return prepare(*given)
+
+        def noted(*given: Any) -> Any:
+            try:
+                return ask(*given)
+            except TimeoutError:
+                late.set()
+                raise
+
+        def go_on() -> None:
+            late.wait(120)
+            os.kill(stopped, signal.SIGCONT)
+
+        monkeypatch.setattr("ivme.shards.flight_cluster.CALL_SECONDS", 0.5)
+        monkeypatch.setattr(Coordinator, "_prepare", stop_and_prepare)
+        monkeypatch.setattr(ShardClients, "ask", noted)
+        waiting = threading.Thread(target=go_on)
+        waiting.start()
+        db.insert("r", [(i, i % 7) for i in range(100)])
+        waiting.join()
+        monkeypatch.undo()
+        assert late.is_set()
+        assert 100 == db.table_rows("r").num_rows
+        assert stopped == processes(db)[0]
+        db.insert("s", [(b, 1) for b in range(7)])
+        assert 100 == sum(n for _, n, _ in db.view("v"))
 
 
 def check_kills(db: ShardedDatabase, seed: int, batches: int, most: int) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ivme.database import Database
 from ivme.errors import DataError
 from ivme.pipeline.keyed_events import KeyedEvents
 from ivme.pipeline.model import RAW, WEIGHT
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.query.model import Table
 
@@ -29,7 +29,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class _Search:
-    database: Database
+    database: StateDatabase
     table: str
     changes: TableChanges
     trials: int = 0
@@ -62,7 +62,7 @@ class _Search:
         return None
 
 
-def refused_places(database: Database, table: Table, changes: TableChanges) -> dict[int, str]:
+def refused_places(database: StateDatabase, table: Table, changes: TableChanges) -> dict[int, str]:
     """The places of changes that the database does not take, with the reasons."""
     search = _Search(database, table.name, changes)
     keys = _keys(table, changes.rows)
@@ -73,7 +73,7 @@ def refused_places(database: Database, table: Table, changes: TableChanges) -> d
     return search.reasons
 
 
-def refused_events(database: Database, table: Table, changes: TableChanges, events: KeyedEvents) -> dict[int, str]:
+def refused_events(database: StateDatabase, table: Table, changes: TableChanges, events: KeyedEvents) -> dict[int, str]:
     """The places of the events whose keys the database does not take, by what is to change for them."""
     reasons = refused_places(database, table, changes)
     keys = _keys(table, changes.rows)

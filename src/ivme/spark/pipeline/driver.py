@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from ivme.database import Database
+from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
 from ivme.pipeline.model import Pipeline
@@ -42,8 +42,8 @@ from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
 from ivme.spark.pipeline.iceberg import IcebergFeed
 from ivme.spark.pipeline.jdbc_source import JdbcRows
+from ivme.spark.pipeline.open_database import SOURCE, open_database, refuse_other_engine
 from ivme.spark.pipeline.opening import (
-    SOURCE,
     create_tables,
     create_views,
     load_added,
@@ -88,13 +88,13 @@ class Driver:
         if self._copy is not None:
             self._copy.restore()
         pipeline.state.mkdir(parents=True, exist_ok=True)
-        self.database = Database(
-            pipeline.state / "database",
-            durability="sync",
-            memory_limit=memory_limit,
-            functions=pipeline.functions,
-        )
         self.journal = RunJournal(pipeline.state / "journal.sqlite")
+        try:
+            refuse_other_engine(pipeline, self.journal)
+            self.database, self.sharded = open_database(spark, pipeline, memory_limit)
+        except BaseException:
+            self.journal.close()
+            raise
         try:
             if self._copy is not None:
                 self._copy.claim()
@@ -134,7 +134,7 @@ class Driver:
         if self.reached < 0:
             load_all(self)
         create_views(self)
-        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal, self._save_copy)
+        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal, self._save_copy, self._kept)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
             for source in self.pipeline.sources
@@ -145,6 +145,13 @@ class Driver:
         backfill_grown(self)
         load_added(self)
         self.outlets.write_first(self.reached)
+        if self.sharded is not None:
+            self.sharded.release()
+
+    @property
+    def _kept(self) -> Callable[[int, str], ViewDelta | None] | None:
+        """What gives the changes of a batch again, if the database keeps them."""
+        return None if self.sharded is None else self.sharded.change_of_batch
 
     def _save_copy(self) -> None:
         """Brings the copy of the state up to date; sinks write nothing that it does not have."""
@@ -362,7 +369,7 @@ class Driver:
         kept = self.taken.load(last.number)
         if kept is not None:
             self.outlets.write_missing(last.number, lambda: kept)
-        elif self.outlets.lacks_changes(last.number):
+        elif self.sharded is None and self.outlets.lacks_changes(last.number):
             self._owing = last.source
         else:
             self.outlets.write_missing(last.number, None)

@@ -22,8 +22,7 @@ from ivme.spark.views.names import change_frame, register_views, view_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ivme.base_view import BaseView
-    from ivme.database import Database
+    from ivme.pipeline.state_database import StateDatabase, StateView
 
 
 class Pipeline:
@@ -137,11 +136,11 @@ class Pipeline:
     # Reading
 
     @property
-    def database(self) -> Database:
+    def database(self) -> StateDatabase:
         """The database in the pipeline's state; only the pipeline changes it."""
         return self._driver.database
 
-    def view(self, name: str) -> BaseView:
+    def view(self, name: str) -> StateView:
         """A view, read in this process without Spark: rows, requests, changes as they come."""
         return self._driver.database.view(name)
 

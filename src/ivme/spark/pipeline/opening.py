@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,15 +28,16 @@ from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.gathering import collected
 from ivme.spark.pipeline.iceberg import newest_snapshot
 from ivme.spark.pipeline.load import conformed, is_pyiceberg, load_frame
+from ivme.spark.pipeline.open_database import SOURCE
 from ivme.spark.pipeline.source import LOAD, delta_version
 from ivme.spark.pipeline.taking import Prepared
 from ivme.spark.session.jobs import described_jobs, watched_jobs
 
 if TYPE_CHECKING:
-    from ivme.spark.pipeline.driver import Driver
+    from pyspark.sql import DataFrame
 
-SOURCE = "pipeline"
-"""The name under which the database keeps the number of the last batch."""
+    from ivme.shards.state import ShardedState
+    from ivme.spark.pipeline.driver import Driver
 
 _DUE, _DONE = "due", "done"
 
@@ -59,6 +60,9 @@ def create_tables(driver: Driver) -> None:
 def load_all(driver: Driver) -> None:
     """Fills the tables from their sources, in one transaction, as batch 0; views are then built in bulk."""
     loads = [(source, source.load) for source in driver.pipeline.tables if source.load is not None]
+    if driver.sharded is not None:
+        _load_shards(driver, driver.sharded, loads)
+        return
     changes = {}
     for place, (source, load) in enumerate(loads):
         with _told(driver, "load", source.table.name, place, len(loads)):
@@ -67,6 +71,14 @@ def load_all(driver: Driver) -> None:
     with driver.database.batch(source=SOURCE, position=0) as batch:
         for name, delta in changes.items():
             batch.apply(name, delta.rows, delta.weights)
+
+
+def _load_shards(driver: Driver, shards: ShardedState, loads: Sequence[tuple[TableSource, Rows]]) -> None:
+    """The same over shards: Spark's tasks put the rows to their shards, and none passes through the driver."""
+    names = ", ".join(source.table.name for source, _ in loads)
+    with _told(driver, "load", names, 0, 1), shards.batch(source=SOURCE, position=0) as batch:
+        for source, load in loads:
+            batch.apply(source.table.name, _frame(driver, source, load), 1)
 
 
 def _inserts(rows: pa.Table) -> TableChanges:
@@ -105,14 +117,18 @@ def _told(driver: Driver, what: str, name: str, done: int, total: int) -> Iterat
 
 
 def _loaded(driver: Driver, source: TableSource, load: Rows) -> pa.Table:
+    folder = driver.pipeline.state / "loading" / source.table.name
+    return conformed(collected(_frame(driver, source, load), folder, driver.pipeline.staging), source.table)
+
+
+def _frame(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
+    """The rows that a table is loaded with; which version of its source they are is noted."""
     name = source.table.name
     if load.format == "delta":
         driver.journal.note(f"version of {name}", str(delta_version(str(load.path))))
     if load.table is not None and is_pyiceberg(load.format, load.options):
         driver.journal.note(f"version of {name}", str(newest_snapshot(load.options, load.table)))
-    frame = load_frame(driver.spark, load, source.table, driver.loaded_version(name))
-    staging = driver.pipeline.staging
-    return conformed(collected(frame, driver.pipeline.state / "loading" / name, staging), source.table)
+    return load_frame(driver.spark, load, source.table, driver.loaded_version(name))
 
 
 def create_views(driver: Driver) -> None:

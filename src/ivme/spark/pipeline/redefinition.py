@@ -13,10 +13,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.database import Database
 from ivme.engine.runtime.delta import delta_table
 from ivme.pipeline.model import WEIGHT, Pipeline, ViewText
 from ivme.pipeline.plan_changes import Definitions
+from ivme.pipeline.state_database import StateDatabase
 from ivme.spark.pipeline.replay import replay
 from ivme.view import View
 
@@ -29,7 +29,7 @@ def with_definitions(pipeline: Pipeline, found: Definitions) -> Pipeline:
 
 
 def differences(
-    pipeline: Pipeline, old: Definitions, database: Database, views: Collection[str], widths: Mapping[str, int]
+    pipeline: Pipeline, old: Definitions, database: StateDatabase, views: Collection[str], widths: Mapping[str, int]
 ) -> dict[str, pa.Table]:
     """What to add to the rows that views had under old definitions, for those that they have now.
 
@@ -41,7 +41,7 @@ def differences(
 
 
 def _rows(
-    pipeline: Pipeline, database: Database, views: Iterable[str], widths: Mapping[str, int]
+    pipeline: Pipeline, database: StateDatabase, views: Iterable[str], widths: Mapping[str, int]
 ) -> dict[str, pa.Table]:
     found: dict[str, pa.Schema] = {}
 

@@ -17,6 +17,7 @@ from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read_tables import create_table
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.watermarks import clock_before
 from ivme.query.names import CLOCK
@@ -25,7 +26,7 @@ from ivme.view import View
 
 def replay(
     pipeline: Pipeline,
-    database: Database,
+    database: StateDatabase,
     changes: Mapping[str, TableChanges] | None,
     views: Iterable[str],
     note: Callable[[View], None] = lambda _: None,
@@ -59,7 +60,7 @@ def replay(
         return {name: next(iter(feed), None) for name, feed in feeds.items()}
 
 
-def _fill(database: Database, other: Database, without: Mapping[str, TableChanges]) -> None:
+def _fill(database: StateDatabase, other: Database, without: Mapping[str, TableChanges]) -> None:
     with other.batch() as batch:
         _add(database, batch)
         for table, delta in without.items():
@@ -67,7 +68,7 @@ def _fill(database: Database, other: Database, without: Mapping[str, TableChange
                 batch.apply(table, delta.rows, -delta.weights)
 
 
-def _add(database: Database, batch: Batch, widths: Mapping[str, int] = MappingProxyType({})) -> None:
+def _add(database: StateDatabase, batch: Batch, widths: Mapping[str, int] = MappingProxyType({})) -> None:
     for name in database.tables:
         rows, weights = database.contents(name)
         batch.apply(name, rows.select(rows.column_names[: widths.get(name, rows.num_columns)]), weights)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ivme.database import Database
 from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.engine.runtime.delta import delta_table
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import WEIGHT, Pipeline, Sink
 from ivme.pipeline.plan_changes import Definitions, described
 from ivme.pipeline.read_sinks import PYTHON
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
@@ -39,13 +39,17 @@ class Sinks:
         self,
         spark: SparkSession,
         pipeline: Pipeline,
-        database: Database,
+        database: StateDatabase,
         journal: RunJournal,
         ready: Callable[[], None] = lambda: None,
+        kept: Callable[[int, str], ViewDelta | None] | None = None,
     ) -> None:
-        """`ready` is called before anything is written: what sinks get must not be lost with this machine."""
+        """`ready` is called before anything is written: what sinks get must not be lost with this machine.
+
+        `kept` gives what a batch changed in a view, where the database keeps that (shards do).
+        """
         self._pipeline, self._database, self._journal, self._ready = pipeline, database, journal, ready
-        self._spark = spark
+        self._spark, self._kept = spark, kept
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
@@ -124,7 +128,10 @@ class Sinks:
         self._ready()
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
-        if unsure and changes is not None:
+        if unsure and self._kept is not None:
+            for sink in unsure:
+                self._write_changes(sink, batch, self._kept(batch, sink.view))
+        elif unsure and changes is not None:
             then = self._pipeline if old is None else with_definitions(self._pipeline, old)
             found = replay(then, self._database, changes(), {sink.view for sink in unsure})
             for sink in unsure:

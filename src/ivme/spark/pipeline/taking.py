@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ivme.database import Database
 from ivme.errors import DataError
 from ivme.pipeline.history import HISTORY, history_changes
 from ivme.pipeline.keyed_events import SEQUENCES, KeyedEvents, resolved
 from ivme.pipeline.model import LOG, ORIGIN, REASON, Pipeline
 from ivme.pipeline.source_batch import Content, Snapshot, SourceBatch, all_letters, letters_of, snapshot_changes
+from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.transactions import Released, released
 from ivme.query.model import Table
@@ -51,14 +51,14 @@ class Prepared:
         return sum(each.num_rows for each in self.letters.values())
 
 
-def prepared(pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int) -> Prepared:
+def prepared(pipeline: Pipeline, database: StateDatabase, table: Table, batch: SourceBatch, number: int) -> Prepared:
     """The changes that a batch makes of the tables as they are."""
     found = _released(pipeline, database, table, batch, number)
     return _prepared(pipeline, database, found, {table.name: [batch.letters]}, number, repeatable=batch.is_repeatable)
 
 
 def prepared_without_refused(
-    pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int, error: DataError
+    pipeline: Pipeline, database: StateDatabase, table: Table, batch: SourceBatch, number: int, error: DataError
 ) -> Prepared:
     """The same, without the rows that the database refuses, which are set aside with the others."""
     found = _released(pipeline, database, table, batch, number)
@@ -74,7 +74,7 @@ def prepared_without_refused(
 
 
 def _without_refused(
-    database: Database, table: Table, content: Content, origins: pa.Array | None
+    database: StateDatabase, table: Table, content: Content, origins: pa.Array | None
 ) -> tuple[Content, pa.Table | None]:
     """What the database takes of a table's changes, and the rest as letters, None if there is none."""
     changes = _changes(database, table, content)[table.name]
@@ -90,7 +90,7 @@ def _without_refused(
     return blamed.taken(np.setdiff1d(np.arange(blamed.size), np.array(sorted(reasons), np.int64))), aside
 
 
-def _released(pipeline: Pipeline, database: Database, table: Table, batch: SourceBatch, number: int) -> Released:
+def _released(pipeline: Pipeline, database: StateDatabase, table: Table, batch: SourceBatch, number: int) -> Released:
     """What a batch brings by table: its own content, or what it completes of transactions."""
     names = [LOG, *(source.table.name for source in pipeline.together)]
     if pipeline.transactions is None or table.name not in names or not _is_of_source(batch, table):
@@ -105,7 +105,7 @@ def _is_of_source(batch: SourceBatch, table: Table) -> bool:
 
 def _prepared(
     pipeline: Pipeline,
-    database: Database,
+    database: StateDatabase,
     found: Released,
     letters: Mapping[str, Sequence[pa.Table | None]],
     number: int,
@@ -120,7 +120,7 @@ def _prepared(
     return Prepared({**changes, **found.books}, {n: each for n, each in aside.items() if each.num_rows}, repeatable)
 
 
-def _changes(database: Database, table: Table, content: Content) -> dict[str, TableChanges]:
+def _changes(database: StateDatabase, table: Table, content: Content) -> dict[str, TableChanges]:
     if isinstance(content, TableChanges):
         return {table.name: content}
     if isinstance(content, Snapshot):

@@ -20,6 +20,7 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.ordered_view import OrderedView
 from ivme.pipeline.history import history_table
 from ivme.pipeline.model import ViewText
+from ivme.pipeline.state_database import StateView
 from ivme.query.block_names import view_of_block
 from ivme.query.model import Aggregate, Query, Table
 from ivme.query.names import CLOCK
@@ -79,8 +80,8 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
             start = time.perf_counter()
             functions = driver.database.definitions.functions.defined
             query = view_shape(text.query, tuple(known), text.name, functions)
-            view = driver.database.definitions.map_view(text.name)
-            note = _note(driver, view, query, text.query)
+            known_view, view = driver.database.definitions.map_view(text.name), driver.database.view(text.name)
+            note = _note(driver, known_view, query, text.query)
             found = None if note else _asked(driver, text, query, frames)
             if isinstance(found, str):
                 note = found
@@ -92,7 +93,8 @@ def verify_pipeline(driver: Driver) -> Iterator[Compared]:
                     frames[text.name] = database_frame(driver, text.name)
                     known.append(driver.database.relation(text.name))
                 continue
-            yield replace(_compare(view, query, found.frame, start), text=found.text)
+            compared = _compare(view, known_view.change_schema, query, found.frame, start)
+            yield replace(compared, text=found.text)
             if not query.input:
                 frames[text.name] = found.frame.toDF(*view.columns)
                 known.append(driver.database.relation(text.name))
@@ -151,8 +153,7 @@ def _compare_table(driver: Driver, table: Table, frame: DataFrame) -> Compared:
     return Compared(table.name, whole.num_rows, time.perf_counter() - start, differences(expected, whole))
 
 
-def _compare(view: View, query: Query, frame: DataFrame, start: float) -> Compared:
-    schema = view.change_schema
+def _compare(view: StateView, schema: pa.Schema, query: Query, frame: DataFrame, start: float) -> Compared:
     names = _numbered(schema)
     types = pa.schema(zip(names, schema.types, strict=True))
     expected = frame.toDF(*names).toArrow().cast(types)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.database import Database
 from ivme.pipeline.model import Pipeline, Sink
 from ivme.pipeline.read_sinks import merge_key
+from ivme.pipeline.state_database import StateDatabase
 from ivme.spark.pipeline.delta_merge import DeltaMergeWriter, SparkDeltaMergeWriter
 from ivme.spark.pipeline.iceberg_sink import IcebergWriter
 from ivme.spark.pipeline.jdbc_merge import JdbcMergeWriter
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str, database: Database) -> Writer:
+def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str, database: StateDatabase) -> Writer:
     """The writer for a sink's format. `owner` is the pipeline's state: another state's batches are not these."""
     if sink.call is not None:
         return PythonWriter(sink)

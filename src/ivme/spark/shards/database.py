@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.errors import PlanError, SparkError
 from ivme.shards.checkpoint import Checkpoint
-from ivme.shards.database import ShardedDatabase
+from ivme.shards.database import MOST_SHARDS, ShardedDatabase
 from ivme.shards.flight_cluster import LEASE, HostStarter
 from ivme.shards.processes import ChildProcesses, by_host
 from ivme.store.checkpoint_store import open_checkpoint_store
@@ -46,10 +46,14 @@ class SparkDatabase(ShardedDatabase):
         _check_count("shards", shards)
         _check_count("hosts", hosts)
         self.spark = spark
-        found = Checkpoint.open(open_checkpoint_store(checkpoint), shards)
-        starter, listen, most = _host_starter(spark, found.shards)
-        served = by_host(found.shards, min(hosts or most, found.shards))
-        super().__init__(SparkCluster(found, starter, served, listen=listen, lease=lease, tls=tls))
+
+        def cluster(wanted: int | None) -> SparkCluster:
+            found = Checkpoint.open(open_checkpoint_store(checkpoint), wanted)
+            starter, listen, most = _host_starter(spark, found.shards)
+            served = by_host(found.shards, min(hosts or most, found.shards))
+            return SparkCluster(found, starter, served, listen=listen, lease=lease, tls=tls)
+
+        super().__init__(cluster(shards), lambda: cluster(None))
 
     # Streams
 
@@ -114,5 +118,5 @@ def _host_starter(spark: SparkSession, shards: int) -> tuple[HostStarter, str, i
 
 
 def _check_count(name: str, given: object) -> None:
-    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= 1024):
-        raise SparkError(f"{name} must be a number from 1 to 1024; it is {given!r}")
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MOST_SHARDS):
+        raise SparkError(f"{name} must be a number from 1 to {MOST_SHARDS}; it is {given!r}")

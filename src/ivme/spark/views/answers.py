@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from ivme.database import Database
 from ivme.errors import IvmeError, PlanError
+from ivme.pipeline.state_database import StateDatabase
 from ivme.spark.views.asking import ADDRESS, Address, Described, Question
 from ivme.spark.views.conditions import filtered
 from ivme.view import View
@@ -31,7 +31,7 @@ _ROWS_AT_ONCE = 65_536
 class Answers:
     """A port that is open; its address is in the state until it is closed."""
 
-    def __init__(self, database: Database, state: Path, host: str = "127.0.0.1") -> None:
+    def __init__(self, database: StateDatabase, state: Path, host: str = "127.0.0.1") -> None:
         self._path, token = state / ADDRESS, secrets.token_hex(24)
         self._server = _Server(database, host, token)
         self.address = Address(f"grpc://{host}:{self._server.port}", token)
@@ -55,10 +55,9 @@ def described(view: View) -> Described:
     return Described(view.change_schema, view.parameters, view.asked.defaults)
 
 
-def answered(database: Database, question: Question) -> pa.Table:
+def answered(database: StateDatabase, question: Question) -> pa.Table:
     """The rows that a question asks for, each with the values of the parameters."""
-    view = database.definitions.map_view(question.view)
-    told = described(view)
+    told, view = described(database.definitions.map_view(question.view)), database.view(question.view)
     parts = [_with_parameters(view.to_arrow(**request), request, told) for request in question.requests]
     rows = pa.concat_tables(parts) if parts else told.schema.empty_table()
     return filtered(rows, question.conditions)
@@ -75,7 +74,7 @@ def _with_parameters(rows: pa.Table, request: Any, told: Described) -> pa.Table:
 class _Server(flight.FlightServerBase):  # type: ignore[misc]
     """Arrow Flight: `describe` and `ping` are actions, and a ticket is a question."""
 
-    def __init__(self, database: Database, host: str, token: str) -> None:
+    def __init__(self, database: StateDatabase, host: str, token: str) -> None:
         super().__init__(f"grpc://{host}:0", middleware={"token": _Token(token)})
         self._database = database
 
