@@ -54,7 +54,9 @@ EXPLAINED = {"explain.md": ("text", "console"), "sql.md": ("text",)}
 """Pages with blocks that show what explain() writes, which is up to 98 columns wide."""
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
 def test_code_fits_the_width_of_a_page(path: Path) -> None:
     written = EXPLAINED.get(path.name, ())
     wide = [number for number, language, line in code_lines(path) if len(line) > (98 if language in written else 88)]
