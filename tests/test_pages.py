@@ -39,6 +39,30 @@ def test_a_drawn_view_tree_is_what_ivme_draws_today(name: str) -> None:
     assert drawn == path.read_text("utf-8"), f"run IVME_UPDATE_GOLDEN=1 pytest {__file__}"
 
 
+def code_lines(path: Path) -> list[tuple[int, str, str]]:
+    """The lines of a page's fenced blocks: number, language, text."""
+    found, language = [], None
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if fence := re.match(r"\s*```(\w*)", line):
+            language = fence.group(1) if language is None else None
+        elif language is not None:
+            found.append((number, language, line))
+    return found
+
+
+EXPLAINED = {"explain.md": ("text", "console"), "sql.md": ("text",)}
+"""Pages with blocks that show what explain() writes, which is up to 98 columns wide."""
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_code_fits_the_width_of_a_page(path: Path) -> None:
+    written = EXPLAINED.get(path.name, ())
+    wide = [number for number, language, line in code_lines(path) if len(line) > (98 if language in written else 88)]
+    assert not wide, f"{path.name}: wrap the lines {wide} at 88 columns"
+
+
 def test_every_picture_is_shown_and_every_shown_picture_is_checked() -> None:
     shown = re.findall(r"\(pictures/([\w-]+)\.svg\)", (ROOT / "docs" / "how_it_works.md").read_text("utf-8"))
     assert sorted(PICTURES) == sorted(set(shown))
@@ -60,7 +84,7 @@ def test_every_row_of_the_guarantees_names_a_module_and_a_test() -> None:
 
 
 def test_the_list_of_aggregates_is_the_table_of_spellings() -> None:
-    path = ROOT / "docs" / "sql.md"
+    path = ROOT / "docs" / "sql_functions.md"
     page = path.read_text("utf-8")
     (shown,) = re.findall(r"^\| aggregate \|.*?\n\n", page, re.MULTILINE | re.DOTALL)
     if os.environ.get("IVME_UPDATE_GOLDEN"):
@@ -69,7 +93,7 @@ def test_the_list_of_aggregates_is_the_table_of_spellings() -> None:
 
 
 def test_the_list_of_functions_is_the_table_of_functions() -> None:
-    path = ROOT / "docs" / "sql.md"
+    path = ROOT / "docs" / "sql_functions.md"
     page = path.read_text("utf-8")
     (shown,) = re.findall(r"^\| written \|.*?\n\n", page, re.MULTILINE | re.DOTALL)
     if os.environ.get("IVME_UPDATE_GOLDEN"):

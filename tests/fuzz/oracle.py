@@ -177,7 +177,7 @@ def _deviation(values: list[Any], function: str) -> float | None:
     if not all(map(math.isfinite, values)):
         return NAN
     if any(isinstance(value, float) and math.isinf(value * value) for value in values):
-        return math.inf  # the squares are summed, as docs/sql.md says
+        return math.inf  # the squares are summed, as docs/sql_functions.md says
     mean = sum(map(Fraction, values)) / len(values)
     variance = float(sum((Fraction(value) - mean) ** 2 for value in values) / freedom)
     return math.sqrt(variance) if function.startswith("stddev") else variance

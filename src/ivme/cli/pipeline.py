@@ -343,7 +343,7 @@ def explain_pipeline(path: Path, *, as_json: bool) -> None:
         declare_all(pipeline, database)
         found = {view.name: database.view(view.name).explain() for view in pipeline.views}
         spread = _spread(pipeline, database)
-    found = {name: replace(each, notes=(*each.notes, *spread.get(name, ()))) for name, each in found.items()}
+    found = {name: replace(each, remarks=(*each.remarks, *spread.get(name, ()))) for name, each in found.items()}
     if as_json:
         content = {"flow": list(flow(pipeline)), "views": {name: e.to_dict() for name, e in found.items()}}
         print(json.dumps(content, ensure_ascii=False, indent=2))

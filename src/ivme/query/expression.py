@@ -183,8 +183,8 @@ def _cast(function: str, arguments: list[str]) -> str:
 
 def _written(call: Call) -> str:
     """The call as SQL would spell it."""
-    arguments = [_operand(argument) for argument in call.arguments]
     plain = [str(argument) for argument in call.arguments]
+    arguments = [_operand(argument, text) for argument, text in zip(call.arguments, plain, strict=True)]
     match call.function:
         case "not":
             return f"NOT {arguments[0]}"
@@ -218,9 +218,9 @@ def _written(call: Call) -> str:
 _WITHOUT_PARENTHESES = ("not", "negate", "is_null", "in", "like", "ilike", "rlike", "bit_not")
 
 
-def _operand(expression: Expression) -> str:
-    """An argument of an operator, in parentheses if it is itself written with one."""
+def _operand(expression: Expression, text: str) -> str:
+    """The text of an operator's argument, in parentheses if it is itself written with an operator."""
     infix = isinstance(expression, Call) and (
         expression.definition.symbol or expression.function in _WITHOUT_PARENTHESES
     )
-    return f"({expression})" if infix else str(expression)
+    return f"({text})" if infix else text

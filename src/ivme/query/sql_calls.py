@@ -54,7 +54,7 @@ class Calls:
 
     def _only(self, node: exp.Expr, *handled: str) -> None:
         refuse_other_arguments(
-            self._source, node, (*handled, *FLAGS), "write only the arguments that docs/sql.md lists"
+            self._source, node, (*handled, *FLAGS), "write only the arguments that docs/sql_functions.md lists"
         )
 
     def _tokens(self, node: exp.Expr) -> list[list[Token]]:

@@ -38,7 +38,7 @@ MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
 
 _SINGLE = "ivme's floats have 64 bits"
-_SUPPORTED = "use the operators and functions that docs/sql.md lists"
+_SUPPORTED = "use the operators and functions that docs/sql_functions.md lists"
 
 
 @dataclass(frozen=True, slots=True)

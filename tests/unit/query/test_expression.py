@@ -292,3 +292,10 @@ def test_every_strict_function_is_null_on_null() -> None:
     for name, function in FUNCTIONS.items():
         if function.nulls == "strict":
             assert evaluate(Call(name, (Literal(None),) * max(function.minimum, 1)), {}) is None
+
+
+def test_a_long_sum_is_written_in_time_linear_in_its_terms() -> None:
+    total: Expression = ColumnRef("x")
+    for _ in range(100):
+        total = Call("add", (total, ColumnRef("x")))
+    assert str(total).count("x") == 101

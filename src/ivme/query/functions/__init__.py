@@ -2,7 +2,7 @@
 
 Every part of the system reads this table: the parser refuses what is not in it, `inference` types calls by it,
 `expression.evaluate` is its meaning for one row, `engine.expression` compiles what the kernel has and remembers the
-rest by code, and the list of functions in `docs/sql.md` is printed from it. A function is defined once, in the module
+rest by code, and `docs/sql_functions.md` lists them, printed from it. A function is defined once, in the module
 of its family.
 """
 
