@@ -180,5 +180,6 @@ def test_a_query_that_is_too_large_is_refused_in_words(text: str) -> None:
 
 def test_a_fraction_of_thousands_of_digits_is_rounded_to_a_short_one_beside_it() -> None:
     found = read_unit(Fraction(10**5000 // 3, 10**5000))
+    assert found is not None
     assert Fraction(1, 3) - Fraction(1, 10**9) < found <= Fraction(1, 3)
     assert found.denominator < 10**100
