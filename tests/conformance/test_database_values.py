@@ -150,6 +150,19 @@ def test_a_null_parameter_matches_nothing(db: Database) -> None:
 # Forms of data
 
 
+@pytest.mark.parametrize(
+    ("type_", "asked", "shown"), [("int", 3.0, "3"), ("float", 3, "3.0"), ("decimal(5,0)", 3, "3")]
+)
+def test_a_request_shows_the_value_of_the_column_however_it_was_asked_for(
+    db: Database, type_: str, asked: Any, shown: str
+) -> None:
+    db.create_table("numbers", {"n": type_})
+    view = db.create_view("same", "SELECT n FROM numbers WHERE n = :n")
+    db.insert("numbers", [(3,)])
+    assert [shown] == [str(n) for (n,) in view(n=asked)]
+    assert [shown] == [str(n) for (n,), _ in view.items(n=asked)]
+
+
 def test_rows_come_in_every_form(db: Database) -> None:
     db.create_table("R", {"a": "int", "b": "string"})
     view = db.create_view("v", "SELECT a, b FROM R")

@@ -94,7 +94,8 @@ class Conditions(Scalars):
         """An equality with a value that ivme gets as a parameter, and DuckDB as it stands here."""
         atom = self.one_of(scope.atoms)
         mark = "" if atom.kind == "place" else f" {PARAMETER}"
-        return f"{atom.text} = {self.literal(atom.kind)}{mark}"
+        literal = self.one_of(["0.00", "3.00"]) if atom.kind == "decimal" else self.literal(atom.kind)  # of any scale
+        return f"{atom.text} = {literal}{mark}"
 
     def _and(self, scope: Scope, depth: int) -> str:
         return f"({self.condition(scope, depth - 1)} AND {self.condition(scope, depth - 1)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
 from ivme.query.types import Type
+
+
+_EXACT = {"int": int, "float": float, "string": str, "bool": bool, "date": date}
+"""The Python types whose values are shown as they were given; others may be written in several ways."""
 
 
 class Asked:
@@ -33,6 +38,7 @@ class Asked:
             (name, variable, domain(variable).encode_value if query.ends else domain(variable).find_value, block)
             for name, variable, block in zip(query.parameters, query.input, known, strict=True)
         ]
+        self._shown = {each: (_EXACT.get(str(types[each])), domain(each).decode_value) for each in query.input}
 
     def _default(self, name: str, value: Any, type_: Type) -> Any:
         made = default_of(value, type_)
@@ -86,6 +92,9 @@ class Asked:
                 code = NULL_CODE  # a row of aggregates is there anyway
             if code is not None:
                 codes[variable] = code
+                exact, decode = self._shown[variable]
+                if type(value) is not exact and code != NULL_CODE:
+                    values[variable] = decode(code)  # 3.0 asks for the int 3, and rows show the latter
         if len(codes) < len(values):
             return None, values
         wanted = self._state.group.enumerations[self._state.name].inputs
