@@ -229,7 +229,7 @@ def taking_a_record_back_is_not_synced(patch: pytest.MonkeyPatch) -> None:
 def a_write_that_failed_stays_in_the_log(patch: pytest.MonkeyPatch) -> None:
     def uncut(self: Log, mark: Any) -> None:
         self.commits.roll_back(mark[0], lambda: None)
-        self._place += 7
+        self.state.place += 7
 
     patch.setattr(Log, "_cut", uncut)
 
