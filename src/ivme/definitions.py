@@ -20,7 +20,7 @@ from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.transaction import Act
 from ivme.errors import PlanError, SchemaError, UnknownNameError, still_needed
 from ivme.function_definitions import FunctionDefinitions, mentions, waiting_views
-from ivme.known_names import check_sources, refuse_tables_of
+from ivme.known_names import check_sources, is_map_view, refuse_tables_of
 from ivme.known_names import known as known
 from ivme.new_runtime import new_runtime
 from ivme.query.block_names import view_of_block
@@ -206,21 +206,15 @@ class Definitions:
 
     def map_view(self, name: str) -> View:
         """The same for callers that need the rows of a query; views of rings and of users' SQL are refused."""
-        from ivme.view import View
-
         view = self.view(name)
-        if not isinstance(view, View) or not view.is_stored:
+        if not is_map_view(view):
             raise PlanError(f"view {view.name} is maintained by {view.explain().strategy} in Python; read it there")
         return view
 
     @property
     def map_views(self) -> list[str]:
         """The names of these views, in the order in which they were made."""
-        if not self.views:
-            return []
-        from ivme.view import View
-
-        return [name for name, view in self.views.items() if isinstance(view, View) and view.is_stored]
+        return [name for name, view in self.views.items() if is_map_view(view)]
 
     def drop_view(self, name: str) -> None:
         """Forgets a view of any kind; one that others are built on is refused."""

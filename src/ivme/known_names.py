@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ivme.errors import PlanError, UnknownNameError, shown
 
 if TYPE_CHECKING:
+    from ivme.base_view import BaseView
     from ivme.engine.runtime.catalog import Catalog
     from ivme.query.functions import Function
     from ivme.query.model import Table
     from ivme.query.read_select import ReadSelect
+    from ivme.view import View
 
 
 def known(name: str, names: Iterable[str], kind: str) -> str:
@@ -44,3 +46,10 @@ def refuse_tables_of(query: str | ReadSelect, functions: Mapping[str, Function])
     from ivme.query.sql_script import refuse_tables
 
     refuse_tables(query, functions)
+
+
+def is_map_view(view: BaseView) -> TypeGuard[View]:
+    """Whether a view's rows are in maps: not those of rings and of users' SQL. Views are loaded with the first one."""
+    from ivme.view import View
+
+    return isinstance(view, View) and view.is_stored
