@@ -1,4 +1,4 @@
-"""Pages that must agree with the code: the drawn view trees, the table of guarantees, and the list of functions.
+"""Pages that must agree with the code and fit their width: view trees, guarantees, functions, words, lines of code.
 
 IVME_UPDATE_GOLDEN=1 writes the pictures of docs/pictures/ anew.
 """
@@ -50,17 +50,31 @@ def code_lines(path: Path) -> list[tuple[int, str, str]]:
     return found
 
 
+SHOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXPLAINED = {"explain.md": ("text", "console"), "sql.md": ("text",)}
 """Pages with blocks that show what explain() writes, which is up to 98 columns wide."""
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.name)
 def test_code_fits_the_width_of_a_page(path: Path) -> None:
     written = EXPLAINED.get(path.name, ())
     wide = [number for number, language, line in code_lines(path) if len(line) > (98 if language in written else 88)]
     assert not wide, f"{path.name}: wrap the lines {wide} at 88 columns"
+
+
+NAMES = {"ivme", "to come", "why this cost", "make it a view"}
+"""Words in italics that are names, or are written on the page of the server."""
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.name)
+def test_a_word_in_italics_is_in_the_glossary(path: Path) -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text("utf-8").lower()
+    text = re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL))
+    words = {
+        word.lower().strip(".,:;") for word in re.findall(r"(?<![*\w])\*(?![*\s])([^*\n]{2,60}?)(?<!\s)\*(?!\*)", text)
+    }
+    missing = [word for word in words - NAMES if word.rstrip("sed") not in glossary]
+    assert not missing, f"{path.name}: define {missing} in docs/glossary.md"
 
 
 def test_every_picture_is_shown_and_every_shown_picture_is_checked() -> None:
