@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ivme
-from ivme.errors import UnsupportedError
+from ivme.errors import IvmeError, UnsupportedError
 
 TABLES = {"a": {"x": "int", "t": "int"}, "b": {"x": "int", "t": "int", "p": "int"}, "c": {"w": "int"}}
 REFUSED = {
@@ -32,3 +32,9 @@ def test_a_refusal_says_what_is_unsupported(sql: str) -> None:
     with pytest.raises(UnsupportedError, match=REFUSED[sql]) as raised:
         ivme.explain(sql, TABLES)
     assert "#" not in str(raised.value)
+
+
+@pytest.mark.parametrize("terms", [200, 700, 3000])
+def test_a_sum_of_many_terms_is_refused_by_name(terms: int) -> None:
+    with pytest.raises(IvmeError, match="nests deeper than|nested too deeply"):
+        ivme.explain(f"SELECT {' + '.join(['a'] * terms)} AS s FROM r", tables={"r": {"a": "int"}})

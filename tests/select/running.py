@@ -64,6 +64,14 @@ class SelectOracle(Oracle):
             raise TooLarge
         return found
 
+    def plain_rows(self, sql: str) -> list[Row]:
+        """What DuckDB answers without its optimizer: 2.0.0 loses rows of `a FULL JOIN b ON TRUE JOIN c ON ...`."""
+        self.connection.execute("PRAGMA disable_optimizer")
+        try:
+            return self.rows(sql)
+        finally:
+            self.connection.execute("PRAGMA enable_optimizer")
+
 
 class SelectRunner:
     """One case while it runs."""
@@ -233,6 +241,10 @@ class SelectRunner:
             _same(f"the number of rows of {view.name}", len(expected), len(found))
             _same(f"rows of {view.name} that its query without LIMIT does not have", {}, dict(Counter(found) - whole))
         else:
+            if Counter(expected) != Counter(found):
+                self.expected[view.name] = self.oracle.plain_rows(view.sql)
+                expected = [_comparable(row) for row in self.expected[view.name]]
+                self.covered["asked DuckDB again without its optimizer"] += 1
             _same(f"{engine.name}: {view.name}", Counter(expected), Counter(found))
             _same(f"{view.name}.count()", len(expected), made.count(**request))
             if number % 2:

@@ -272,7 +272,7 @@ def _without_window_calls(text: str) -> str:
 
 def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], instead: str) -> list[exp.Expr | None]:
     try:
-        return list(parse())
+        found = list(parse())
     except SqlglotParseError as error:
         if (template := _template(source)) is not None:
             raise source.broken("this is a template, not SQL", template, _COMPILED) from error
@@ -281,6 +281,22 @@ def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], ins
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
     except Exception as error:
         raise source.broken("the text is not SQL: its parser gave up", None, instead) from error
+    if any(_is_deep(each) for each in found if each is not None):
+        raise source.broken("the SQL is nested too deeply", None, "store part of a long expression as a column")
+    return found
+
+
+_DEEPEST = 600
+"""The levels of a syntax tree that functions which call themselves can walk; a + b + c has one for each sign."""
+
+
+def _is_deep(node: exp.Expr) -> bool:
+    level = [node]
+    for _ in range(_DEEPEST):
+        level = [child for each in level for child in each.iter_expressions()]
+        if not level:
+            return False
+    return True
 
 
 _COMPILED = "give the SQL that dbt compile makes of it, or write names of tables and views in place of {{ ref(...) }}"

@@ -22,6 +22,9 @@ _TIMESTAMPS = (exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTA
 def read_type(source: SqlText, node: exp.DataType) -> Type:
     """The column type that a SQL type names; DECIMAL alone is DECIMAL(10, 0), as in Spark."""
     text = "TIMESTAMP" if node.this in _TIMESTAMPS else node.sql(dialect=DIALECT)
+    time = next((each for each in node.find_all(exp.DataType) if each.this == exp.DType.TIME), None)
+    if time is not None:  # sqlglot would make it a TIMESTAMP
+        raise source.unsupported("unknown type 'time'", time, "use STRING, or BIGINT for the seconds of a day")
     try:
         return parse_type(_DECIMAL.sub("DECIMAL(10, 0)", text))
     except SchemaError as error:

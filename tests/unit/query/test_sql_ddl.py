@@ -72,9 +72,10 @@ def test_everything_else_is_refused_by_name(text: str, message: str) -> None:
     assert raised.value.instead
 
 
-def test_a_type_that_there_is_not_is_refused() -> None:
-    with pytest.raises(QueryError, match="unknown type 'variant'"):
-        parse_create_tables("CREATE TABLE t (a VARIANT)")
+@pytest.mark.parametrize(("written", "named"), [("VARIANT", "variant"), ("TIME", "time"), ("ARRAY<TIME>", "time")])
+def test_a_type_that_there_is_not_is_refused(written: str, named: str) -> None:
+    with pytest.raises(QueryError, match=f"unknown type '{named}'"):
+        parse_create_tables(f"CREATE TABLE t (a {written})")
 
 
 def test_arrays_and_structs_are_types_of_columns() -> None:
