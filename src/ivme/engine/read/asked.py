@@ -16,7 +16,6 @@ from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
 from ivme.query.types import Type
 
-
 _EXACT = {"int": int, "float": float, "string": str, "bool": bool, "date": date}
 """The Python types whose values are shown as they were given; others may be written in several ways."""
 
