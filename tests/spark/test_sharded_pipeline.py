@@ -26,6 +26,7 @@ from ivme.spark.pipeline.events import Event, Refused
 from ivme.spark.pipeline.runner import run
 from ivme.spark.pipeline.sinks import Sinks
 from ivme.spark.pipeline.verify import verify_pipeline
+from ivme.spark.shards.database import SparkDatabase
 from tests.spark.flights import Flights, net
 from tests.spark.killed_pipeline import PLACES
 from tests.test_docs import ROOT
@@ -255,11 +256,14 @@ def test_changes_that_no_sink_has_stay_in_the_checkpoint_while_steps_are_compact
 
 
 @pytest.mark.long
-def test_another_number_of_shards_in_the_file_places_the_rows_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_another_number_of_shards_places_the_rows_anew_and_sinks_still_get_what_they_lack(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flights = Flights(tmp_path, head=ENGINE)
-    flights.change("1", ("insert", "D", 1, 2), ("delete", "B", 1, 3))
     with opened(spark, flights.file) as driver:
         run(driver, once=True)
+    flights.change("1", ("insert", "D", 1, 2), ("delete", "B", 1, 3))
+    crashed(spark, flights.file, crash, monkeypatch)
     flights.file.write_text(flights.file.read_text("utf-8").replace("shards: 2", "shards: 3"), "utf-8")
     flights.change("2", ("insert", "E", 4, 5))
     with opened(spark, flights.file) as driver:
@@ -289,7 +293,7 @@ def test_a_state_stays_with_the_engine_that_it_was_made_with(spark: SparkSession
     with opened(spark, flights.file) as driver:
         run(driver, once=True)
     flights.file.write_text(ENGINE + flights.file.read_text("utf-8"), "utf-8")
-    with pytest.raises(PipelineError, match="was made without shards, and the file says with shards in"):
+    with pytest.raises(PipelineError, match="was made without shards, and the file says with shards"):
         Driver(spark, read_pipeline(flights.file))
 
 
@@ -317,3 +321,21 @@ def test_a_pipeline_whose_driver_and_hosts_are_killed_gives_its_sinks_each_batch
         assert flights.per_city() == set(driver.database.view("per_city"))
         assert not any(compared.differences for compared in verify_pipeline(driver))
     flights.check_sinks()
+
+
+@pytest.mark.long
+def test_a_state_stays_with_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    flights = Flights(tmp_path, head=ENGINE)
+    with opened(spark, flights.file):
+        pass
+    text = flights.file.read_text("utf-8")
+    flights.file.write_text(text.replace("hosts: 1", "hosts: 1, checkpoint: other"), "utf-8")
+    with pytest.raises(PipelineError, match="there is no checkpoint in"):
+        Driver(spark, read_pipeline(flights.file))
+    with SparkDatabase(spark, 2, tmp_path / "other", hosts=1):
+        pass
+    with pytest.raises(PipelineError, match="is not the one that the state"):
+        Driver(spark, read_pipeline(flights.file))
+    flights.file.write_text(text.replace(ENGINE, ""), "utf-8")
+    with pytest.raises(PipelineError, match="was made with shards, and the file says without shards"):
+        Driver(spark, read_pipeline(flights.file))

@@ -317,7 +317,7 @@ def shards(
     \b
       ivme bench shards --simulate 100
     """
-    from ivme.bench.shards import measure, told
+    from ivme.shards.step_costs import measure, told
 
     with errors_shown():
         sizes = [_count(each, "--rows") for each in _listed(rows)]

@@ -14,6 +14,7 @@ from ivme.errors import DataError, PlanError
 from ivme.query.model import Table
 from ivme.shards.coordinator import PutPlace, StepInput
 from ivme.shards.distribute import packed_by_shard, place_rows, with_weights
+from ivme.shards.entries import table_size
 from ivme.shards.merge import WEIGHT
 
 if TYPE_CHECKING:
@@ -117,8 +118,6 @@ class ShardedBatch:
         self._check_growing()
 
     def _check_static(self) -> None:
-        from ivme.shards.database import table_size
-
         for table in [*(table for table, _ in self._rows), *(table for table, _, _ in self._frames)]:
             if table.static and table_size(self._database._coordinator.entries, table):
                 raise DataError(f"table {table.name} is static: it is loaded once and then does not change")

@@ -10,13 +10,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ivme.errors import UnknownNameError
+from ivme.errors import SchemaError, UnknownNameError
 from ivme.plan.strategy.options import read_options
 from ivme.query.model import Table
 from ivme.query.model import table as declare
+from ivme.query.names import check_name
 from ivme.query.table import plain_promises, read_promises
 from ivme.shards.functions import NamedFunction
 from ivme.shards.routing import Routing
+
+MOST_SHARDS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,16 @@ class ShardCatalog:
         tables = tuple(_table_from(each) for each in found["tables"])
         functions = tuple(map(NamedFunction.from_json, found.get("functions", ())))
         return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]), functions)
+
+
+def check_new_name(name: str, catalog: ShardCatalog) -> None:
+    """Refuses a name for a new table or view that another one has, or that none can have."""
+    check_name(name, "a table or view")
+    if "/" in name or name.startswith("."):
+        raise SchemaError(f"a table or view needs a name that can be that of a file; {name!r} is none")
+    for kind, known in (("table", catalog.tables), ("view", catalog.views)):
+        if name.lower() in {other.name.lower() for other in known}:
+            raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
 
 
 def read_view_options(given: Mapping[str, object]) -> tuple[tuple[str, Any], ...]:

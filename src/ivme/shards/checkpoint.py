@@ -140,9 +140,13 @@ class Checkpoint:
 
     def last_record(self) -> Record | None:
         """The record of the last step; None if there is none."""
-        numbers = self.numbers()
-        found = self.record(numbers[-1]) if numbers else None
-        while found is not None and (later := self.record(found.number + 1)) is not None:
+        found = None
+        while found is None:
+            numbers = self.numbers()
+            if not numbers:
+                return None
+            found = self.record(numbers[-1])  # None if it was forgotten since the listing, behind a later one
+        while (later := self.record(found.number + 1)) is not None:
             found = later  # made since the listing
         return found
 

@@ -226,7 +226,13 @@ class Coordinator:
             for new in range(shards)
         ]
         self.ask(asked)
-        self._made(record)
+        try:
+            self._made(record)
+        except StorageError as error:
+            raise StorageError(
+                f"whether the database has {shards} shards or {self.checkpoint.shards} is not known, as a record could "
+                f"not be made: {error}; open the checkpoint again, which tells"
+            ) from error
 
     def _abort(self, transaction: str) -> None:
         """Takes a step back in all shards; one that cannot be reached does so when it hears of the next."""

@@ -16,28 +16,26 @@ from typing import Any, Self
 import pyarrow as pa
 
 from ivme.database import Database
-from ivme.errors import PlanError, SchemaError, SparkError, StorageError, still_needed
+from ivme.errors import PlanError, SparkError, StorageError, still_needed
 from ivme.query.model import Table
-from ivme.query.names import check_name
 from ivme.query.table import References
 from ivme.query.types import Type
 from ivme.shards.batch import ShardedBatch
-from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
+from ivme.shards.catalog import MOST_SHARDS, ShardCatalog, ViewEntry, check_new_name, read_view_options
 from ivme.shards.changes import ShardedChanges
 from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.cluster import Cluster
 from ivme.shards.coordinator import Coordinator, OpenStep, PutPlace, StepInput, new_transaction
-from ivme.shards.functions import mentioned, name_function
+from ivme.shards.entries import view_loads
+from ivme.shards.function_catalog import FunctionCatalog
+from ivme.shards.functions import mentioned
 from ivme.shards.merged_changes import merged_changes
 from ivme.shards.message import LostError, Message, Question
-from ivme.shards.parts import EngineKey, PackedPart
-from ivme.shards.planning import Planned, check_view, plan_view, views_beneath
+from ivme.shards.parts import PackedPart
+from ivme.shards.planning import Planned, check_view, plan_view, planned_for, views_beneath
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import is_whole, sharding
 from ivme.shards.view import ShardedView
-from ivme.user_functions import UserFunction
-
-MOST_SHARDS = 1024
 
 _ATTEMPTS = 8
 """How often a batch is tried whose hosts are lost on the way."""
@@ -46,7 +44,7 @@ _FIRST_LOOK = 20_000
 """How many entries a view has before it is looked at whether its rows are spread well; then at each doubling."""
 
 
-class ShardedDatabase:
+class ShardedDatabase(FunctionCatalog):
     """Tables and views over shards. One writer at a time."""
 
     def __init__(self, cluster: Cluster, resized: Callable[[], Cluster] | None = None) -> None:
@@ -141,43 +139,6 @@ class ShardedDatabase:
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")
 
-    def create_function(
-        self,
-        name: str,
-        function: Callable[..., Any] | str,
-        *,
-        arguments: Iterable[str | Type],
-        returns: str | Type,
-        called_with_null: bool = False,
-    ) -> None:
-        """Makes a function of Python one of SQL, as `Database.create_function` does.
-
-        All processes import it by its module and name: it must be at the top of a module that they have, and that
-        the environment variable IVME_FUNCTIONS lists where shards run.
-        """
-        made = name_function(UserFunction(name, function, tuple(arguments), returns, called_with_null))
-        with self._lock:
-            catalog = self._catalog
-            if name.lower() in {each.name.lower() for each in catalog.functions}:
-                raise SchemaError(f"there is a function {name} already; drop it first")
-            self._ask_all({"op": "import", "function": made.to_json()})
-            self._change_catalog(replace(catalog, functions=(*catalog.functions, made)))
-
-    def drop_function(self, name: str) -> None:
-        """Forgets a function; one that a view calls is refused."""
-        with self._lock:
-            catalog = self._catalog
-            found = catalog.function(name)
-            users = [view.name for view in catalog.views if found in view.functions]
-            if users:
-                raise PlanError(f"view {users[0]} calls the function {found.name}; drop the view first")
-            self._change_catalog(replace(catalog, functions=tuple(f for f in catalog.functions if f != found)))
-
-    @property
-    def functions(self) -> dict[str, str]:
-        """The users' functions, and their signatures."""
-        return {each.name: str(each.user_function().signature()) for each in self._catalog.functions}
-
     def rebalance(self, name: str) -> bool:
         """Spreads the rows of a view anew, by what its tables have now; whether that changed anything."""
         with self._lock:
@@ -192,8 +153,7 @@ class ShardedDatabase:
     def reshard(self, shards: int) -> None:
         """Changes the number of shards, between two batches: all rows are placed anew, and all hosts are started anew.
 
-        It has happened when one record is there. If anything dies meanwhile, the checkpoint opens with the old number
-        or with the new one, whole; the shards of both are in the checkpoint for a moment.
+        If anything dies meanwhile, the checkpoint opens with the old number or with the new one, whole.
         """
         if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= MOST_SHARDS:
             raise SparkError(f"shards must be a number from 1 to {MOST_SHARDS}; it is {shards!r}")
@@ -204,30 +164,16 @@ class ShardedDatabase:
             if self._resized is None:
                 raise PlanError("the shards of this database cannot be started anew; open it with SparkDatabase")
             try:
-                self._coordinator.lay_out(self._planned_for(shards), shards)
-            except StorageError as error:
+                self._coordinator.lay_out(planned_for(self._catalog, shards, self._degrees), shards)
+            except StorageError:
                 self.close()
-                raise SparkError(
-                    f"whether the database has {shards} shards or {self._shards} is not known, as a record could not "
-                    f"be made: {error}; open the checkpoint again, which tells"
-                ) from error
-            self._cluster.close()
-            try:
-                self._open(self._resized())
-            except BaseException:
-                self._closed = True
                 raise
+            self._cluster.close()
+            self._closed = True  # unless it opens again
+            self._open(self._resized())
+            self._closed = False
             self._looked_at = {}
             self._coordinator.compact(self._oldest_wanted, now=True)
-
-    def _planned_for(self, shards: int) -> ShardCatalog:
-        """The catalog with all views spread over another number of shards."""
-        catalog = self._catalog
-        for entry in catalog.views:
-            whole = is_whole(sharding(entry, catalog.tables)) and bool(entry.routing.variables)
-            unrouted = replace(entry, routing=Routing(shards, (), ()), generation=entry.generation + 1)
-            catalog = catalog.with_view(plan_view(unrouted, self._catalog, self._degrees, whole_rows=whole).entry)
-        return catalog
 
     def _build(self, planned: Planned) -> None:
         """Installs a view, or a new generation of it, and fills it: shards put its rows to each other."""
@@ -359,7 +305,6 @@ class ShardedDatabase:
 
     def _try(self, make: Callable[[str], StepInput]) -> None:
         """Takes all shards to where a step could happen, and back; raises why it could not."""
-        self._settled()
         self._again_if_lost(lambda: self._coordinator.attempt(make(new_transaction()), self._merged_changes))
 
     def _again_if_lost(self, attempt: Callable[[], None]) -> None:
@@ -452,24 +397,4 @@ class ShardedDatabase:
     def _check_new(self, name: str) -> None:
         if self._closed:
             raise PlanError("the database is closed")
-        check_name(name, "a table or view")
-        if "/" in name or name.startswith("."):
-            raise SchemaError(f"a table or view needs a name that can be that of a file; {name!r} is none")
-        for kind, known in (("table", self.tables), ("view", self.views)):
-            if name.lower() in {other.lower() for other in known}:
-                raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")
-
-
-Entries = Mapping[int, Mapping[str, int]]
-"""By shard, how many entries each engine has."""
-
-
-def view_loads(entries: Entries, entry: ViewEntry) -> dict[int, int]:
-    """How many entries each shard has for a view."""
-    start = f"view {entry.name}/{entry.generation}/"
-    return {s: sum(size for label, size in found.items() if label.startswith(start)) for s, found in entries.items()}
-
-
-def table_size(entries: Entries, table: Table) -> int:
-    """How many entries a table has in all shards."""
-    return sum(found.get(str(EngineKey(table.name)), 0) for found in entries.values())
+        check_new_name(name, self._catalog)

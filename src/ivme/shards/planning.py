@@ -23,6 +23,7 @@ from ivme.shards.routing import Routing
 from ivme.shards.sharding import (
     head_variable,
     is_gathered,
+    is_whole,
     key_of_blocks,
     parse_view,
     sharding,
@@ -68,6 +69,16 @@ def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whol
     before = routing_load(query.atoms, found, entry.routing) if entry.routing.patterns else 0.0
     load = routing_load(query.atoms, found, routing)
     return Planned(replace(entry, routing=routing), sum(each["rows"] for each in found), load, before)
+
+
+def planned_for(catalog: ShardCatalog, shards: int, degrees: Degrees) -> ShardCatalog:
+    """The catalog with all views spread over another number of shards."""
+    found = catalog
+    for entry in catalog.views:
+        whole = is_whole(sharding(entry, catalog.tables)) and bool(entry.routing.variables)
+        unrouted = replace(entry, routing=Routing(shards, (), ()), generation=entry.generation + 1)
+        found = found.with_view(plan_view(unrouted, catalog, degrees, whole_rows=whole).entry)
+    return found
 
 
 def _gathered(entry: ViewEntry) -> ViewEntry:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.runtime.delta import ArrowRows, Delta
-from ivme.errors import PlanError, SchemaError
+from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.readable_table import ReadableTable
@@ -145,7 +145,7 @@ class ShardedState:
         """What a batch changed in a followed view, from the files of its step; None if nothing."""
         step = self._step_of(batch)
         if step is None:
-            raise SchemaError(f"the checkpoint no longer has batch {batch}, whose changes of view {view} a sink lacks")
+            raise SparkError(f"the checkpoint no longer has batch {batch}, whose changes of view {view} a sink lacks")
         found = view_change(self.shards.checkpoint, view, step)
         rows = consolidated(pa.concat_tables(found)) if found else None
         if rows is None or not rows.num_rows:

@@ -15,6 +15,7 @@ from ivme.query.closures import is_closure
 from ivme.query.model import Column, Table
 from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
 from ivme.shards.changes import ShardedChanges
+from ivme.shards.entries import view_loads
 from ivme.shards.lists import listed, refuse_lists
 from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.message import Question
@@ -162,8 +163,6 @@ class ShardedView:
 
     def stats(self) -> dict[str, Any]:
         """The strategy, the shares of each pattern, and the entries of each shard."""
-        from ivme.shards.database import view_loads
-
         entry = self._database._catalog.view(self.name)
         patterns = [{"heavy": sorted(p.heavy), "shares": dict(p.shares)} for p in entry.routing.patterns]
         loads = view_loads(self._database._coordinator.entries, entry)

@@ -367,3 +367,17 @@ def test_an_exception_while_a_step_is_open_takes_it_back(db: ShardedDatabase) ->
     assert before == shard.entries
     db.insert("r", [(1,)])
     assert 11 == db.view("v").scalar()
+
+
+def test_the_last_record_is_found_while_another_driver_forgets_the_ones_before_it(
+    db: ShardedDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing is old when it is read: its last record may be gone, behind a later one."""
+    checkpoint, listed, last = db.checkpoint, FolderStore.list, db.step
+    stale = [[f"{last - 5:012d}"]]
+    monkeypatch.setattr(FolderStore, "list", lambda store, folder: stale.pop() if stale else listed(store, folder))
+    checkpoint.store.delete(f"records/{last - 5:012d}")
+    found = checkpoint.last_record()
+    assert found is not None
+    assert last == found.number
+    assert not stale

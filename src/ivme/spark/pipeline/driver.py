@@ -42,7 +42,7 @@ from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
 from ivme.spark.pipeline.iceberg import IcebergFeed
 from ivme.spark.pipeline.jdbc_source import JdbcRows
-from ivme.spark.pipeline.open_database import SOURCE, open_database, refuse_other_engine
+from ivme.spark.pipeline.open_database import SOURCE, open_database
 from ivme.spark.pipeline.opening import (
     create_tables,
     create_views,
@@ -90,8 +90,7 @@ class Driver:
         pipeline.state.mkdir(parents=True, exist_ok=True)
         self.journal = RunJournal(pipeline.state / "journal.sqlite")
         try:
-            refuse_other_engine(pipeline, self.journal)
-            self.database, self.sharded = open_database(spark, pipeline, memory_limit)
+            self.database, self.sharded = open_database(spark, pipeline, self.journal, memory_limit)
         except BaseException:
             self.journal.close()
             raise

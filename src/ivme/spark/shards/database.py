@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ivme.errors import PlanError, SparkError
+from ivme.shards.catalog import MOST_SHARDS
 from ivme.shards.checkpoint import Checkpoint
-from ivme.shards.database import MOST_SHARDS, ShardedDatabase
+from ivme.shards.database import ShardedDatabase
 from ivme.shards.flight_cluster import LEASE, HostStarter
 from ivme.shards.processes import ChildProcesses, by_host
 from ivme.store.checkpoint_store import open_checkpoint_store

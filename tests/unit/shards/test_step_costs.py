@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from ivme.bench.shards import Constants, Linear, step_cost
 from ivme.cli.app import app
+from ivme.shards.step_costs import Constants, Linear, step_cost
 
 KNOWN = Constants(route=1e-6, put=Linear(2e-3, 1e-7), prepare=Linear(4e-3, 1e-6), commit=1e-3, record=5e-3, call=1e-4)
 
