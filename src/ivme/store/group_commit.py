@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ivme._kernel import LogEnd
 
 
+_PATIENCE = 0.05
+"""So many seconds a thread waits for the end of a sync before it looks again: an exception may have kept it from it."""
+
+
 class GroupCommit:
     """Numbers of records: `written` to the file, `durable` on the disk. Only the writer sets `written`.
 
@@ -30,6 +34,7 @@ class GroupCommit:
         self.syncs = 0
         self._sync = sync
         self._syncing = threading.Lock()
+        self._ended = threading.Event()
         self._failure: StorageError | None = None
 
     @property
@@ -67,18 +72,32 @@ class GroupCommit:
     def wait(self, number: int) -> None:
         """Returns when the record is durable.
 
-        The thread that gets the lock syncs for all who wait for it; they find their records durable then.
+        A thread that finds nobody syncing syncs for all. Those that come meanwhile wait for its end, and not for the
+        lock: behind it, a thread whose record is durable would wait for the sync of the next one.
         """
         while self.durable < min(number, self.written):
-            with self._syncing:
-                if self.durable < min(number, self.written):
-                    self._sync_for_all(self.written)
+            ended = self._ended  # before the look at the lock: then its end is not missed
+            if self._syncing.locked():
+                ended.wait(_PATIENCE)
+                continue
+            try:
+                with self._syncing:
+                    if self.durable < min(number, self.written):
+                        self._sync_for_all(self.written)
+            finally:
+                self._wake_all()
+
+    def _wake_all(self) -> None:
+        """A sync has ended: those who waited for that look again."""
+        ended, self._ended = self._ended, threading.Event()
+        ended.set()
 
     def roll_back(self, number: int, undo: Callable[[], None]) -> None:
         """Forgets the records behind a number; `undo` takes them out of the file while nobody syncs it."""
         with self._syncing:
             undo()
             self.written, self.durable = number, min(self.durable, number)
+        self._wake_all()
 
     def _sync_for_all(self, written: int) -> None:
         self.check()

@@ -107,3 +107,31 @@ def test_a_failed_sync_fails_everybody_who_waits_and_comes_later() -> None:
     with pytest.raises(StorageError, match="broken"):
         commits.check()
     assert (3, 0) == (len(failures), commits.durable)
+
+
+def test_a_thread_whose_record_is_durable_does_not_wait_for_the_next_sync() -> None:
+    started = [threading.Event() for _ in range(2)]
+    go_on = [threading.Event() for _ in range(2)]
+
+    def sync() -> None:
+        number = commits.syncs
+        started[number].set()
+        go_on[number].wait()
+
+    commits = GroupCommit(sync, 0)
+    commits.written = 1
+    first = [threading.Thread(target=commits.wait, args=(1,)) for _ in range(6)]
+    first[0].start()
+    started[0].wait()
+    commits.written = 2
+    second = threading.Thread(target=commits.wait, args=(2,))
+    for thread in (*first[1:], second):
+        thread.start()
+    go_on[0].set()
+    started[1].wait()
+    for thread in first:  # while the second sync is under way
+        thread.join()
+    assert (1, True) == (commits.durable, second.is_alive())
+    go_on[1].set()
+    second.join()
+    assert (2, 2) == (commits.durable, commits.syncs)
