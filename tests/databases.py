@@ -22,7 +22,7 @@ BACKENDS = ("native", "pure")
 
 def make_database(backend: str) -> Database:
     """An empty database on the compiled kernel, or on the one in plain Python."""
-    with patch("ivme.definitions.new_runtime", lambda: make_runtime(backend)):
+    with patch("ivme.definitions.definitions.new_runtime", lambda: make_runtime(backend)):
         return Database()
 
 

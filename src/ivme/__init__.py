@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from ivme.errors import IvmeError
 
 if TYPE_CHECKING:
-    from ivme.async_client import AsyncDatabase, connect_async
-    from ivme.client import RemoteDatabase, connect
+    from ivme.client.async_client import AsyncDatabase, connect_async
+    from ivme.client.connection import RemoteDatabase, connect
     from ivme.database import Database
+    from ivme.definitions.user_functions import UserFunction
     from ivme.plan.explain.explanation import Explanation
     from ivme.query.model import Query
     from ivme.spark.pipeline.open_pipeline import Pipeline
     from ivme.spark.shards.database import SparkDatabase
     from ivme.tables import Tables
-    from ivme.user_functions import UserFunction
     from ivme.view import View
 
 __all__ = [
@@ -42,15 +42,15 @@ __all__ = [
 __version__ = "0.1.0"
 
 _LAZY = {
-    "AsyncDatabase": "ivme.async_client",
-    "connect_async": "ivme.async_client",
+    "AsyncDatabase": "ivme.client.async_client",
+    "connect_async": "ivme.client.async_client",
     "Database": "ivme.database",
     "Explanation": "ivme.plan.explain.explanation",
     "Pipeline": "ivme.spark.pipeline.open_pipeline",
-    "RemoteDatabase": "ivme.client",
-    "connect": "ivme.client",
+    "RemoteDatabase": "ivme.client.connection",
+    "connect": "ivme.client.connection",
     "SparkDatabase": "ivme.spark.shards.database",
-    "UserFunction": "ivme.user_functions",
+    "UserFunction": "ivme.definitions.user_functions",
     "View": "ivme.view",
 }
 """Names that are imported when they are first used: `import ivme` is quick, and `ivme explain` needs no Arrow."""

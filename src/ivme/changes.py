@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from ivme.engine.runtime.transaction import taken
 
 if TYPE_CHECKING:
-    from ivme.base_view import BaseView
+    from ivme.views.base_view import BaseView
 
 _logger = logging.getLogger("ivme")
 

@@ -17,24 +17,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ivme.altering import Altering, read_defaults
-from ivme.clock import Clocked
-from ivme.definitions import Definitions, known
+from ivme.definitions.altering import Altering, read_defaults
+from ivme.definitions.clock import Clocked
+from ivme.definitions.definitions import Definitions, known
+from ivme.definitions.function_definitions import create_function, drop_function
+from ivme.definitions.shown_database import ShownDatabase
+from ivme.definitions.single_changes import SingleChanges
+from ivme.definitions.table_rows import TableRows
+from ivme.definitions.user_functions import UserFunction
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError
-from ivme.function_definitions import create_function, drop_function
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
 from ivme.query.table import References
 from ivme.schemas import columns_of
-from ivme.shown_database import ShownDatabase
-from ivme.single_changes import SingleChanges
 from ivme.store.broken_views import rebuild, whole
-from ivme.table_rows import TableRows
-from ivme.user_functions import UserFunction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ivme.algebra.ring import Ring
-    from ivme.base_view import BaseView
-    from ivme.covariance_view import CovarianceView
-    from ivme.ies_view import IesView
+    from ivme.definitions.replanning import Replanned
     from ivme.query.types import Type
-    from ivme.replanning import Replanned
-    from ivme.ring_view import RingView
     from ivme.statements.result import Result
     from ivme.statements.session import Session
     from ivme.view import View
+    from ivme.views.base_view import BaseView
+    from ivme.views.covariance_view import CovarianceView
+    from ivme.views.ies_view import IesView
+    from ivme.views.ring_view import RingView
 
 
 class Database(Altering, Clocked, ShownDatabase, SingleChanges):
@@ -148,7 +148,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView | CovarianceView:
         """Makes a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; no directory keeps it."""
-        from ivme.participants import create_ring_view
+        from ivme.definitions.participants import create_ring_view
 
         return create_ring_view(self.definitions, name, query, ring, options)
 
@@ -209,7 +209,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
         goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
         """
-        from ivme.participants import create_ies
+        from ivme.definitions.participants import create_ies
 
         return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.base_view import Row
 from ivme.changes import Changes
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.asked import Asked
@@ -23,7 +22,8 @@ from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import SharedSide, StateLock
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, PlanError, VerificationError
-from ivme.positioned_view import PositionedView
+from ivme.views.base_view import Row
+from ivme.views.positioned_view import PositionedView
 
 if TYPE_CHECKING:
     from ivme.plan.assemble.plan import Plan
@@ -280,7 +280,7 @@ class View(PositionedView):
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         self.check_alive()
-        from ivme.ordered_reasons import is_told, order_reasons
+        from ivme.views.ordered_reasons import is_told, order_reasons
 
         plan, strategy = self.state.plan, self.state.explanation.strategy
         if plan is None and not is_told(self._runtime.reader, self.state):
@@ -297,8 +297,8 @@ class View(PositionedView):
             return self._marked(plan, row, parameters, present=present)
 
     def _derived(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        from ivme.block_reasons import BlockReasons
         from ivme.engine.read.derivations import Derivations
+        from ivme.views.block_reasons import BlockReasons
 
         query = self.state.typed.written
         shown_values = zip((column.source for column in query.head), row, strict=True)

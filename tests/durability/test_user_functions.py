@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
+from ivme.definitions.user_functions import UserFunction
 from ivme.errors import BrokenViewError, PlanError, SchemaError
-from ivme.user_functions import UserFunction
 from tests.durability.directories import crash
 
 CALLS: list[Any] = []

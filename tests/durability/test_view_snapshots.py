@@ -375,7 +375,7 @@ def test_without_the_compiled_kernel_views_are_built(
     from ivme.engine.runtime.runtime import Runtime
 
     with_snapshot(tmp_path)
-    monkeypatch.setattr("ivme.definitions.new_runtime", lambda: Runtime(PureBackend(), Domains()))
+    monkeypatch.setattr("ivme.definitions.definitions.new_runtime", lambda: Runtime(PureBackend(), Domains()))
     with caplog.at_level(logging.WARNING, "ivme.store"), Database(tmp_path) as db:
         assert "is for the compiled kernel" in caplog.text
         db.view("tree").verify()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ivme import definitions
 from ivme.database import Database
+from ivme.definitions import definitions
 from ivme.engine.codes import domains
 from ivme.engine.codes.domains import Domains
 from ivme.engine.codes.native_dictionary import native_domains

@@ -17,9 +17,9 @@ from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import PlainLock, Transaction
 from ivme.engine.runtime.view_state import ViewState
-from ivme.ring_view import RingView
 from ivme.store.group_commit import GroupCommit
 from ivme.store.log import Log
+from ivme.views.ring_view import RingView
 from tests.interrupts.means import Lines
 from tests.interrupts.scenes import JOIN, Scene
 from tests.interrupts.test_interrupts import _alive, go_on, lines_of

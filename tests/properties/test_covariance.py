@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ivme.covariance_view import CovarianceView
 from ivme.database import Database
 from ivme.query.parse import parse
 from ivme.rings import Covariance, CovarianceElement
+from ivme.views.covariance_view import CovarianceView
 from tests.databases import BACKENDS, make_database
 
 SHAPES: list[tuple[str, tuple[str, ...]]] = [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ivme.definitions import Definitions
+from ivme.definitions.definitions import Definitions
 from ivme.errors import PlanError
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule

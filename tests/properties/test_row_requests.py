@@ -11,7 +11,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import PlanError
-from ivme.window_request_view import WindowRequestView
+from ivme.views.window_request_view import WindowRequestView
 from tests.databases import BACKENDS, in_one_batch, make_database
 from tests.properties.window_queries import COLUMNS, normal, one_window, random_row
 

@@ -13,7 +13,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError
-from ivme.window_view import WindowView
+from ivme.views.window_view import WindowView
 from tests.databases import BACKENDS, in_one_batch, make_database
 from tests.properties.window_queries import COLUMNS, normal, random_row, window_select
 

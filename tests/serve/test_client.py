@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import ivme
-from ivme.async_client import AsyncDatabase
-from ivme.async_view import AsyncView
-from ivme.client import RemoteDatabase, RemoteError, RemoteView
+from ivme.client.async_client import AsyncDatabase
+from ivme.client.async_view import AsyncView
+from ivme.client.connection import RemoteDatabase, RemoteError, RemoteView
+from ivme.client.remote_batch import RemoteBatch
 from ivme.database import Database
 from ivme.engine.runtime.batch import Batch
 from ivme.errors import DataError, IvmeError, PlanError, SchemaError, UnknownNameError, VerificationError
-from ivme.remote_batch import RemoteBatch
 from ivme.serve.grants import read_grant
 from ivme.serve.settings import Settings
 from ivme.view import View

@@ -200,8 +200,8 @@ def test_a_view_that_cannot_be_named_is_not_made(client: httpx.Client, db: Datab
 
 def test_a_view_with_an_older_name_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are checked when views are made; a directory may hold one that was made before."""
-    monkeypatch.setattr("ivme.definitions.check_name", lambda *_: None)
-    monkeypatch.setattr("ivme.definitions.check_table", lambda _: None)
+    monkeypatch.setattr("ivme.definitions.definitions.check_name", lambda *_: None)
+    monkeypatch.setattr("ivme.definitions.definitions.check_table", lambda _: None)
     with Database() as db:
         flights(db)
         db.create_table("t\ud800", {"a": "int"})

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import ivme
-from ivme.client import RemoteError
+from ivme.client.connection import RemoteError
 from ivme.database import Database
 from ivme.errors import ServeError
 from ivme.serve.grants import Grant, read_grant, read_grants

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import ivme
-from ivme.client import RemoteDatabase, RemoteError
+from ivme.client.connection import RemoteDatabase, RemoteError
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError, UnknownNameError
 from ivme.serve.settings import Settings

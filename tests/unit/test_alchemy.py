@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from ivme import dbapi
+from ivme.client import dbapi
 from ivme.database import Database
 
 ROWS = [

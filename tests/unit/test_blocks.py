@@ -12,7 +12,7 @@ from ivme.database import Database
 from ivme.engine.codes import domain as domains
 from ivme.engine.ordered import Ties, Window
 from ivme.errors import ExpressionError, PlanError, SchemaError, UnsupportedError, VerificationError
-from ivme.first_rows_view import FirstRowsView
+from ivme.views.first_rows_view import FirstRowsView
 
 LEFT = "SELECT R.a, S.c FROM R LEFT JOIN S ON R.b = S.b"
 
@@ -121,7 +121,7 @@ def test_verify_checks_the_order_of_requests(db: Database) -> None:
     assert list(view(a=1)) == [(7,)]
     view.verify()
     with (
-        patch("ivme.ordered_rows.cut", lambda _data, rows, counts, _order: (rows, counts)),
+        patch("ivme.views.ordered_rows.cut", lambda _data, rows, counts, _order: (rows, counts)),
         pytest.raises(VerificationError),
     ):
         view.verify()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ivme import dbapi
+from ivme.client import dbapi
 from ivme.database import Database
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
+from ivme.definitions.user_functions import Signature, UserFunction, read_signature
 from ivme.errors import IvmeError, SchemaError, UnknownNameError
 from ivme.query.types import Type
-from ivme.user_functions import Signature, UserFunction, read_signature
 
 
 @pytest.mark.parametrize("name", ["upper", "SUM", "regexp", "count_if", "soundex", "select", "rand", "current_date"])

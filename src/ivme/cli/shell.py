@@ -178,7 +178,7 @@ def _run_lines(shell: Shell, lines: Iterable[str]) -> None:
 
 def _opened(target: str, token: str | None) -> Any:
     if target.startswith(("http://", "https://")):
-        from ivme.client import connect
+        from ivme.client.connection import connect
 
         return connect(target, token=token)
     return open_database(target)

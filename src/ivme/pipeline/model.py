@@ -7,10 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from ivme.definitions.user_functions import UserFunction
 from ivme.pipeline.document import Place
 from ivme.query.model import Table
 from ivme.query.types import Type
-from ivme.user_functions import UserFunction
 
 Settings = tuple[tuple[str, str], ...]
 """Options of a Spark format, or of a session: names and values."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ivme.database import Database
+from ivme.definitions.user_functions import UserFunction
 from ivme.errors import IvmeError
 from ivme.pipeline.document import Node, read_document
 from ivme.pipeline.frames import with_frames
@@ -17,7 +18,6 @@ from ivme.pipeline.read_changes import located, read_log, settings
 from ivme.pipeline.read_sinks import check_sink, read_sink
 from ivme.pipeline.read_tables import create_table, read_table
 from ivme.pipeline.tables_of_source import tables_of
-from ivme.user_functions import UserFunction
 
 _ROOT = (
     *("name", "state", "copy", "staging", "engine", "on_bad", "bad_limit", "spark"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ivme.base_view import BaseView
 from ivme.database import Database
+from ivme.definitions.user_functions import imported
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import BATCH, Sink
 from ivme.pipeline.read_changes import located, settings
 from ivme.pipeline.state_database import StateDatabase
-from ivme.user_functions import imported
+from ivme.views.base_view import BaseView
 
 _SINK = ("view", "mode", "what", "format", "path", "table", "call", "key", "options", "every", "duplicates")
 _LOCAL = ("parquet", "delta", "csv", "json", "orc", "text", "avro", "xml")

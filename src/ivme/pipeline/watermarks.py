@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.clock import make_clock
+from ivme.definitions.clock import make_clock
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.model import TableSource
 from ivme.pipeline.read_tables import create_table

@@ -14,7 +14,6 @@ from typing import Any
 
 from ivme.database import Database
 from ivme.errors import DataError, IvmeError
-from ivme.ordered_reading import PageRequest, listed, order_keys, page_table
 from ivme.serve.asking import JSON, Asked, chosen_form, find_view, pairs_of, read_asked, row_of
 from ivme.serve.grants import GRANT
 from ivme.serve.pages import Page, Results, encoded
@@ -22,6 +21,7 @@ from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
 from ivme.serve.values import dumps
 from ivme.view import View
+from ivme.views.ordered_reading import PageRequest, listed, order_keys, page_table
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ivme.database import Database
+from ivme.definitions.lineage import reads
 from ivme.engine.codes.arrow_types import declared_type
-from ivme.lineage import reads
 from ivme.plan.explain.verdict import verdict
 from ivme.serve.asking import ARROW, CSV, JSON, NDJSON, PARQUET, parameters_of
 from ivme.serve.grants import Grant

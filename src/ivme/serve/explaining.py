@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from ivme.compile import CompiledView
 from ivme.database import Database
+from ivme.definitions.known_names import check_sources
 from ivme.errors import IvmeError
-from ivme.known_names import check_sources
 from ivme.plan.assemble.tuning import CHOICES
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.verdict import verdict

@@ -15,7 +15,6 @@ from ivme.database import Database
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.read.reasons import Finding, Reasons
 from ivme.errors import IvmeError, VerificationError
-from ivme.ordered_reading import span_of
 from ivme.query.types import Type
 from ivme.serve.answering import described_body, grant_of, json_answer, read_body, rows_answer
 from ivme.serve.asking import chosen_form, find_view, pairs_of, parameters_of, read_asked, row_of
@@ -26,6 +25,7 @@ from ivme.serve.settings import Settings
 from ivme.serve.tagged_values import tagged
 from ivme.serve.values import json_reader, read_json, read_text
 from ivme.view import View
+from ivme.views.ordered_reading import span_of
 
 Answer = TypeVar("Answer")
 

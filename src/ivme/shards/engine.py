@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.changes import Changes
-from ivme.closure_view import ClosureView
 from ivme.database import Database
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.runtime.batch import Batch
@@ -27,6 +26,7 @@ from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
 from ivme.shards.sum_bounds import is_large, largest_part, watched_sums
 from ivme.view import View
+from ivme.views.closure_view import ClosureView
 
 
 class Engine:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ivme.definitions.user_functions import UserFunction
 from ivme.errors import PlanError, SchemaError
 from ivme.query.types import Type
 from ivme.shards.catalog import ShardCatalog
 from ivme.shards.functions import name_function
 from ivme.shards.message import Message
-from ivme.user_functions import UserFunction
 
 
 class FunctionCatalog(ABC):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ivme.definitions.function_definitions import mentions
+from ivme.definitions.user_functions import UserFunction, imported
 from ivme.errors import SchemaError
-from ivme.function_definitions import mentions
 from ivme.query.functions.definition import Function
-from ivme.user_functions import UserFunction, imported
 
 VARIABLE = "IVME_FUNCTIONS"
 _GIVEN: set[str] = set()

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.database import Database
+from ivme.definitions.readable_table import ReadableTable
+from ivme.definitions.user_functions import UserFunction
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.runtime.delta import ArrowRows, Delta
 from ivme.errors import PlanError, SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.table import promises
-from ivme.readable_table import ReadableTable
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.changes import view_change
 from ivme.shards.database import ShardedDatabase
@@ -28,12 +29,11 @@ from ivme.shards.distribute import place_in_table, with_weights
 from ivme.shards.merge import WEIGHT, consolidated
 from ivme.shards.message import Question
 from ivme.shards.view import ShardedView
-from ivme.user_functions import UserFunction
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
 
 
 class ShardedState:

@@ -32,7 +32,7 @@ from ivme.statements.model import Delete, File, Insert, Select, Update, Values
 from ivme.statements.select import Rows, made_rows, select_rows
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.engine.runtime.batch import Batch
 
 _OLD, _NEW = "old {}", "new {}"

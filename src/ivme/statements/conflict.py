@@ -23,7 +23,7 @@ from ivme.statements.merge import merge
 from ivme.statements.model import Insert, Merge, OnConflict, Values, When
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.engine.runtime.batch import Batch
 
 _NEW = "excluded"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
+from ivme.definitions.measuring import measured
+from ivme.definitions.table_columns import add_column, set_default
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.errors import PlanError, QueryError, SchemaError
-from ivme.measuring import measured
 from ivme.query.column_defaults import read_default
 from ivme.query.model import Table
 from ivme.query.sql_scope import nearest
@@ -41,7 +42,6 @@ from ivme.statements.model import (
 )
 from ivme.statements.result import Result
 from ivme.statements.select import pointing_into, select_rows
-from ivme.table_columns import add_column, set_default
 
 if TYPE_CHECKING:
     from ivme.database import Database

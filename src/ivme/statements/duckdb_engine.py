@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
+from ivme.definitions.table_rows import TableRows
 from ivme.errors import PlanError, QueryError
 from ivme.query.sql import whole_statement
 from ivme.query.table_expression import Parameters
 from ivme.statements.constants import default_values, with_values
 from ivme.statements.model import Select
 from ivme.statements.select import pointing_into
-from ivme.table_rows import TableRows
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
 
 
 def ask_duckdb(definitions: Definitions, query: Select, parameters: Mapping[str, Any]) -> pa.Table:

@@ -34,7 +34,7 @@ from ivme.statements.model import Merge, When
 from ivme.statements.select import Rows, made_rows
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.engine.runtime.batch import Batch
 
 

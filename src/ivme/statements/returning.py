@@ -21,7 +21,7 @@ from ivme.statements.constants import with_time, with_values
 from ivme.statements.model import Delete, Insert, Merge, Update
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
 
 Change = Insert | Update | Delete | Merge
 Item = tuple[str, Expression, Type | None]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
+from ivme.definitions.table_rows import TableRows
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.errors import QueryError
 from ivme.query.model import Column
@@ -24,11 +25,10 @@ from ivme.query.types import Type
 from ivme.query.written import in_place_of
 from ivme.statements.constants import default_values, typed_value, with_time, with_values
 from ivme.statements.model import Select
-from ivme.table_rows import TableRows
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.engine.runtime.batch import Batch
 
 

@@ -26,7 +26,7 @@ from ivme.statements.select import select_rows
 
 if TYPE_CHECKING:
     from ivme.database import Database
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.engine.runtime.batch import Batch
 
 

@@ -32,7 +32,7 @@ from ivme.store.view_file import write_image
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
 
 
 def write_backup(definitions: Definitions, path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ivme.errors import BrokenViewError, DamagedError, IvmeError, MemoryLimitError, UnknownNameError
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
     from ivme.store.contents import StoredView
     from ivme.view import View
 

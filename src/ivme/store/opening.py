@@ -25,7 +25,7 @@ from ivme.store.store import Store
 from ivme.store.view_file import read_image
 
 if TYPE_CHECKING:
-    from ivme.definitions import Definitions
+    from ivme.definitions.definitions import Definitions
 
 _logger = logging.getLogger("ivme.store")
 

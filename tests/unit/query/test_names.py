@@ -127,7 +127,11 @@ def test_an_option_that_is_none_is_refused_whatever_its_name(name: str) -> None:
 def test_a_directory_with_older_names_still_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As older versions made it: nothing was checked."""
     with monkeypatch.context() as patch:
-        names = ("ivme.definitions.check_name", "ivme.definitions.check_table", "ivme.compile.check_head")
+        names = (
+            "ivme.definitions.definitions.check_name",
+            "ivme.definitions.definitions.check_table",
+            "ivme.compile.check_head",
+        )
         for place in names:
             patch.setattr(place, lambda *_: None)
         for place in ("ivme.query.parse.check_text", "ivme.compile.check_text"):

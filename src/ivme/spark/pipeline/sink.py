@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ivme.definitions.user_functions import imported
 from ivme.errors import SparkError
 from ivme.pipeline.journal import digits, numbered
 from ivme.pipeline.model import BATCH, Sink
-from ivme.user_functions import imported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

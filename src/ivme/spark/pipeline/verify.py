@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from ivme.engine.codes.nested_values import comparable_table, python_values, restored
 from ivme.engine.runtime.view_state import ViewState
-from ivme.ordered_view import OrderedView
 from ivme.pipeline.history import history_table
 from ivme.pipeline.model import ViewText
 from ivme.pipeline.state_database import StateView
@@ -30,6 +29,7 @@ from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.recompute import Frames, Recomputed, recomputed
 from ivme.spark.pipeline.verify_tables import COUNT, database_frame, history_frame, table_frame, why_unknown
 from ivme.view import View
+from ivme.views.ordered_view import OrderedView
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

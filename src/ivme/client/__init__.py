@@ -1,0 +1,1 @@
+"""Databases behind a server: `ivme.connect`, asyncio, DB-API and SQLAlchemy."""
