@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError
 from ivme.query.model import table
-from ivme.store.contents import Contents, batch_record
+from ivme.store.contents import Contents, arrow_bytes, batch_record, read_arrow
+from ivme.store.files import write_sealed
 from ivme.store.plain import plain_table
 from ivme.store.record import Record, framed, read_record
+from ivme.store.snapshot import MANIFEST, read_manifest
 from tests.databases import weighted
 
 R = table("R", {"a": "int", "s": "string"})
@@ -91,3 +94,17 @@ def test_records_add_up() -> None:
 def test_a_record_that_says_nothing_we_know_is_refused(content: Any) -> None:
     with pytest.raises(DamagedError, match="log: record 9 is none that this ivme writes"):
         added(record(content, number=9))
+
+
+def test_rows_whose_columns_have_other_types_than_the_table_are_damage_and_not_rows() -> None:
+    ones = np.ones(1, np.int64)
+    right = pa.table({"a": [1], "s": ["x"]})
+    assert right == read_arrow(arrow_bytes(right, ones), R, PATH)[0]
+    with pytest.raises(DamagedError, match="the columns of table R are not those that were declared"):
+        read_arrow(arrow_bytes(pa.table({"a": ["1"], "s": ["x"]}), ones), R, PATH)
+
+
+def test_a_manifest_that_lacks_a_part_is_damage_that_names_the_file(tmp_path: Path) -> None:
+    write_sealed(tmp_path / MANIFEST, {"tables": [], "views": []})
+    with pytest.raises(DamagedError, match=re.escape(str(tmp_path / MANIFEST))):
+        read_manifest(tmp_path)
