@@ -1,8 +1,10 @@
 """Runs the examples of README.md and docs/, so that they stay true.
 
 The ```python blocks of a page run in one namespace, in order. Where lines of a block end in `# prints X`, the block
-must print exactly these. In a ```console or ```bash block, each line `$ ivme ...` must succeed, and the lines shown
-below it must be lines of what it prints; `...` stands for any lines. Nothing else in a page is run.
+must print exactly these. The lines of a ```text block that follows at once must be lines of what it prints, and those
+of one behind "`print(name)` shows" lines of that value. In a ```console or ```bash block, each line `$ ivme ...` must
+succeed, and the lines shown below it must be lines of what it prints; `...` stands for any lines. Nothing else in a
+page is run.
 """
 
 from __future__ import annotations
@@ -109,6 +111,21 @@ def check_page(path: Path) -> None:
         claimed = re.findall(r"# prints (.*)$", block.text, flags=re.MULTILINE)
         if claimed:
             assert claimed == printed.splitlines(), f"{path.name}, line {block.line}"
+        name, shown = shown_behind(path.read_text("utf-8"), block)
+        lines = {line.strip() for line in (str(namespace[name]) if name else printed).splitlines()}
+        assert [] == [line for line in shown if line not in lines], f"{path.name}, behind line {block.line}"
+
+
+SHOWN = re.compile(r"\s*(?:`print\((\w+)\)` shows\s*)?^```text\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+
+
+def shown_behind(page: str, block: Block) -> tuple[str | None, list[str]]:
+    """The lines of output that a page shows behind a block, and the name of the value that they are of, if not printed."""
+    end = page.index("```", page.index(block.text)) + len("```")
+    found = SHOWN.match(page, end)
+    if found is None:
+        return None, []
+    return found.group(1), [line.strip() for line in found.group(2).splitlines() if line.strip() not in ("", "...")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -135,6 +152,14 @@ def test_only_prompts_for_ivme_are_commands_and_dots_stand_for_any_output() -> N
     text = "$ make test\n12 passed\n$ ivme explain \\\n  'Q(A) = R(A)'\nclass  CQAP0\n...\n\n$ ivme demo\n"
     expected = [Command(("explain", "Q(A) = R(A)"), ("class  CQAP0",)), Command(("demo",), ())]
     assert expected == commands_of(text)
+
+
+def test_output_is_what_a_text_block_behind_an_example_shows() -> None:
+    page = "```python\nprint(1)\n```\n\n```text\n1\n...\n```\n\n```python\nx = 2\n```\n\n`print(x)` shows\n\n```text\n2\n```\n"
+    first, second = blocks_of(page, "python")
+    assert (None, ["1"]) == shown_behind(page, first)
+    assert ("x", ["2"]) == shown_behind(page, second)
+    assert (None, []) == shown_behind("```python\nprint(1)\n```\n\nText.\n\n```text\n1\n```\n", first)
 
 
 def test_a_text_block_is_not_run() -> None:
