@@ -120,7 +120,7 @@ SHOWN = re.compile(r"\s*(?:`print\((\w+)\)` shows\s*)?^```text\n(.*?)^```\s*$", 
 
 
 def shown_behind(page: str, block: Block) -> tuple[str | None, list[str]]:
-    """The lines of output that a page shows behind a block, and the name of the value that they are of, if not printed."""
+    """The lines of output that a page shows behind a block; the name of the value whose lines they are, if any."""
     end = page.index("```", page.index(block.text)) + len("```")
     found = SHOWN.match(page, end)
     if found is None:
@@ -155,7 +155,8 @@ def test_only_prompts_for_ivme_are_commands_and_dots_stand_for_any_output() -> N
 
 
 def test_output_is_what_a_text_block_behind_an_example_shows() -> None:
-    page = "```python\nprint(1)\n```\n\n```text\n1\n...\n```\n\n```python\nx = 2\n```\n\n`print(x)` shows\n\n```text\n2\n```\n"
+    printed = "```python\nprint(1)\n```\n\n```text\n1\n...\n```\n\n"
+    page = printed + "```python\nx = 2\n```\n\n`print(x)` shows\n\n```text\n2\n```\n"
     first, second = blocks_of(page, "python")
     assert (None, ["1"]) == shown_behind(page, first)
     assert ("x", ["2"]) == shown_behind(page, second)
