@@ -1,6 +1,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+KERNEL := $(VENV)/.kernel
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 JOBS ?= 2
@@ -14,14 +15,17 @@ help: ## list the targets
 
 venv: $(STAMP) ## make .venv with ivme (editable) and all it needs; again when pyproject.toml or the kernel changes
 
-$(STAMP): pyproject.toml CMakeLists.txt scripts/find-python scripts/find-java $(wildcard src/ivme/kernel/*)
+$(KERNEL): pyproject.toml CMakeLists.txt scripts/find-python $(wildcard src/ivme/kernel/*)
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 		echo "ivme's kernel is built from source: install a C++20 compiler, for example with 'apt-get install g++'"; exit 1; }
 	@python="$$(bash scripts/find-python)" && { $(BIN)/python -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV); }
 	@echo "1/3 getting the tools that build the kernel"
 	@$(PIP) 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.15' ninja setuptools wheel
 	@echo "2/3 compiling the kernel: a minute or two on two cores, less when little has changed"
-	@$(PIP) --no-build-isolation --no-deps --editable .
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(STAMP): $(KERNEL) scripts/find-java scripts/find-psql
 	@echo "3/3 getting what ivme, Spark and the tests need: about a minute, most of it for Spark"
 	@$(PIP) --no-build-isolation --editable '.[dev,spark,plot]'
 	@bash scripts/find-java
@@ -53,7 +57,9 @@ sanitize: $(STAMP) ## run the kernel's tests on builds with sanitizers: addresse
 clang: $(STAMP) ## build the kernel with clang, warnings being errors, and run its unit tests
 	BIN=$(CURDIR)/$(BIN) bash scripts/clang
 
-demo: $(STAMP) ## keep a flight network fresh on local Spark, against Spark recomputing it; leaves its files in demo/
+demo: $(KERNEL) ## a first look, then a flight network kept up to date on local Spark, beside Spark recomputing it; in demo/
+	$(BIN)/ivme demo first
+	@$(MAKE) --no-print-directory $(STAMP)
 	@bash scripts/find-java --needed
 	$(BIN)/ivme demo flights --folder demo
 

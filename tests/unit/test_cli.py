@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import subprocess
@@ -11,10 +12,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import ivme
 from ivme.cli import app
+from ivme.demo.first_look import show_first_look
 from ivme.gallery import GALLERY
 
 TRIANGLE = "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
@@ -111,6 +114,14 @@ def test_an_error_goes_to_stderr_with_exit_code_2(arguments: tuple[str, ...], me
 
 
 @pytest.mark.slow
+def test_the_first_look_shows_a_view_that_equals_its_recomputation() -> None:
+    printed = io.StringIO()
+    show_first_look(Console(file=printed, width=100), orders=2_000)
+    assert "An update costs a few look-ups" in printed.getvalue()
+    assert "Oslo" in printed.getvalue()
+    assert "recomputed by Arrow, with equal rows" in printed.getvalue()
+
+
 def test_the_demo_shows_every_exhibit_and_a_summary() -> None:
     result = run("demo")
     assert result.exit_code == 0, result.stderr

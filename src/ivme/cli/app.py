@@ -175,21 +175,17 @@ def restore(
 
 @app.command()
 def demo(
-    what: Annotated[str, typer.Argument(metavar="[gallery|flights]", help="What to show.")] = "gallery",
+    what: Annotated[str, typer.Argument(metavar="[gallery|first|flights]", help="What to show.")] = "gallery",
     folder: Annotated[Path, typer.Option(help="Where the flights leave their files.")] = Path("demo"),
 ) -> None:
-    """Explain a gallery of views, in short; or run a pipeline of flights on local Spark."""
+    """Explain a gallery of views, in short; keep a view of a million orders up to date; or run flights on Spark."""
     with errors_shown():
-        if what == "flights":
-            from rich.console import Console
-
-            from ivme.demo.flights import show_flights
-
-            show_flights(folder, Console())
-        elif what == "gallery":
+        if what == "gallery":
             _show_gallery()
         else:
-            raise IvmeError(f"there is no demo {what}; there are gallery and flights")
+            from ivme.demo import show_demo
+
+            show_demo(what, folder)
 
 
 @app.command()
