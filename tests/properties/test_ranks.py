@@ -120,7 +120,7 @@ def test_ranks_of_all_rows_cost_the_rows_behind(db: Database) -> None:
     ("text", "message"),
     [
         (
-            f"SELECT id FROM (SELECT id, {NUMBER} AS k FROM r WHERE g = :g) WHERE k = 1",
+            f"SELECT id FROM (SELECT id, {NUMBER} AS k FROM r WHERE x = :g) WHERE k = 1",
             "the parameter :g cannot decide",
         ),
         (f"SELECT id FROM r WHERE {NUMBER} = 1", "stands in SELECT or in QUALIFY"),

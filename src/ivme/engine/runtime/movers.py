@@ -16,27 +16,30 @@ if TYPE_CHECKING:  # the assembler is loaded with the first view
 
 
 class Movers:
-    """The moves of the only view of a group that has partitions."""
+    """The moves of the only view of a group that has partitions.
 
-    def __init__(self, group: str, backend: Backend, slots: tuple[str, ...]) -> None:
+    A change of the catalog replaces them, so that one that is rolled back has the moves of before again.
+    """
+
+    def __init__(self, group: str, backend: Backend, slots: tuple[str, ...], view: AssembledView | None = None) -> None:
         self._group = group
         self._backend = backend
         self._slots = slots
-        self._view: AssembledView | None = None
+        self._view = view
         self._set: set[str] = set()
         self._found: set[str] = set()
-
-    def renew(self, view: AssembledView | None) -> None:
-        """Forgets the moves of the view as it was before; those of the view as it is now are made as they come."""
-        for name in self._set:
-            self._backend.drop_trigger(name)
-        for name in self._found:
-            self._backend.drop_reader(name)
-        self._view, self._set, self._found = view, set(), set()
         if view is not None and view.blueprint.gradual:
             for partition in view.partitions:
                 self._make_gradual(partition, rising=True)
                 self._make_gradual(partition, rising=False)
+
+    def renewed(self, view: AssembledView | None) -> Movers:
+        """Drops the moves of the view as it was before; those of the view as it is now, which are made as they come."""
+        for name in self._set:
+            self._backend.drop_trigger(name)
+        for name in self._found:
+            self._backend.drop_reader(name)
+        return Movers(self._group, self._backend, self._slots, view)
 
     def mover(self, partition: str, rising: bool, views: bool) -> str:
         """The name of the trigger that moves keys, which is there from then on."""

@@ -213,16 +213,22 @@ class SharedViews:
             self._backend.drop_partition(partition.name)
         for partition in partitions:
             self._backend.set_partition(partition)
-        self._movers.renew(parted)
+        self._movers = self._movers.renewed(parted)
         if parted is None:
             self.rebalancer = None
         elif self.rebalancer is None:
             retune = None if self.tuning is None else self._retuned
-            given = self._backend, partitions, measured, self._movers.mover, retune
+            given = self._backend, partitions, measured, self._mover, retune
             gradual = parted.blueprint.gradual
-            self.rebalancer = GradualRebalancer(*given, self._movers.gradual) if gradual else Rebalancer(*given)
+            self.rebalancer = GradualRebalancer(*given, self._gradual_move) if gradual else Rebalancer(*given)
         else:
             self.rebalancer.resume(partitions, measured)
+
+    def _mover(self, partition: str, rising: bool, views: bool) -> str:
+        return self._movers.mover(partition, rising, views)
+
+    def _gradual_move(self, partition: str, rising: bool) -> tuple[str, str, str]:
+        return self._movers.gradual(partition, rising)
 
     def _retuned(self, size: int) -> Fraction:
         """The ε for a view that chooses its own, from what it has been used for."""

@@ -76,12 +76,17 @@ class MapCatalog:
         return [propagation for _, propagation in sorted(ranked, key=lambda pair: pair[0])]
 
 
+def qualifier(view: str) -> str:
+    """What the names of a view's own nodes and partitions begin with among those of others."""
+    return f"{view}\0" if view else ""
+
+
 def catalog_of(blueprints: Mapping[str, Blueprint]) -> MapCatalog:
     """The catalog of some views by name.
 
     What is qualified is told apart by a NUL, which no name has: a view `a` may read `b.R` beside a view `a.b` of R.
     """
-    mine = {name: _qualified(blueprint, f"{name}\0" if name else "") for name, blueprint in blueprints.items()}
+    mine = {name: _qualified(blueprint, qualifier(name)) for name, blueprint in blueprints.items()}
     sources = {label: source for blueprint in mine.values() for label, source in blueprint.leaves.sources}
     definitions = {d.view: d for blueprint in mine.values() for d in blueprint.definitions}
     unrepeated = frozenset(label for blueprint in mine.values() for label in _unrepeated(blueprint))
@@ -100,7 +105,7 @@ def _unrepeated(blueprint: Blueprint) -> list[str]:
 
 def qualified(node: Node, name: str) -> Node:
     """A node of a view's blueprint as the catalog knows it, by the name of the view."""
-    return _node(node, f"{name}\0" if name else "")
+    return _node(node, qualifier(name))
 
 
 def _view(old: StoredView, prefix: str) -> StoredView:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ivme.plan.assemble.assemble import Assembly
 from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.catalog import catalog_of
+from ivme.plan.assemble.catalog import catalog_of, qualifier
 from ivme.plan.assemble.rebalancing import check_moves
 from ivme.plan.ir.program import Enumeration, Program, Trigger
 from ivme.site import Group, Site
@@ -28,6 +28,10 @@ class Draft:
     group: Group
     name: str
     program: Program
+
+    def partition(self, name: str) -> str:
+        """What a partition of the blueprint is called in the assembly."""
+        return f"{qualifier(self.name)}{name}"
 
     def fits(self, group: Group, name: str, blueprint: Blueprint) -> bool:
         """Whether this is what would be assembled for a view in a group as it stands."""

@@ -126,7 +126,7 @@ def _plan(
     even = not isinstance(options.epsilon, tuple) or options.epsilon_value is not None
     epsilons = {} if even else _own_epsilons(query, broken, made, options, best)
     draft = drafted(made.blueprint, analysis.site)
-    measure = Measure(made, draft.assembly, epsilons)
+    measure = Measure(made, draft.assembly, epsilons | {draft.partition(name): own for name, own in epsilons.items()})
     preprocessing, update, delay, space = measure.preprocessing(), measure.update(), measure.delay(), measure.space()
     best = measure.balanced(best)
     tuning = Tuning(update.exponent, delay.exponent, options.workload) if options.epsilon == "auto" else None
