@@ -18,6 +18,8 @@ TABLES = (
     TableSpec("r2", (column("i"), column("d2"), column("s"))),
 )
 FOUND = (
+    """WITH w AS (SELECT COUNT(*) AS n FROM r0 WHERE i = 3 /* parameter */ OR j > 3)
+       SELECT MAX(j) AS m FROM r0 WHERE i = 1 /* parameter */ HAVING 1 = 1""",
     "SELECT c.s AS x FROM r2 a FULL JOIN r2 b ON TRUE JOIN r2 c ON b.s = c.s AND c.i IS NOT DISTINCT FROM a.i",
     """SELECT ROW_NUMBER() OVER (PARTITION BY i ORDER BY j) AS n, SUM(j) OVER (PARTITION BY i) AS m FROM r0
        WHERE i = 1 /* parameter */ UNION SELECT i AS a, j AS b FROM r0""",

@@ -43,6 +43,7 @@ from ivme.query.rewrite.parameters import (
     exported,
     note_comparisons,
     parameters_in,
+    parameters_read,
     refuse_whole,
 )
 from ivme.query.rewrite.qualify import MADE, Inlined, Names, qualify
@@ -116,7 +117,7 @@ class Lift:
         shown: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quoted("rows"))]
         shown += [aliased(column("rows", each.alias), each.alias) for each in node.expressions if is_hidden(each)]
         made = exp.Select(expressions=shown, joins=[exp.Join(this=values, kind="CROSS")])
-        return self._select(made, domains.union(parameters_in(node)), is_inner=False)
+        return self._select(made, domains.union(parameters_read(node, self.queries)), is_inner=False)
 
     def _limited(self, node: exp.Expr) -> exp.Select:
         """The first rows of a query, or of each group, of which all are kept."""

@@ -171,6 +171,21 @@ def parameters_in(node: exp.Expr) -> list[str]:
     return list(dict.fromkeys(each.name for each in node.find_all(exp.Placeholder)))
 
 
+def parameters_read(node: exp.Select, queries: Mapping[str, exp.CTE]) -> list[str]:
+    """The names of the parameters of a SELECT; of the queries of WITH only those that are read count."""
+    clause = node.args.get("with_")
+    known = {**queries, **({} if clause is None else {cte.alias.lower(): cte for cte in clause.expressions})}
+    body = node.copy()
+    body.set("with_", None)
+    parts: list[exp.Expr] = [body]
+    read: set[str] = set()
+    for part in parts:  # it grows
+        names = {table.name.lower() for table in part.find_all(exp.Table)} & known.keys() - read
+        read |= names
+        parts += [known[name].this for name in sorted(names)]
+    return list(dict.fromkeys(name for part in parts for name in parameters_in(part)))
+
+
 def note_comparisons(
     select: exp.Select, tables: Mapping[str, exp.Expr], script: Script, *, with_hidden: bool = False
 ) -> None:
