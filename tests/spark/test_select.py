@@ -40,7 +40,16 @@ def load(spark: SparkSession, database: Database, case: SelectCase) -> None:
 
 
 def comparable(row: Any) -> Row:
-    return tuple(canonical(bytes(value) if isinstance(value, bytearray) else value) for value in row)
+    return tuple(canonical(_plain(value)) for value in row)
+
+
+def _plain(value: Any) -> Any:
+    """Spark's bytes and structs as Python has them; a struct of Spark's is a tuple, too."""
+    from pyspark.sql import Row as SparkRow
+
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return value.asDict() if isinstance(value, SparkRow) else value
 
 
 def compare(spark: SparkSession, database: Database, view: SelectView, counted: Counter[str]) -> str:
