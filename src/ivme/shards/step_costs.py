@@ -17,9 +17,10 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,11 @@ def _rows(count: int, seed: int) -> pa.Table:
     return pa.table({"a": chosen.integers(0, 10_000, count), "b": chosen.integers(0, 10**6, count)})
 
 
-def _median(work: Callable[[int], object], repeat: int) -> float:
+def _median(work: Callable[[Any], object], given: Iterable[object]) -> float:
     found = []
-    for number in range(repeat):
+    for each in given:
         start = time.perf_counter()
-        work(number)
+        work(each)
         found.append(time.perf_counter() - start)
     return statistics.median(found)
 
@@ -164,7 +165,7 @@ def measure(repeat: int = 15) -> tuple[Constants, dict[int, float]]:
         for count, given in inserted.items():
             database.insert("r", given[-1])
             phases.medians()
-            whole[count] = _median(lambda number, given=given: database.insert("r", given[number]), repeat)  # type: ignore[misc]
+            whole[count] = _median(partial(database.insert, "r"), given[:repeat])
             steps[count] = phases.medians()
         few, many = steps[_FEW], steps[_MANY]
         return (
@@ -189,7 +190,7 @@ def _routing(database: ShardedDatabase, rows: pa.Table) -> float:
     """The seconds in which the driver places a row."""
     catalog, table = database._catalog, database.relation("r")
     given = with_weights(rows, np.ones(rows.num_rows, np.int64))
-    seconds = _median(lambda _: packed_by_shard(place_rows(catalog, _SHARDS, table, given)), 5)
+    seconds = _median(lambda _: packed_by_shard(place_rows(catalog, _SHARDS, table, given)), range(5))
     return seconds / int(rows.num_rows)
 
 

@@ -56,23 +56,25 @@ class Identity:
 
     def server_arguments(self, listen: str) -> dict[str, Any]:
         """The arguments of a Flight server that listens at a free port."""
-        middleware = {"token": _TokenCheck(self.access.token)}
+        middleware = {"token": TokenCheck(self.access.token)}
         if not self.access.certificate:
             return {"location": f"grpc://{listen}:0", "middleware": middleware}
         pair = [(self.access.certificate.encode(), self.key.encode())]
         return {"location": f"grpc+tls://{listen}:0", "tls_certificates": pair, "middleware": middleware}
 
 
-class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Refuses calls without the token."""
+class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Refuses calls without the token, with these words."""
 
-    def __init__(self, token: str) -> None:
-        self._wanted = f"Bearer {token}"
+    def __init__(self, token: str, refusal: str = "the token is missing or wrong") -> None:
+        super().__init__()
+        self._wanted = f"Bearer {token}".encode()
+        self._refusal = refusal
 
-    def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> None:  # noqa: ARG002
-        given = headers.get(_HEADER, [""])[0]
-        if not hmac.compare_digest(given, self._wanted):
-            raise flight.FlightUnauthenticatedError("the token is missing or wrong")
+    def start_call(self, _info: Any, headers: Mapping[str, list[str]]) -> None:
+        given = str(headers.get(_HEADER, [""])[0])
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._wanted):
+            raise flight.FlightUnauthenticatedError(self._refusal)
 
 
 def self_signed() -> tuple[str, str]:

@@ -7,7 +7,6 @@ database, while batches go on.
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 import secrets
@@ -21,11 +20,13 @@ from pyarrow import flight
 
 from ivme.errors import IvmeError, PlanError
 from ivme.pipeline.state_database import StateDatabase
+from ivme.shards.wire import TokenCheck
 from ivme.spark.views.asking import ADDRESS, Address, Described, Question
 from ivme.spark.views.conditions import filtered
 from ivme.view import View
 
 _ROWS_AT_ONCE = 65_536
+_REFUSAL = "the token is not that of the pipeline"
 
 
 class Answers:
@@ -75,7 +76,7 @@ class _Server(flight.FlightServerBase):  # type: ignore[misc]
     """Arrow Flight: `describe` and `ping` are actions, and a ticket is a question."""
 
     def __init__(self, database: StateDatabase, host: str, token: str) -> None:
-        super().__init__(f"grpc://{host}:0", middleware={"token": _Token(token)})
+        super().__init__(f"grpc://{host}:0", middleware={"token": TokenCheck(token, _REFUSAL)})
         self._database = database
 
     def do_action(self, _context: Any, action: flight.Action) -> Iterator[bytes]:
@@ -102,19 +103,6 @@ def _errors_told() -> Iterator[None]:
         yield
     except IvmeError as error:
         raise flight.FlightServerError(str(error)) from None
-
-
-class _Token(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Refuses calls without the token."""
-
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._wanted = f"Bearer {token}"
-
-    def start_call(self, _info: Any, headers: dict[str, list[str]]) -> None:
-        given = {name.lower(): values for name, values in headers.items()}.get("authorization", [""])[0]
-        if not hmac.compare_digest(str(given), self._wanted):
-            raise flight.FlightUnauthenticatedError("the token is not that of the pipeline")
 
 
 def _write_private(path: Path, text: str) -> None:
