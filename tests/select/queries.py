@@ -46,7 +46,9 @@ class Queries(Grouping):
         scope = Scope(source.atoms, outer)
         where = self._where(source, scope, depth)
         total = self.aggregate(scope, kind).text
-        with_default = self.chance(0.3) and kind != "decimal"  # DuckDB rounds it to the digits of the widest sum
+        with_default = self.chance(0.3)
+        if kind == "decimal":
+            total = f"CAST({total} AS DECIMAL(20, 4))"
         over = f"COALESCE({total}, {self.literal(kind)})" if with_default else total
         return f"SELECT {over} AS {self.fresh('c')} FROM {source.text}{where}"
 

@@ -1,7 +1,8 @@
 """Scalar expressions, written so that ivme (as Spark) and DuckDB agree on their values.
 
 Where the two differ, the form that both read alike is drawn: no division of decimals (DuckDB's is a double), no
-CONCAT (DuckDB's skips NULL), no COUNT_IF and no rounding of doubles; dates are only moved back, since the year
+CONCAT (DuckDB's skips NULL), no COUNT_IF and no rounding of doubles; the day of a NULL is a double to DuckDB, and a
+choice of decimals has the digits of its widest sum, so that both are cast; dates are only moved back, since the year
 10000 has no date in Python. Divisors are never zero. Sums of doubles are those of small integers, which are exact.
 Arrays and structs have no NULLs in them, which DuckDB orders otherwise.
 """
@@ -36,7 +37,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, tuple[str, ...], str], ...]] = {
         ("position", ("string",), "POSITION('b' IN {0})"),
         ("year", ("date",), "YEAR({0})"),
         ("month", ("date",), "MONTH({0})"),
-        ("extract", ("timestamp",), "EXTRACT(DAY FROM {0})"),
+        ("extract", ("timestamp",), "CAST(EXTRACT(DAY FROM {0}) AS BIGINT)"),
         ("cast bool to int", ("bool",), "CAST({0} AS BIGINT)"),
         ("floor", ("int",), "CAST(FLOOR({0} / 2) AS BIGINT)"),
         ("greatest", ("int", "int"), "GREATEST({0}, {1})"),
@@ -154,8 +155,9 @@ class Scalars(Words):
     def _choice(self, kind: str, scope: Scope, depth: int) -> str:
         drawn = self.pick("choice", **{name.replace(" ", "_"): 1 for name, _ in _CHOICES})
         template = dict(_CHOICES)[drawn]
-        inner = 0 if kind == "decimal" else depth - 1  # beside a sum DuckDB cuts off the digits of a product
-        sides = [self.scalar(kind, scope, inner) for _ in range(2)]
+        sides = [self.scalar(kind, scope, depth - 1) for _ in range(2)]
+        if kind == "decimal":
+            sides = [f"CAST({side} AS DECIMAL(20, 4))" for side in sides]
         return template.format(*sides, self.condition(scope, depth - 1) if "{2}" in template else "")
 
     def _subquery(self, kind: str, scope: Scope) -> str:

@@ -86,17 +86,16 @@ class Atom:
     where: Expression | None = None
     alias: str | None = None
     closure: bool = False
+    variables: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The atom's distinct variables, in the order of first occurrence."""
 
     def __post_init__(self) -> None:
+        variables = dict.fromkeys([term for term in self.terms if isinstance(term, str)])
+        object.__setattr__(self, "variables", tuple(variables))
         if len(self.terms) != len(self.columns):
             raise SchemaError(f"atom {self.relation} has {len(self.terms)} terms for {len(self.columns)} columns")
         if self.closure and len(self.terms) != 2:
             raise SchemaError(f"closure({self.relation}) has two columns, not {len(self.terms)}")
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The atom's distinct variables, in the order of first occurrence."""
-        return tuple(dict.fromkeys([term for term in self.terms if isinstance(term, str)]))
 
     def __str__(self) -> str:
         name = f"closure({self.relation})" if self.closure else self.relation
@@ -239,7 +238,7 @@ class Query:
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables, in the order of first occurrence in the body."""
-        return tuple(dict.fromkeys(variable for atom in self.atoms for variable in atom.variables))
+        return tuple(dict.fromkeys([variable for atom in self.atoms for variable in atom.variables]))
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -248,18 +247,18 @@ class Query:
     @property
     def bound(self) -> tuple[str, ...]:
         free = set(self.free)
-        return tuple(variable for variable in self.variables if variable not in free)
+        return tuple([variable for variable in self.variables if variable not in free])
 
     @property
     def never_null(self) -> frozenset[str]:
         """The variables whose rows with NULL are left out: those that join, and inputs."""
-        uses = Counter(term for atom in self.atoms for term in atom.terms if isinstance(term, str))
-        return frozenset(v for v in uses if uses[v] > 1 or v in self.input).difference(self.null_safe)
+        uses = Counter([term for atom in self.atoms for term in atom.terms if isinstance(term, str)])
+        return frozenset([v for v in uses if uses[v] > 1 or v in self.input]).difference(self.null_safe)
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The distinct aggregates of the head, in order."""
-        return tuple(dict.fromkeys(c.source for c in self.head if isinstance(c.source, Aggregate)))
+        return tuple(dict.fromkeys([c.source for c in self.head if isinstance(c.source, Aggregate)]))
 
     @property
     def has_closures(self) -> bool:
@@ -274,7 +273,10 @@ class Query:
 
     def table(self, name: str) -> Table:
         """The table of that exact name."""
-        return next(table for table in self.tables if table.name == name)
+        for each in self.tables:
+            if each.name == name:
+                return each
+        raise KeyError(name)
 
     def with_tables(self, tables: Iterable[Table]) -> Query:
         """The same query over tables that promise more (keys, append-only, static, statistics)."""

@@ -125,7 +125,7 @@ class Table:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
+        return tuple([column.name for column in self.columns])
 
     @property
     def key_positions(self) -> tuple[int, ...]:
@@ -146,7 +146,11 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         """The column of that name, whatever its case, or None."""
-        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+        wanted = name.lower()
+        for column in self.columns:
+            if column.name.lower() == wanted:
+                return column
+        return None
 
 
 References = Mapping[str, str] | Mapping[tuple[str, ...], str] | Iterable[ForeignKey]

@@ -85,7 +85,7 @@ def closure(variables: frozenset[str], rules: Iterable[Rule]) -> frozenset[str]:
     waiting, known, before = [*rules], variables, -1
     while waiting and len(known) != before:
         before = len(known)
-        known = known.union(*(determined for given, determined in waiting if given <= known))
+        known = known.union(*[determined for given, determined in waiting if given <= known])
         waiting = [rule for rule in waiting if not rule[1] <= known]
     return known
 
@@ -201,18 +201,21 @@ class _Columns:
 
     def stand_for(self, names: Iterable[str]) -> bool:
         """Whether variables or constants stand for all of these columns."""
-        return all(self._found(name) is not None for name in names)
+        return None not in map(self._found, names)
 
     def variables(self, names: Iterable[str]) -> frozenset[str]:
         """One variable for each of these columns that is not a constant."""
-        return frozenset(v for name in names for v in (self._found(name) or ())[:1])
+        return frozenset([v for name in names for v in (self._found(name) or ())[:1]])
 
     def _found(self, name: str) -> list[str] | None:
         """The variables of a column, or of one that is equal to it; empty if it is a constant, None if it has none."""
         same = [name, *sorted(self._same.get(name, set()) - {name})]
         if not self.pinned.isdisjoint(same):
             return []
-        return next((self.terms[each] for each in same if each in self.terms), None)
+        for each in same:
+            if each in self.terms:
+                return self.terms[each]
+        return None
 
 
 def _conjuncts(where: Expression) -> Iterator[Expression]:

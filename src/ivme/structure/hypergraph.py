@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivme.query.model import Query
 
@@ -32,15 +32,13 @@ class Hypergraph:
     """Hyperedges in the order of the query's atoms; two may have the same variables (003, Definition 2.9)."""
 
     edges: tuple[Edge, ...]
+    vertices: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "vertices", frozenset().union(*[edge.variables for edge in self.edges]))
         labels = [edge.label for edge in self.edges]
         if len(set(labels)) < len(labels):
             raise ValueError(f"two edges share a label: {labels}")
-
-    @property
-    def vertices(self) -> frozenset[str]:
-        return frozenset().union(*[edge.variables for edge in self.edges])
 
     def edge(self, label: str) -> Edge:
         """The edge of that label; KeyError when there is none."""

@@ -49,7 +49,7 @@ class EdgeCovers:
     def __post_init__(self) -> None:
         self.names = tuple(sorted(self.hypergraph.vertices))
         self._bits = {name: 1 << position for position, name in enumerate(self.names)}
-        self.edges = tuple(self.mask(edge.variables) for edge in self.hypergraph.edges)
+        self.edges = tuple([sum(map(self._bits.__getitem__, edge.variables)) for edge in self.hypergraph.edges])
 
     def mask(self, variables: Iterable[str]) -> int:
         """The bitmask of a set of variables."""
@@ -68,8 +68,8 @@ class EdgeCovers:
         if known is None:
             spend(1 + len(self.edges) // 4)
             weights = self.cover(variables).values()
-            whole = sum(weight is _ONE for weight in weights)
-            known = sum((weight for weight in weights if weight is not _ONE), Fraction(whole))
+            others = [weight for weight in weights if weight is not _ONE]
+            known = sum(others, Fraction(len(weights) - len(others)))
             self._numbers[variables] = known
         return known
 
@@ -109,7 +109,7 @@ def _reduced(edges: dict[int, int]) -> dict[int, int]:
         kept = _maximal(edges)
         keep = _undominated([*kept])
         edges = {mask & keep: index for mask, index in kept.items()}
-        if len(kept) == len(edges) and all(mask & keep == mask for mask in kept):
+        if edges == kept:
             return edges
 
 
@@ -136,10 +136,10 @@ def _undominated(masks: list[int]) -> int:
     first: dict[int, int] = {}
     for bit in sorted(homes):
         first.setdefault(homes[bit], bit)
-    private = sum(home for home in first if home.bit_count() == 1)
+    private = sum([home for home in first if home.bit_count() == 1])
     contested = [home for home in first if not home & private]
     keep = {home for home in contested if not any(home != other and other & ~home == 0 for other in contested)}
-    return sum(bit for home, bit in first.items() if home in keep or home.bit_count() == 1)
+    return sum([bit for home, bit in first.items() if home in keep or home.bit_count() == 1])
 
 
 def _shared(edges: Iterable[int]) -> int:

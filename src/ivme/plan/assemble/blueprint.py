@@ -94,7 +94,7 @@ class Rule:
 
     @property
     def siblings(self) -> tuple[Node, ...]:
-        return tuple(sibling for stage in self.stages for sibling in stage)
+        return tuple([sibling for stage in self.stages for sibling in stage])
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Blueprint:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of all atoms, in the order of the query."""
-        return tuple(label for label, _ in self.leaves.sources)
+        return tuple([label for label, _ in self.leaves.sources])
 
 
 def combine(first: Blueprint, second: Blueprint) -> Blueprint:

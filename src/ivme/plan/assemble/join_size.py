@@ -36,7 +36,9 @@ class JoinSizes:
 
     def determined(self, edges: _Edges, variables: frozenset[str]) -> frozenset[str]:
         """What some variables determine in the join of these edges."""
-        return closure(variables, (rule for edge in edges for rule in self.rules.get(edge, ())))
+        if not self.rules:
+            return variables
+        return closure(variables, [rule for edge in edges for rule in self.rules.get(edge, ())])
 
     def exponent(
         self, edges: _Edges, variables: Iterable[str], fixed: Iterable[str] = (), epsilons: Epsilons | None = None
@@ -63,7 +65,7 @@ class JoinSizes:
         """
         parts = [*nodes]
         after = before.union(*parts)
-        if not self._exponents or not any(map(self.rules.get, after)):
+        if not self._exponents or not self.rules or not any(map(self.rules.get, after)):
             return self.exponent(after, schema, fixed)
         if not grows:
             return self.exponent(after, schema, fixed)
@@ -93,7 +95,7 @@ class JoinSizes:
 
     def _closed(self, edges: _Edges) -> _Edges:
         """The edges, each with all that it determines in their join."""
-        if not any(map(self.rules.get, edges)):
+        if not self.rules or not any(map(self.rules.get, edges)):
             return edges
         found = self._wide.get(edges)
         if found is None:
@@ -108,12 +110,12 @@ class JoinSizes:
         if not any(source.part for _, source in found if source):
             return frozenset()
         parts = [(edge.variables, self._sides(edge, source)) for edge, source in found]
-        return frozenset(limit for variables, part in parts for limit in limits_of(variables, part))
+        return frozenset([limit for variables, part in parts for limit in limits_of(variables, part)])
 
     def _sides(self, edge: Edge, source: ir.Source | None) -> tuple[ir.Side, ...]:
         if source is None or (edge not in self.projected and edge.variables != frozenset(source.schema)):
             return ()
-        return tuple(side for side in source.part if edge.variables.issuperset(side.key))
+        return tuple([side for side in source.part if edge.variables.issuperset(side.key)])
 
     def _cover(self, edges: _Edges, variables: Iterable[str]) -> Fraction:
         if edges not in self._covers:

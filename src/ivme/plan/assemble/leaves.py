@@ -31,7 +31,7 @@ class Leaves:
     dependencies: Dependencies = field(default_factory=Dependencies)
 
     def source(self, label: str) -> Source:
-        return next(source for name, source in self.sources if name == label)
+        return dict(self.sources)[label]
 
     @property
     def schemas(self) -> dict[str, tuple[str, ...]]:

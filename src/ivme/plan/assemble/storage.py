@@ -46,6 +46,13 @@ class _Draft:
     sorted_by: dict[ir.Index, None] = field(default_factory=dict)
     ranked_by: dict[ir.Index, None] = field(default_factory=dict)
 
+    def indexed(self) -> ir.Map:
+        """The map with all the indexes that reads asked for."""
+        if not (self.indexes or self.sorted_by or self.ranked_by):
+            return self.declared
+        indexes, ordered, ranked = tuple(self.indexes), tuple(self.sorted_by), tuple(self.ranked_by)
+        return replace(self.declared, indexes=indexes, sorted_by=ordered, ranked_by=ranked)
+
     def indexes_for(self, function: str) -> dict[ir.Index, None]:
         """The indexes that answer such a read of a group."""
         if function in ("min", "max"):
@@ -89,15 +96,7 @@ class Storage:
 
     def maps(self) -> tuple[ir.Map, ...]:
         """The declared maps with all the indexes that reads asked for."""
-        return tuple(
-            replace(
-                draft.declared,
-                indexes=tuple(draft.indexes),
-                sorted_by=tuple(draft.sorted_by),
-                ranked_by=tuple(draft.ranked_by),
-            )
-            for draft in self._drafts.values()
-        )
+        return tuple([draft.indexed() for draft in self._drafts.values()])
 
     def declared(self) -> Existing:
         """The declared maps by key, for the next assembly."""
@@ -287,7 +286,8 @@ class Storage:
             for label, schema in indicators
         }
         for edge, (label, shown) in found.items():
-            self.sizes.rules[edge] = self.catalog.dependencies.of(label, shown)
+            rules = self.catalog.dependencies.of(label, shown)
+            self.sizes.rules.update({edge: rules} if rules else {})
             if shown is not None:
                 self.sizes.projected[edge] = label
         return frozenset(found)
@@ -300,9 +300,9 @@ class Storage:
         """A read that takes the `known` variables as its key and yields the `new` ones."""
         name = self.declare(node)
         seen = {*known, *new}
-        variables = tuple(v if v in seen else None for v in self.variables(node))
-        key = tuple(i for i, v in enumerate(variables) if v is not None and v not in new)
-        values = tuple(i for i, v in enumerate(variables) if v in new)
+        variables = tuple([v if v in seen else None for v in self.variables(node)])
+        key = tuple([i for i, v in enumerate(variables) if v is not None and v not in new])
+        values = tuple([i for i, v in enumerate(variables) if v in new])
         if new and (key or len(values) < len(variables)):
             self._drafts[self.key(node)].indexes.setdefault(ir.Index(key, values))
         return ir.Read(name, variables, _multiplies(node) and None not in variables, pending)

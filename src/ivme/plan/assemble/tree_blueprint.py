@@ -47,7 +47,7 @@ class Trees:
         return StoredView(tree.name + self.suffix, tree.schema, tree.kind, tree.atoms, tree.indicators)
 
     def leaf(self, label: str, variables: frozenset[str]) -> Leaf:
-        return Leaf(label, tuple(variable for variable in self.sources[label].schema if variable in variables))
+        return Leaf(label, tuple([variable for variable in self.sources[label].schema if variable in variables]))
 
     def is_free(self, variable: str) -> bool:
         return variable in self.cqap.output or variable in self.cqap.input
@@ -72,8 +72,9 @@ def tree_blueprint(
 
 def _propagations(trees: Trees) -> Iterator[Propagation]:
     """One propagation for each atom, followed by those of its indicators."""
+    found = [each for root in trees.roots for each in paths(root)]
     for label in trees.sources:
-        uses = [(path, node) for root in trees.roots for path, node in paths(root) if node.label == label]
+        uses = [(path, node) for path, node in found if node.label == label]
         uses.sort(key=lambda use: use[1].kind == "indicator")
         merged: dict[Leaf | IndicatorLeaf, tuple[Rule, ...]] = {}
         for path, node in uses:
@@ -84,12 +85,16 @@ def _propagations(trees: Trees) -> Iterator[Propagation]:
             yield Propagation(use, rules)
 
 
-def paths(tree: ViewNode, above: tuple[ViewNode, ...] = ()) -> Iterator[tuple[tuple[ViewNode, ...], ViewNode]]:
+def paths(tree: ViewNode) -> list[tuple[tuple[ViewNode, ...], ViewNode]]:
     """The atoms and indicators of a tree, each with the path from the root down to it."""
-    if tree.label is not None:
-        yield above, tree
-    for child in tree.children:
-        yield from paths(child, (*above, tree))
+    found = []
+    waiting: list[tuple[tuple[ViewNode, ...], ViewNode]] = [((), tree)]
+    while waiting:
+        above, node = waiting.pop()
+        if node.label is not None:
+            found.append((above, node))
+        waiting += [((*above, node), child) for child in reversed(node.children)]
+    return found
 
 
 def _climb(trees: Trees, path: tuple[ViewNode, ...]) -> Iterator[Rule]:
@@ -153,8 +158,9 @@ def factors(trees: Trees, tree: ViewNode) -> Iterator[Node]:
     """COMPUTEM of Figure 4.10: the highest views that hold all free variables below them, and no others."""
     if tree.kind == "indicator":
         return
-    below = {variable for node in tree.walk() for variable in node.schema if trees.is_free(variable)}
-    if below.issubset(tree.schema) and all(trees.is_free(variable) for variable in tree.schema):
+    free = trees.cqap.output | trees.cqap.input
+    below = {variable for node in tree.walk() for variable in node.schema}
+    if free.issuperset(tree.schema) and not (below & free).difference(tree.schema):
         yield trees.node(tree)
     else:
         for child in tree.children:

@@ -75,7 +75,8 @@ def degree_curve(limits: Iterable[Limit], known: frozenset[str], wanted: frozens
     """`degree_bound` for ε = 0, 1/parts, ..., 1, in units of 1/parts."""
     spend(2 * (parts + 1))
     chains = _chains(frozenset(limits), known, wanted)
-    return [int(min([low * (parts - at) + high * at for low, high in chains])) for at in range(parts + 1)]
+    lines = [[low * parts + (high - low) * at for at in range(parts + 1)] for low, high in chains]
+    return [*map(int, map(min, zip(*lines, strict=True)))]
 
 
 @lru_cache(maxsize=100_000)
