@@ -171,7 +171,8 @@ class Query:
     `known[i]`, if it is not empty, is the block of all values that `input[i]` is compared with: a request for any other
     value is one for NULL. `defaults` are the values of parameters that a request leaves out, and `lists` the parameters
     that are lists, each with whether aggregates run across its members: a request has the rows of all of them. `ends`
-    are the parameters that may have values which no row has, as they are the ends of a range, or equal beside one.
+    are the parameters of a view whose requests are ranges of rows, each with whether it is the end of a range, which
+    may be a value that no row has; the others are equal to a column.
     """
 
     name: str
@@ -187,7 +188,7 @@ class Query:
     known: tuple[str, ...] = ()
     defaults: tuple[tuple[str, Value], ...] = ()
     lists: tuple[tuple[str, bool], ...] = ()
-    ends: tuple[str, ...] = ()
+    ends: tuple[tuple[str, bool], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parameters:

@@ -109,7 +109,8 @@ def range_shape(name: str, columns: tuple[Column, ...], order: Order) -> Query:
         known = {column.name: column for column in (*columns, *added_columns(columns, order))}
         shown = ranges.shown_of([column.name for column in columns])
         columns = tuple(replace(known[item.column], name=item.name) for item in shown)
-    return replace(shape_of(name, columns, inputs), ends=tuple(inputs))
+    within = {end for span in ranges.spans for end in span.parameters}
+    return replace(shape_of(name, columns, inputs), ends=tuple((each, each in within) for each in inputs))
 
 
 def _total_type(total: Total, summed: Type | None) -> Type:

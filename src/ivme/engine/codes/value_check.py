@@ -59,7 +59,9 @@ def checked(value: Any, type_: Type, where: str) -> Any:
 
 
 def _wrong(value: Any, wanted: str, instead: str = "") -> TypeError:
-    return TypeError(f"{shown(value)} is a {type(value).__name__}, not {wanted}{instead and '; ' + instead}")
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    return TypeError(f"{shown(value)} is {article} {kind}, not {wanted}{instead and '; ' + instead}")
 
 
 def _plain(value: Any) -> Any:

@@ -33,8 +33,9 @@ class Asked:
         self.defaults = {name: self._default(name, value, types[variables[name]]) for name, value in query.defaults}
         self.has_lists = bool(query.lists)
         known = query.known or [""] * len(query.input)
+        ends = dict(query.ends)
         self._finders = [
-            (name, variable, domain(variable).encode_value if query.ends else domain(variable).find_value, block)
+            (name, variable, domain(variable).encode_value if ends.get(name) else domain(variable).find_value, block)
             for name, variable, block in zip(query.parameters, query.input, known, strict=True)
         ]
         self._shown = {each: (_EXACT.get(str(types[each])), domain(each).decode_value) for each in query.input}

@@ -23,7 +23,7 @@ def verdict(explanation: Explanation) -> str:
         return ""
     if explanation.plan is not None and explanation.plan.blueprint.lazy:
         return "An update costs nothing. The first read after it computes everything again."
-    return f"{_updates(explanation)}. {_reading(explanation)}."
+    return f"{_updates(explanation)}. {_reading(explanation)}.{_clock(explanation)}"
 
 
 def _updates(explanation: Explanation) -> str:
@@ -36,6 +36,13 @@ def _updates(explanation: Explanation) -> str:
     ranked = sorted(by_cost, key=lambda each: (each.exponent.at(_epsilon(explanation)), each.amortised))
     told = [f"of {_listed(by_cost[each])} costs {_told(explanation, each)}" for each in ranked]
     return f"A change {'; one '.join(told)}"
+
+
+def _clock(explanation: Explanation) -> str:
+    """What a view that reads the clock makes of it: to its first reader NOW() is the time of day."""
+    if all(cost.table != CLOCK for cost in explanation.costs):
+        return ""
+    return " NOW() is the time that `db.advance(now)` said last, and 1970 before it was called."
 
 
 def shown_table(name: str) -> str:

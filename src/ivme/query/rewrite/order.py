@@ -14,6 +14,7 @@ from ivme.query.rewrite.script import aliased
 from ivme.query.sql_text import DIALECT, SqlText, is_set
 
 _COUNT = "write a whole number"
+_ASKED = "leave it out, and say it when you read: view.rows(limit=..., offset=...)"
 
 
 def take_order(source: SqlText, node: exp.Expr) -> tuple[exp.Expr, Order | None]:
@@ -117,7 +118,8 @@ def _number(source: SqlText, clause: exp.Expr | None) -> int | None:
         return int(node.this) if len(node.this) < _LONGEST else _MOST
     if isinstance(node, exp.Column) and node.name.upper() == "ALL":
         return None
-    raise source.unsupported(f"{clause.key.upper()} takes a number here", clause, _COUNT)
+    instead = _ASKED if isinstance(node, exp.Placeholder | exp.Parameter) else _COUNT
+    raise source.unsupported(f"{clause.key.upper()} takes a number here", clause, instead)
 
 
 def _text(*clauses: exp.Expr | None) -> str:

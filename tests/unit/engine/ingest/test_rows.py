@@ -178,7 +178,7 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
         ),
         (pa.table({"a": [1, -(2**63)], "B": ["x", "y"]}), r"column a, rows\[1\]: -9223372036854775808 is out of"),
         (pd.DataFrame({"a": [1, 2.5], "B": ["x", "y"]}), r"column a, rows\[1\]: 2.5 is not a whole number"),
-        (pd.DataFrame({"a": [1, 2], "B": ["x", 3]}), r"column B, rows\[1\]: 3 is a int, not a string"),
+        (pd.DataFrame({"a": [1, 2], "B": ["x", 3]}), r"column B, rows\[1\]: 3 is an int, not a string"),
     ],
     ids=range(19),
 )
