@@ -1,8 +1,8 @@
-"""How long the way through the code is: the calls and files of three walks that a newcomer would take with a debugger.
+"""How long the way through the code is: the calls and files of four walks that a newcomer would take with a debugger.
 
     python -m benchmarks.walks [--files] [--calls N]
 
-Creating a view over two tables, inserting one row, and an Arrow batch into a view that somebody follows. Each is
+Creating a view over two tables, of which one plan is made or two are compared, inserting one row, and an Arrow batch into a view that somebody follows. Each is
 counted the second time, when everything is imported: calls of Python functions outside of sqlglot and of what it calls
 in Python's library (a generator that goes on counts again), and the files of ivme that they are in. The numbers are the
 same on every machine.
@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -23,6 +24,7 @@ import pyarrow as pa
 import ivme
 from ivme.database import Database
 
+TREE = "SELECT R.a, R.b, COUNT(*) AS n FROM R JOIN S ON R.b = S.b GROUP BY R.a, R.b"
 VIEW = "SELECT R.a, COUNT(*) AS n FROM R JOIN S ON R.b = S.b GROUP BY R.a"
 HOME = str(Path(ivme.__file__).parent)
 
@@ -87,11 +89,11 @@ def tables() -> Database:
     return database
 
 
-def create_view() -> Walk:
+def create_view(query: str) -> Walk:
     """A view over two tables, in a database that has none yet."""
-    tables().create_view("v", VIEW)
+    tables().create_view("v", query)
     database = tables()
-    return walk(lambda: database.create_view("v", VIEW))
+    return walk(lambda: database.create_view("v", query))
 
 
 def one_row() -> Walk:
@@ -123,7 +125,8 @@ def followed_batch() -> Walk:
 
 
 WALKS: dict[str, Callable[[], Walk]] = {
-    "create_view over two tables": create_view,
+    "create_view over two tables, one plan": partial(create_view, TREE),
+    "create_view over two tables, two plans": partial(create_view, VIEW),
     "one row inserted": one_row,
     "an Arrow batch of 1,000 rows, followed": followed_batch,
 }
