@@ -2,10 +2,10 @@
 
     python -m benchmarks.walks [--files] [--calls N]
 
-Creating a view over two tables, of which one plan is made or two are compared, inserting one row, and an Arrow batch into a view that somebody follows. Each is
-counted the second time, when everything is imported: calls of Python functions outside of sqlglot and of what it calls
-in Python's library (a generator that goes on counts again), and the files of ivme that they are in. The numbers are the
-same on every machine.
+Creating a view over two tables, of which one plan is made or two are compared, inserting one row, and an Arrow batch
+into a view that somebody follows. Each is counted the second time, when everything is imported: calls of Python
+functions outside of sqlglot and of what it calls in Python's library (a generator that goes on counts again), and the
+files of ivme that they are in. The numbers are the same on every machine.
 """
 
 from __future__ import annotations
