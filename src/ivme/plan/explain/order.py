@@ -118,7 +118,7 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
         ]
     if rows.query.input:
         return [f"{order.text}: the rows of a request are sorted when it is made"]
-    found = [f"{order.text}: all rows are kept, and sorted when the view is read"]
+    found = [f"{order.text}: all rows are stored, and sorted when the view is read"]
     if order.is_whole and not is_mapped:
         found.append(
             'with favour="reads" an ordered map has them: O(log N) an update, O(k + log N) for a page of k rows'

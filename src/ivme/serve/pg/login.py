@@ -119,7 +119,7 @@ class Login:
         await self.writer.drain()
         kind, body = await self.read(_MOST_BYTES)
         if kind != b"p":
-            raise ScramError("a password is asked for")
+            raise ScramError("a password is required")
         return body
 
     async def read(self, most: int) -> tuple[bytes, m.Body]:

@@ -87,7 +87,7 @@ def test_a_closure_is_explained_without_a_program(graph: str) -> None:
 def test_a_closure_that_is_joined_is_a_relation_of_its_own() -> None:
     found = ivme.explain("Q(X, Z) = closure(edge)(X, Y), R(Y, Z)")
     assert ("closure/joined", "skew") == (found.query_class, found.strategy)
-    assert any("closure(edge) is kept by strategy `closure`" in note for note in found.notes)
+    assert any("closure(edge) is maintained by strategy `closure`" in note for note in found.notes)
     assert found.lower_bound is None
 
 
