@@ -35,6 +35,10 @@ def condition(rng: Random, left: str, right: str) -> str:
             f"{column(left)} IS DISTINCT FROM {column(right)}",
             f"{column(left)} IS NOT DISTINCT FROM {column(right)}",
             f"({column(left)} = {column(right)} OR {column(left)} IS NULL)",
+            f"({column(left)} = {column(right)} OR {column(left)} = {column(right)})",
+            f"({column(left)} = {column(right)} AND {column(left)} < 2 OR {column(left)} + 1 = {column(right)})",
+            f"{column(left)} IN ({column(right)}, {column(right)})",
+            f"({column(left)} IS NOT DISTINCT FROM {column(right)} OR {column(right)} IN ({column(left)}, {number}))",
             f"{column(left)} <> {column(left)}",
             f"{column(left)} + {column(right)} > 2",
         ]

@@ -223,6 +223,7 @@ class Sources(Aggregates):
             equality_and_inequality=1 if pairs else 0,
             between=0.7 if pairs else 0,
             equality_or=0.6 if pairs else 0,
+            one_of_equalities=0.6 if pairs else 0,
             null_safe=0.4 if pairs else 0,
             computed=0.7,
             anything=0.6,
@@ -244,9 +245,10 @@ class Sources(Aggregates):
             return f"{first.text} BETWEEN {self.one_of(others).text} AND {self.one_of(others).text}"
         if drawn == "null safe":
             return f"{first.text} IS NOT DISTINCT FROM {second.text}"
-        if drawn == "two equalities":
+        if drawn in ("two equalities", "one of equalities"):
             third, fourth = self.one_of(pairs)
-            return f"{equal} AND {third.text} = {fourth.text}"
+            other = f"{third.text} = {fourth.text}"
+            return f"{equal} AND {other}" if drawn == "two equalities" else f"({equal} OR {other})"
         if drawn == "equality and residual":
             return f"{equal} AND {self._plain(both)}"
         if drawn == "equality and one side":

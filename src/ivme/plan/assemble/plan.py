@@ -87,7 +87,7 @@ def costs(program: Program) -> tuple[Bound, Bound, Bound]:
     A lazy program pays nothing when tables change and the whole build before the next row.
     """
     build = max(Fraction(1), costliest(program.build))
-    space = bound(max(Fraction(1), _largest(program)))
+    space = bound(max(Fraction(1), largest_map(program)))
     return (bound(1), bound(build), space) if program.lazy else (bound(build), bound(0), space)
 
 
@@ -96,5 +96,6 @@ def costliest(steps: Iterable[Step]) -> Fraction:
     return max((step.exponent for step in steps if isinstance(step, Join)), default=Fraction(0))
 
 
-def _largest(program: Program) -> Fraction:
+def largest_map(program: Program) -> Fraction:
+    """The exponent of what a program stores."""
     return max((declared.exponent for declared in program.maps), default=Fraction(0))

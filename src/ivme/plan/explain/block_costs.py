@@ -3,6 +3,9 @@
 A row that changes in a table may change many rows of a block, and these go on to the blocks that read it. How many they
 are at most is the number of the block's rows that agree with the changed row: one, where the changed row, with the keys
 of what it joins, determines the row of the block.
+
+The bounds of a block are in the size of what it reads. A block that pairs all rows of two tables has N² rows, which the
+block behind it goes through when it is built, whatever of them it stores.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ivme.plan.assemble.plan import largest_map
 from ivme.plan.assemble.update_costs import TableCost
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir.exponent import Bound, bound
@@ -28,6 +32,10 @@ class Reached:
 
     rows: dict[str, dict[str, Fraction]] = field(default_factory=dict)
     costs: dict[str, Bound] = field(default_factory=dict)
+    sizes: dict[str, Fraction] = field(default_factory=dict)
+    """How many rows a block has at most, as an exponent; a table has N."""
+    preprocessing: list[Bound] = field(default_factory=list)
+    space: list[Bound] = field(default_factory=list)
 
     def of(self, relation: str) -> dict[str, Fraction]:
         """The changed rows of a relation; those of a table are its own."""
@@ -48,6 +56,8 @@ class Reached:
         `passed` is how many of its rows change with one of each relation, as an exponent, 0 if not said. One that
         `ranks` all rows may change all of them, however many changed rows reach it at once.
         """
+        reads = tuple(reads)
+        self._build(name, reads, explanation, passed, read=read)
         mine = self.rows.setdefault(name, {})
         for relation in reads:
             own = explanation.updates.get(relation) if explanation.costs else explanation.update
@@ -58,6 +68,18 @@ class Reached:
                 if own is not None:
                     mine[table] = max(mine.get(table, Fraction(0)), rows + more)
                     self._pay(table, rows, own, more if read else Fraction(0))
+
+    def _build(
+        self, name: str, reads: tuple[str, ...], own: Explanation, passed: Mapping[str, Fraction], *, read: bool
+    ) -> None:
+        """What a block takes to be built, and stores, by the sizes of what it reads."""
+        sizes = {each: self.sizes.get(each, Fraction(1)) for each in reads}
+        largest = max(sizes.values(), default=Fraction(0))
+        rows = [size + passed.get(each, Fraction(0)) * largest for each, size in sizes.items()]
+        self.sizes[name] = (max if own.strategy == "union" else min)(rows, default=Fraction(0))
+        self.preprocessing += [_scaled(each, largest) for each in (own.preprocessing,) if each is not None]
+        self.preprocessing += [bound(self.sizes[name])] if read else []
+        self.space += [_stored(own, own.space, largest)] if own.space is not None else []
 
     def _pay(self, table: str, rows: Fraction, own: Bound, passed: Fraction) -> None:
         mine = own.exponent.at(_HALF)
@@ -73,6 +95,20 @@ class Reached:
 
     def table_costs(self) -> tuple[TableCost, ...]:
         return tuple(TableCost(table, cost, cost) for table, cost in self.costs.items())
+
+
+def _scaled(own: Bound, size: Fraction) -> Bound:
+    """A bound in the size of what a block reads, which has up to N^size rows, in N."""
+    if size <= 1:
+        return own
+    return bound(own.exponent.at(_HALF) * size, amortised=own.amortised, logs=own.logs)
+
+
+def _stored(own: Explanation, space: Bound, size: Fraction) -> Bound:
+    """What a block stores: of rows that it goes through only what is in its maps."""
+    if size <= 1 or own.plan is None:
+        return _scaled(space, size)
+    return bound(max(Fraction(1), largest_map(own.plan.program) * size))
 
 
 def _rank(cost: Bound) -> tuple[Fraction, int, bool]:

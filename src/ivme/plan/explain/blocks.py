@@ -19,10 +19,10 @@ def explain_blocks(own: Explanation, blocks: Sequence[BlockExplanation], reached
     costs = reached.table_costs()
     return replace(
         own,
-        preprocessing=_largest([each.explanation.preprocessing for each in blocks]),
+        preprocessing=_largest(reached.preprocessing),
         update=_largest([cost.update for cost in costs]),
         costs=costs,
-        space=_largest([each.explanation.space for each in blocks]),
+        space=_largest(reached.space),
         lower_bound=None,
         remarks=own.remarks
         if own.strategy is None

@@ -51,8 +51,8 @@ def _closures(query: Query) -> Iterator[str]:
     for table in query.tables:
         if table.closure_of is not None:
             yield (
-                f"{table.name} is maintained by strategy `closure`, apart from this view, and its changes reach the view in "
-                "the same batch. N counts its pairs, and the update bound is for each pair that comes or goes: one "
+                f"{table.name} is maintained by strategy `closure`, apart from this view, and its changes reach it "
+                "in the same batch. N counts its pairs, and the update bound is for each pair that comes or goes: one "
                 "edge may change many"
             )
 

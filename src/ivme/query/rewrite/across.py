@@ -12,6 +12,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ivme.errors import UnsupportedError
+from ivme.query.rewrite.alternatives import union_of_joins
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of, own_columns, replaced, set_where
 from ivme.query.rewrite.pairings import pair_tables
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name
@@ -22,6 +23,9 @@ JOINED = "j"
 
 def split_across(select: exp.Select, script: Script) -> exp.Select:
     """A SELECT in which each expression is over one table, and tables meet in equalities only."""
+    either = union_of_joins(select, _places(select, _asked(select)), script, lambda each: split_across(each, script))
+    if either is not None:
+        return _over_rows(select, script, *either, _asked(select))
     select = pair_tables(select, script)
     conditions = [*condition_of(select), *_on(select)]
     if not any(map(_needs_rows, conditions)) and not any(_mixes(each) for each in _computed(select)):
@@ -46,6 +50,11 @@ def split_across(select: exp.Select, script: Script) -> exp.Select:
     set_where(joined, [each.copy() for each in conditions if not _is_late(each)])
     name = script.add(joined)
     return _over_rows(select, script, name, columns, late)
+
+
+def _asked(select: exp.Select) -> list[exp.Expr]:
+    """The conditions with parameters."""
+    return [each for each in condition_of(select) if each.find(exp.Placeholder) is not None]
 
 
 def _is_one_block(select: exp.Select, script: Script) -> bool:
