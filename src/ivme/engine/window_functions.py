@@ -12,6 +12,7 @@ import numpy as np
 from ivme.algebra.exact import ExactSum
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domain import Domain
+from ivme.engine.float_sums import Floats, frame_sums
 from ivme.engine.window_frames import Bounds, Part
 from ivme.query.aggregates import AGGREGATES
 from ivme.query.sql_values import DECIMALS
@@ -193,11 +194,15 @@ def _aggregated(computed: Computed, part: Part) -> Codes:
     assert computed.given is not None
     function = AGGREGATES[computed.call.function]
     first, last = computed.frame(part)
+    floats = _float_sums(computed, part, first, last)
+    if floats is not None:
+        shown = floats if computed.call.function == "sum" else floats / np.maximum(counts, 1)
+        return np.where(counts > 0, _coded_floats(computed, shown), NULL_CODE)
     sums = [_sums(computed, part, first, last, is_square=slot == "square") for slot in function.slots[1:]]
     quick = _quick(computed, counts, sums)
     if quick is not None:
         return quick
-    given, shown, finish = computed.given.type, computed.shown.type, function.finish
+    given, type_, finish = computed.given.type, computed.shown.type, function.finish
     assert finish is not None
     remembered: dict[Any, int] = {}
     codes = np.full(len(part), NULL_CODE)
@@ -205,10 +210,26 @@ def _aggregated(computed: Computed, part: Part) -> Codes:
         if count:
             key = (count, *totals)
             if key not in remembered:
-                value = finish(count, totals, given, shown, computed.where)
+                value = finish(count, totals, given, type_, computed.where)
                 remembered[key] = computed.shown.code_computed(value)
             codes[place] = remembered[key]
     return codes
+
+
+def _float_sums(computed: Computed, part: Part, first: Codes, last: Codes) -> Floats | None:
+    """The sums that SUM and AVG of floats need, rounded; None of others."""
+    if computed.given is None or computed.given.type.kind != "float" or computed.call.function not in ("sum", "avg"):
+        return None
+    values = computed.given.decode(computed.column(part)).fill_null(0.0).to_numpy()
+    before = [each if isinstance(each, ExactSum) else ExactSum() for each in _before(computed, part)]
+    return frame_sums(values, part.copies, first, last, before, part.numbers)
+
+
+def _before(computed: Computed, part: Part) -> list[Any]:
+    """The sums of what is before each partition of a part, in a frame that begins there: 0 or none for nothing."""
+    carried = part.carried.get(computed.call.column)  # type: ignore[arg-type]
+    has_start = computed.call.frame is not None and computed.call.frame.start is not None
+    return [] if carried is None or has_start else list(carried[0])
 
 
 def _listed(sums: Any) -> Any:
@@ -231,9 +252,7 @@ def _quick(computed: Computed, counts: Codes, sums: Sequence[Any]) -> Codes | No
 def _sums(computed: Computed, part: Part, first: Codes, last: Codes, *, is_square: bool) -> Any:
     """The sum of each frame: an array where all fit 64 bits, else a list of Python's numbers or of exact sums."""
     assert computed.given is not None
-    codes, carried = computed.column(part), part.carried.get(computed.call.column)  # type: ignore[arg-type]
-    has_start = computed.call.frame is not None and computed.call.frame.start is not None
-    before = [0] if carried is None or has_start else list(carried[0])
+    codes, before = computed.column(part), _before(computed, part) or [0]
     known = codes != NULL_CODE
     if computed.given.orders_by_code and computed.given.type.kind != "float":
         values = np.where(known, codes, 0)
