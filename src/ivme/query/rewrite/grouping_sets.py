@@ -7,7 +7,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from ivme.query.exact_text import exact_text
-from ivme.query.rewrite.clauses import aggregates_in, condition_of, is_aggregated, items_of
+from ivme.query.rewrite.clauses import aggregates_in, condition_of, is_aggregated, items_of, own_columns
 from ivme.query.sql_aggregates import is_aggregate
 from ivme.query.sql_text import SqlText
 from ivme.query.written import spelled
@@ -37,6 +37,11 @@ def has_total(select: exp.Select) -> bool:
     return is_aggregated(select) and grouping_of(select)[1] == [[]]
 
 
+def has_sets(select: exp.Select) -> bool:
+    """Whether rows are grouped in several ways, so that a key is NULL in the groups that leave it out."""
+    return select.args.get("group") is not None and len(grouping_of(select)[1]) > 1
+
+
 def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> None:
     """Refuses ROLLUP and its like where the expressions that a query around fixes would have to be keys of all sets."""
     group = select.args.get("group")
@@ -47,10 +52,10 @@ def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> No
         message = "the total of ROLLUP, CUBE or GROUPING SETS, which every key has, is not supported here"
         raise source.unsupported(message, group, instead)
     keys, sets = grouping_of(select)
+    common = set.intersection(*({exact_text(key) for key in chosen} for chosen in sets))
+    left_out = {exact_text(found) for key in keys if exact_text(key) not in common for found in own_columns(key)}
     for key in tied:
-        if exact_text(key) in map(exact_text, keys) and not all(
-            exact_text(key) in map(exact_text, chosen) for chosen in sets
-        ):
+        if exact_text(key) not in common and not left_out.isdisjoint(map(exact_text, own_columns(key))):
             message = f"{spelled(key)} equals a column of the query around, and some sets of keys leave it out"
             raise source.unsupported(message, group, instead)
 

@@ -24,7 +24,7 @@ from ivme.query.rewrite.clauses import (
     set_where,
 )
 from ivme.query.rewrite.domains import Tied, Undecided
-from ivme.query.rewrite.grouping_sets import grouping_of, refuse_sets
+from ivme.query.rewrite.grouping_sets import grouping_of, has_sets, refuse_sets
 from ivme.query.rewrite.parameters import with_bound
 from ivme.query.rewrite.qualify import Names, is_outer
 from ivme.query.rewrite.quantifiers import Test
@@ -95,7 +95,8 @@ class SubqueryKeys:
         tests = [] if test is None else [test(items[0].copy())]
         foreign = any(is_outer(found, names) for each in tests for found in own_columns(each))
         correlated = self._correlated(inner, names)
-        if foreign and is_aggregated(inner) and not correlated:
+        is_behind_groups = foreign or has_sets(inner) or any(map(aggregates_in, tests))
+        if is_behind_groups and is_aggregated(inner) and not correlated:
             self._refuse_after_where(inner, names)
             try:
                 return self.of(select_all(query), values, test, constant=constant, joins=joins)
