@@ -205,7 +205,9 @@ class Calls:
 
     def _field(self, node: exp.Expr, name: str) -> str:
         if name.lower() not in FIELDS:
-            instead = "extract YEAR, QUARTER, MONTH, WEEK, DAY, DOW, DOY, HOUR, MINUTE or SECOND"
+            instead = (
+                "extract YEAR, QUARTER, MONTH, WEEK, DAY, DOW, DOY, HOUR, MINUTE or SECOND; UNIX_TIMESTAMP has seconds"
+            )
             raise self._source.unsupported(f"EXTRACT({name.upper()}) is not supported", node, instead)
         return FIELDS[name.lower()]
 

@@ -32,13 +32,13 @@ from ivme.query.sql_user_calls import user_call
 from ivme.query.sql_windows import window_refusal
 from ivme.query.types import Type, is_nested_kind
 from ivme.query.union import NO_COLUMNS
+from ivme.query.unsupported_functions import FOREIGN, SUPPORTED
 from ivme.query.written import in_words, spelled
 
 MAXIMUM_DEPTH = 100
 """How deeply expressions may nest: far below what would exhaust the stack of the code that walks them."""
 
 _SINGLE = "ivme's floats have 64 bits"
-_SUPPORTED = "use the operators and functions that docs/sql_functions.md lists"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Scalars:
         return tuple(self.translate(node, depth + 1) for node in nodes if node is not None)
 
     def _only(self, node: exp.Expr, *handled: str) -> None:
-        refuse_other_arguments(self.source, node, handled, _SUPPORTED)
+        refuse_other_arguments(self.source, node, handled, SUPPORTED)
 
     def _call(
         self, function: str, nodes: list[exp.Expr | None], depth: int, written: exp.Expr | None = None
@@ -128,7 +128,8 @@ class Scalars:
         if isinstance(node, exp.AggFunc):
             instead = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
             return self.source.unsupported(f"{self._name(node)} cannot stand here", node, instead)
-        return self.source.unsupported(f"{self._name(node)} is not supported", node, _SUPPORTED)
+        name = self._name(node)
+        return self.source.unsupported(f"{name} is not supported", node, FOREIGN.get(name.split()[-1], SUPPORTED))
 
     def refuse_queries(self, node: exp.Expr) -> None:
         """Refuses subqueries, before any of their names is looked up in the wrong place."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from ivme.query.expression import Call, ColumnRef, Expression
 
@@ -68,7 +68,8 @@ def spelled(node: exp.Expr) -> str:
         return str(node.meta[_WRITTEN])
     if isinstance(node, exp.Column):
         return node.sql(dialect=_DIALECT, comments=False)
-    return node.copy().transform(_as_written, copy=False).sql(dialect=_DIALECT, comments=False)
+    words = node.copy().transform(_as_written, copy=False)
+    return words.sql(dialect=_DIALECT, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
 def in_words(expression: Expression, node: exp.Expr) -> tuple[Expression, dict[str, str]]:
