@@ -205,9 +205,8 @@ class Calls:
 
     def _field(self, node: exp.Expr, name: str) -> str:
         if name.lower() not in FIELDS:
-            instead = (
-                "extract YEAR, QUARTER, MONTH, WEEK, DAY, DOW, DOY, HOUR, MINUTE or SECOND; UNIX_TIMESTAMP has seconds"
-            )
+            instead = "extract YEAR, QUARTER, MONTH, WEEK, DAY, DOW, DOY, HOUR, MINUTE or SECOND"
+            instead += "; for seconds since 1970 write UNIX_TIMESTAMP(ts)" if name.lower() == "epoch" else ""
             raise self._source.unsupported(f"EXTRACT({name.upper()}) is not supported", node, instead)
         return FIELDS[name.lower()]
 

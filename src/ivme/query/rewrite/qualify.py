@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, replaced, set_where
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
@@ -363,8 +363,8 @@ def _keep_names(select: exp.Select) -> None:
         if isinstance(item, exp.Alias):
             items.append(item)
         else:
-            name = item.name if isinstance(item, exp.Column) else item.sql(dialect="spark", comments=False)
-            items.append(aliased(item, name))
+            text = item.sql(dialect="spark", comments=False, unsupported_level=ErrorLevel.IGNORE)
+            items.append(aliased(item, item.name if isinstance(item, exp.Column) else text))
     select.set("expressions", items)
 
 
