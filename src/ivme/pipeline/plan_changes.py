@@ -104,7 +104,7 @@ def _views(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
         if name not in old:
             yield Step("view", name, "is built")
         elif old[name] != said:
-            yield Step("view", name, "is written otherwise, and built anew; its sinks get the difference")
+            yield Step("view", name, "has a new definition, and is rebuilt; its sinks get the difference")
     yield from (Step("view", name, "is dropped") for name in old if name not in new)
 
 

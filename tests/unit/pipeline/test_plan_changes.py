@@ -71,7 +71,7 @@ def test_an_added_column_a_rewritten_view_and_a_new_sink_are_told(tmp_path: Path
     )
     expected = [
         "table t: gets the column fare int",
-        "view v: is written otherwise, and built anew; its sinks get the difference",
+        "view v: has a new definition, and is rebuilt; its sinks get the difference",
         "sink more: starts with all rows of v",
     ]
     assert expected == found

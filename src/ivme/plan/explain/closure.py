@@ -79,10 +79,10 @@ def _notes(query: Query, options: Options) -> tuple[str, ...]:
     elif options.graph == "acyclic":
         found.append("a batch that would close a cycle is refused, and the message names the cycle")
     else:
-        found.append(f"each row of {edges} is an edge in both directions; rows with a NULL end are no edges")
+        found.append(f"each row of {edges} is an edge in both directions; rows with NULL at either end are not edges")
     if query.input and query.output and query.input[0] == query.atoms[0].terms[1]:
         found.append(
-            "rows are kept for the reversed edges: the ancestors of a node are read in time linear in the answer"
+            "rows are stored for the reversed edges: the ancestors of a node are read in time linear in the answer"
         )
     found.append("no lower bound is claimed for closures")
     promises = [name for name in ("append_only", "static") if getattr(options, name)]

@@ -215,7 +215,7 @@ def _forced(analysis: Analysis, options: Options) -> Choice:
             f"strategy {options.strategy!r} would lose rows or sums of this view under ring semantics, where "
             "multiplicities may cancel; let ivme choose, or use bag or set semantics"
         )
-    reason = "asked for"
+    reason = "requested"
     try:
         trees = plan if options.strategy == "view-tree" else plan_with("view-tree", analysis)
     except BudgetSpentError:

@@ -86,7 +86,7 @@ def backfill(driver: Driver, wanted: Range) -> Backfilled:
     name, load = wanted.source.table.name, wanted.source.load
     assert load is not None
     with driver.lock:
-        driver.refuse_owing(f"a backfill of table {name} was asked for")
+        driver.refuse_owing(f"a backfill of table {name} was requested")
         start = time.perf_counter()
         frame = load_frame(driver.spark, load, wanted.source.table).where(wanted.condition())
         new = conformed(

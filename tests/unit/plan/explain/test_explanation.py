@@ -66,7 +66,7 @@ def test_a_strategy_without_trees_shows_its_maps(strategy: str) -> None:
 def test_min_and_max_count_as_free_and_the_notes_say_so() -> None:
     """In CQAP0 without them: A and the group are in the same atoms; with MIN(C), C is below the bound B."""
     found = ivme.explain("Q(A, MIN(C) | .) = R(A, B), S(A, B, C)")
-    assert "MIN(C) is no sum in a ring: C counts as free, below the groups, when widths are computed" in found.notes
+    assert "MIN(C) is not a sum in a ring: C counts as free, below the groups, when widths are computed" in found.notes
     assert (found.query_class, found.dynamic_width) == ("CQAP1", Fraction(1))
     assert any("would be in class CQAP0" in note for note in found.notes)
 
@@ -87,7 +87,7 @@ def test_a_closure_is_explained_without_a_program(graph: str) -> None:
 def test_a_closure_that_is_joined_is_a_relation_of_its_own() -> None:
     found = ivme.explain("Q(X, Z) = closure(edge)(X, Y), R(Y, Z)")
     assert ("closure/joined", "skew") == (found.query_class, found.strategy)
-    assert any("closure(edge) is kept by strategy `closure`" in note for note in found.notes)
+    assert any("closure(edge) is maintained by strategy `closure`" in note for note in found.notes)
     assert found.lower_bound is None
 
 

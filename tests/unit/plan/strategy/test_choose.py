@@ -122,7 +122,7 @@ def test_recomputing_is_never_chosen_though_its_updates_cost_nothing() -> None:
 def test_a_strategy_that_is_asked_for_is_taken(strategy: str) -> None:
     choice = chosen(TRIANGLES, Options(strategy=strategy))
     assert strategy == strategy_of(choice)
-    assert choice.reason.startswith("asked for")
+    assert choice.reason.startswith("requested")
 
 
 def test_a_forced_plan_that_costs_more_says_what_view_trees_would_cost() -> None:
