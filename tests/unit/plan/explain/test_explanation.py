@@ -142,3 +142,9 @@ def test_a_note_says_that_other_strategies_were_not_compared() -> None:
         return f"other strategies were not compared: the query has {atoms} atoms" in found.notes
 
     assert [noted(3), noted(12)] == [False, True]
+
+
+def test_an_explanation_says_its_cost_in_a_sentence_and_bounds_as_they_are_written() -> None:
+    found = ivme.explain("Q(A, SUM(B)) = R(A, B)")
+    assert found.verdict == found.to_dict()["verdict"] == str(found).split("\n\n")[1].replace("\n", " ")
+    assert repr(found.updates) == "{'R': O(1)}"
