@@ -106,7 +106,7 @@ def test_paths_of_a_closure_are_asked_of_its_shard(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a str"):
         view.path("one", 3)
     other = db.create_view("other", "SELECT src FROM edge")
-    with pytest.raises(PlanError, match="not a closure"):
+    with pytest.raises(PlanError, match="not just a closure"):
         other.path(1, 2)
 
 
